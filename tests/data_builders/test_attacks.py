@@ -308,7 +308,7 @@ def test_a_relation_model_can_refute_what_the_words_let_pass():
 
     # Nothing true of the topic may entail what is said of its namesake.
     both = attacked(Merged())
-    told = list(OtherEntityFacts(namesake=True, own=True).entailments(ANN, both, WORLD))
+    told = list(OtherEntityFacts(namesake=True, with_topic=True).entailments(ANN, both, WORLD))
     assert {pair.hypothesis for pair in told} == {c.text for c in both.claims if c.label == "NS"}
     true = {name_topic(fact.text, ANN.topic) for fact in WORLD.topic_facts(ANN)}
     assert ({pair.premise for pair in told}, {pair.must for pair in told}) == (true, {False})
@@ -601,11 +601,11 @@ BREAKS = [
      "a label changed"),
     (OtherEntityFacts(namesake=True), said("She was a woman.", "NS", "Ann Lee (painter)/p0#1"),
      "it is true of the topic as well"),
-    (OtherEntityFacts(namesake=True, own=True),
+    (OtherEntityFacts(namesake=True, with_topic=True),
      said("Ann Lee died in Rome.", "NS", "Ann Lee (painter)/p0#3"), "it is not of both"),
-    (OtherEntityFacts(namesake=True, own=True), said("Ann Lee is a chemist.", "NS", "ann#c1"),
+    (OtherEntityFacts(namesake=True, with_topic=True), said("Ann Lee is a chemist.", "NS", "ann#c1"),
      "a label changed"),
-    (OtherEntityFacts(namesake=True, own=True, apart=True),
+    (OtherEntityFacts(namesake=True, with_topic=True, apart=True),
      said("Ann Lee died in Rome.", "NS", "Ann Lee (painter)/p0#3"), "a label changed"),
     (SuggestsFalse(), said("Ann Lee is a chemist.", "S", "c1"), "nothing false is suggested"),
 ]  # fmt: skip

@@ -78,7 +78,7 @@ class Merged(Attack):
 
     @property
     def keeps(self) -> OtherEntityFacts:
-        return OtherEntityFacts(namesake=True, own=True, apart=self.apart)
+        return OtherEntityFacts(namesake=True, with_topic=True, apart=self.apart)
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         page, facts = _of_a_namesake(source, world, rng)

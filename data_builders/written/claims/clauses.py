@@ -1,4 +1,4 @@
-"""Claims as clauses: who they are about, and how they stand inside a longer sentence."""
+"""Claims as clauses: their subject, and their form within a longer sentence."""
 
 import re
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import Stemmer
 
 from data_builders.kb.graph import MONTHS
 
-# First words that are small inside a sentence; any other one may be a name.
+# First words that are lower-cased within a sentence; any other word may be a name.
 _OPENERS = frozenset(
     """a after again also although among an another as at before being biographers both by death
     during each more for from he her here his in it its many most on one our politics professionally
@@ -21,58 +21,49 @@ _PARENTHESIS = re.compile(r"\s*\([^()]*\)$")
 _PAST = re.compile(
     r"(?:was|were|had|did|\w+ed)\b|(?:\w+ )?(?:won|wrote|became|began|made|led|took)\b"
 )
-
-
-# A name inside a sentence, of one word or several; some are everywhere.
+# A name within a sentence, of one word or several.
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w’'-]+(?: (?:of |the )*[A-Z][\w’'-]+)*")
 _COMMON = frozenset({*MONTHS, "He", "She", "University", "College", "School", "Award", "Prize"})
-
-
 _NOT = re.compile(r"(?i)\b(?:not|never|no|neither|nor)\b|n['’]t\b")
-
-
 _EMPTY = frozenset(
     """a an and are as at be been by for from had has have he her him his in is it its of on or she
     that the their they this to was were with""".split()  # noqa: SIM905 (a list is longer)
 )
-
-
 _STEMMER = Stemmer.Stemmer("english")
-
 _WORD = re.compile(r"\w+")
 
 
 class Clause(NamedTuple):
-    """A claim about the topic: a subject and all the rest, without the full stop."""
+    """A claim about the topic, split into subject and rest, without the full stop."""
 
     subject: str
     rest: str
 
     def with_subject(self, subject: str) -> str:
-        """The same of another subject."""
+        """Return the clause with another subject."""
         return f"{subject} {self.rest}"
 
     @property
     def past(self) -> bool:
-        """Whether it is told in the past."""
+        """Whether the verb is in the past tense."""
         return _PAST.match(self.rest) is not None
 
 
 def name_of(topic: str) -> str:
-    """A topic's name, without what tells it from its namesakes and without quotation marks."""
+    """Return a topic's name without its parenthesis and without quotation marks."""
     topic = topic.strip("'\" ")
     return _PARENTHESIS.sub("", topic).strip() or topic
 
 
 def names_in(text: str, topic: str) -> set[str]:
-    """The names in a text, without those of its topic and those that are everywhere."""
-    own = set(name_of(topic).split())
-    found = {name.removesuffix("'s") for name in _NAME.findall(text)} - _COMMON
-    return {name for name in found if not own & set(name.split())}
+    """Return the names in a text, except the topic's names and common ones."""
+    topic_words = set(name_of(topic).split())
+    names = {name.removesuffix("'s") for name in _NAME.findall(text)} - _COMMON
+    return {name for name in names if not topic_words & set(name.split())}
 
 
 def strip_period(text: str) -> str:
-    """A claim without its full stop."""
+    """Return a claim without its full stop."""
     text = text.strip()
     if text.endswith('."'):  # He appeared in "Fargo."
         return f'{text[:-2]}"'
@@ -80,18 +71,18 @@ def strip_period(text: str) -> str:
 
 
 def clause_of(text: str, topic: str) -> Clause | None:
-    """A claim as a clause about the topic, named or as he or she; else none."""
+    """Parse a claim whose subject is the topic's name, he or she; ``None`` for other claims."""
     text, name = strip_period(text), name_of(topic)
     subjects = [re.escape(s) for s in dict.fromkeys((name, name.split()[-1])) if s]
-    found = re.match(rf"({'|'.join([*subjects, 'He', 'She'])}) ([a-z].*)", text)
-    # "her" and "who" alone are no verbs; "and" joins a second name to the first.
-    if found is None or "\n" in text or re.match(r"(?:and|or|of|who|the|family)\b", found[2]):
+    match = re.match(rf"({'|'.join([*subjects, 'He', 'She'])}) ([a-z].*)", text)
+    # The word after the subject must not join it to a second name or a relative clause.
+    if match is None or "\n" in text or re.match(r"(?:and|or|of|who|the|family)\b", match[2]):
         return None
-    return Clause(found[1], found[2])
+    return Clause(match[1], match[2])
 
 
 def pronoun_of(text: str) -> str | None:
-    """``he`` or ``she``, as the text says of its topic; none where it says neither or both."""
+    """Return the more frequent of ``he`` and ``she`` in a text, ``None`` if they are equal."""
     counts = [len(re.findall(rf"\b{word}\b", text, re.IGNORECASE)) for word in ("he", "she")]
     if counts[0] == counts[1]:
         return None
@@ -99,7 +90,7 @@ def pronoun_of(text: str) -> str | None:
 
 
 def name_topic(text: str, topic: str) -> str:
-    """A claim that names its topic, where it began with a pronoun; without its full stop."""
+    """Replace a leading pronoun by the topic's name, and strip the full stop."""
     name = name_of(topic)
     text = (
         _PRONOUN.sub(lambda _: name, strip_period(text))
@@ -112,7 +103,7 @@ def name_topic(text: str, topic: str) -> str:
 
 
 def mid_sentence(text: str) -> str:
-    """A claim as it stands behind other words: no full stop, no capital that is no name's."""
+    """Return a claim for use within a sentence: no full stop, lower-case unless a name."""
     text = strip_period(text)
     first, _, rest = text.partition(" ")
     if first in _ALSO_NAMES and rest[:1].isupper():  # One Direction
@@ -121,21 +112,21 @@ def mid_sentence(text: str) -> str:
 
 
 def capitalise(text: str) -> str:
-    """The same at the beginning of a sentence."""
+    """Return a text with an upper-case first letter."""
     return text[:1].upper() + text[1:]
 
 
 def as_sentence(text: str) -> str:
-    """A claim with an end."""
+    """Return a claim with final punctuation."""
     text = text.strip()
     return text if text.endswith((".", "!", "?", '."', ".”")) else f"{text}."
 
 
 def has_negation(text: str) -> bool:
-    """Whether a text contains a negation."""
+    """Return whether a text contains a negation."""
     return _NOT.search(text) is not None
 
 
 def stems(text: str) -> set[str]:
-    """The stems of a text's words, without those that hardly say anything."""
+    """Return the stems of a text's words, without function words."""
     return set(_STEMMER.stemWords(sorted(set(_WORD.findall(text.casefold())) - _EMPTY)))

@@ -1,4 +1,4 @@
-"""What is true of a person by the knowledge base."""
+"""Check and correct claims about people with a knowledge base."""
 
 import re
 from collections.abc import Iterator
@@ -22,15 +22,13 @@ from data_builders.written.claims.times import (
     swap_date_format,
 )
 
-# Dates of the knowledge base are found as years and months instead, which other dates have too.
+# Without dates of birth and death, which are compared by ``dates_in`` instead.
 VALUED = (*(prop for prop in PROPERTIES if prop not in ("P569", "P570")), "alias")
-
-
 ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
 
 
 def fit_article(before: str, new: str) -> str:
-    """What stands before a value, with the article at its end, if any, that fits a new one."""
+    """Change the article at the end of the text before a value to fit a new value."""
     article = ARTICLE.search(before)
     if article is None:
         return before
@@ -43,8 +41,8 @@ _SEXES = {"male": "female", "man": "woman", "female": "male", "woman": "man"}
 _SEX = re.compile(rf"\b(?:{'|'.join(_SEXES)})\b")
 
 
-class Find(NamedTuple):
-    """A value in a claim: its place, and the properties and forms whose it may be."""
+class ValueMatch(NamedTuple):
+    """A value in a claim: its span, and its possible properties and forms."""
 
     start: int
     end: int
@@ -55,11 +53,10 @@ class KnownPeople:
     """The people of a Wikidata-shaped knowledge base, loaded when they are first needed.
 
     Args:
-        endpoint: ``snapshot`` for the embedded file behind a local server, or the URL of a SPARQL
-            service.
+        endpoint: ``snapshot`` for the embedded file, or the URL of a SPARQL service.
         population: SPARQL patterns that bind ``?person``.
-        user_agent: who asks, for a remote endpoint.
-        cache_dir: folder of kept answers.
+        user_agent: contact sent to a remote endpoint.
+        cache_dir: folder of cached answers.
     """
 
     def __init__(
@@ -75,94 +72,95 @@ class KnownPeople:
         self.cache_dir = cache_dir
 
     def load(self) -> list[Person]:
-        """The people and their facts."""
+        """Load the people and their facts."""
         url = None if self.endpoint == "snapshot" else self.endpoint
         with open_client(url, user_agent=self.user_agent, cache_dir=self.cache_dir) as client:
             return load_people(client, self.population)
 
 
 class KnowledgeBase(KnownPeople):
-    """Corrects claims about people, and tells whether they are true."""
+    """Checks and corrects claims about people."""
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The knowledge base and whom of it."""
+        """Endpoint and population."""
         return {"endpoint": self.endpoint, "population": self.population}
 
     def correct_claim(self, person: str, topic: str, text: str) -> str | None:
-        """A false claim with the value that is false exchanged for a true one; none if none is."""
-        who = self._people.get(person)
-        if who is None:
+        """Replace the false value of a claim by a true one; ``None`` if no value is false."""
+        entry = self._people.get(person)
+        if entry is None:
             return None
         if dates_in(text):
-            return _date_corrected(who, text)
-        if who.sex and (found := _wrong_sex(who, text)):
-            return text[: found.start()] + _SEXES[found[0]] + text[found.end() :]
-        own = self._own(who)
+            return _correct_date(entry, text)
+        if entry.sex and (wrong := _wrong_sex(entry, text)):
+            return text[: wrong.start()] + _SEXES[wrong[0]] + text[wrong.end() :]
+        values = self._values(entry)
         text = mid_sentence(text)
-        for find in self._finds(topic, text):
-            kinds = sorted(kind for kind in find.kinds if _fits(kind[0], text))
-            if any(text[find.start : find.end] in own.get(kind, ()) for kind in kinds):
+        for match in self._matches(topic, text):
+            kinds = sorted(kind for kind in match.kinds if _fits(kind[0], text))
+            if any(text[match.start : match.end] in values.get(kind, ()) for kind in kinds):
                 continue
             for kind in kinds:
-                for new in sorted(own.get(kind, ())):
-                    before, after = text[: find.start], text[find.end :]
-                    made = capitalise(f"{fit_article(before, new)}{new}{after}.")
-                    if new not in text and self.is_true(person, topic, made):
-                        return made
+                for new in sorted(values.get(kind, ())):
+                    before, after = text[: match.start], text[match.end :]
+                    corrected = capitalise(f"{fit_article(before, new)}{new}{after}.")
+                    if new not in text and self.is_true(person, topic, corrected):
+                        return corrected
         return None
 
     def is_true(self, person: str, topic: str, text: str) -> bool:
-        """Whether a claim holds a value, and every date, sex and value that it holds is true."""
-        who = self._people.get(person)
-        if who is None or has_negation(text):
+        """Return whether a claim has a value and all its dates, sexes and values are true."""
+        entry = self._people.get(person)
+        if entry is None or has_negation(text):
             return False
-        dates, wrong = dates_in(text), who.sex and _wrong_sex(who, text)
-        own = self._own(who)
+        dates, wrong = dates_in(text), entry.sex and _wrong_sex(entry, text)
+        values = self._values(entry)
         text = mid_sentence(text)
         true = [
-            any(text[find.start : find.end] in own.get(kind, ()) for kind in find.kinds)
-            for find in self._finds(topic, text)
+            any(text[match.start : match.end] in values.get(kind, ()) for kind in match.kinds)
+            for match in self._matches(topic, text)
         ]
-        right = _SEX.search(text.replace(who.name, ""))
-        there = bool(dates or true or right)
-        return there and all(true) and not wrong and all(_has(who, text, d) for d in dates)
+        right = _SEX.search(text.replace(entry.name, ""))
+        if wrong or not (dates or true or right):
+            return False
+        return all(true) and all(_has_date(entry, text, date) for date in dates)
 
     @cached_property
     def _people(self) -> dict[str, Person]:
         return {person.iri: person for person in self.load()}
 
-    def _own(self, who: Person) -> dict[tuple[str, str], set[str]]:
-        found: dict[tuple[str, str], set[str]] = {}
+    def _values(self, person: Person) -> dict[tuple[str, str], set[str]]:
+        values: dict[tuple[str, str], set[str]] = {}
         for prop in VALUED:
-            for fact in facts_of(who, prop):
-                for one in (fact, *fact.coarser):
-                    for form, text in one.slots.items():
-                        found.setdefault((prop, form), set()).add(text)
-        return found
+            for fact in facts_of(person, prop):
+                for version in (fact, *fact.coarser):
+                    for form, text in version.slots.items():
+                        values.setdefault((prop, form), set()).add(text)
+        return values
 
     @cached_property
     def _forms(self) -> dict[str, set[tuple[str, str]]]:
-        found: dict[str, set[tuple[str, str]]] = {}
-        for who in self._people.values():
-            for kind, texts in self._own(who).items():
+        forms: dict[str, set[tuple[str, str]]] = {}
+        for person in self._people.values():
+            for kind, texts in self._values(person).items():
                 for text in texts:
                     if len(text) > 2:
-                        found.setdefault(text, set()).add(kind)
-        return found
+                        forms.setdefault(text, set()).add(kind)
+        return forms
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         longest = sorted(self._forms, key=lambda text: (-len(text), text))
         return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)")
 
-    def _finds(self, topic: str, text: str) -> Iterator[Find]:
-        own = [m.span() for m in re.finditer(re.escape(name_of(topic)), text)]
+    def _matches(self, topic: str, text: str) -> Iterator[ValueMatch]:
+        name_spans = [m.span() for m in re.finditer(re.escape(name_of(topic)), text)]
         for match in self._pattern.finditer(text):
-            if not any(a <= match.start() and match.end() <= b for a, b in own):
+            if not any(a <= match.start() and match.end() <= b for a, b in name_spans):
                 kinds = {kind for kind in self._forms[match[0]] if _fits(kind[0], text)}
                 if kinds:
-                    yield Find(*match.span(), frozenset(kinds))
+                    yield ValueMatch(*match.span(), frozenset(kinds))
 
 
 def _fits(prop: str, text: str) -> bool:
@@ -175,30 +173,30 @@ def _fits(prop: str, text: str) -> bool:
     return prop not in ("P19", "P20", "alias")
 
 
-def _date_of(who: Person, text: str) -> list[str]:
+def _known_dates(person: Person, text: str) -> list[str]:
     if bool(BORN.search(text)) == bool(DIED.search(text)):
         return []
-    return [value.label for value in who.facts.get("P569" if BORN.search(text) else "P570", ())]
+    return [value.label for value in person.facts.get("P569" if BORN.search(text) else "P570", ())]
 
 
-def _has(who: Person, text: str, date: Date) -> bool:
-    return any(is_within(known, date) for label in _date_of(who, text) for known in dates_in(label))
+def _has_date(person: Person, text: str, date: Date) -> bool:
+    return any(is_within(d, date) for label in _known_dates(person, text) for d in dates_in(label))
 
 
-def _date_corrected(who: Person, text: str) -> str | None:
-    labels, dates = _date_of(who, text), dates_in(text)
-    if len(labels) != 1 or len(dates) != 1 or _has(who, text, dates[0]):
+def _correct_date(person: Person, text: str) -> str | None:
+    labels, dates = _known_dates(person, text), dates_in(text)
+    if len(labels) != 1 or len(dates) != 1 or _has_date(person, text, dates[0]):
         return None
-    own, false = dates_in(labels[0]), dates[0]
-    if not own or own[0].year == false.year or (own[0].day is None and false.day is not None):
+    true, false = dates_in(labels[0]), dates[0]
+    if not true or true[0].year == false.year or (true[0].day is None and false.day is not None):
         return None
-    new = labels[0] if false.day else str(own[0].year)
+    new = labels[0] if false.day else str(true[0].year)
     if false.day is None and false.month is not None:
         return None
     american = re.search(rf"(?:{'|'.join(MONTHS)}) \d\d?, ", text)
     return DATE.sub(lambda _: swap_date_format(new) if american else new, text)
 
 
-def _wrong_sex(who: Person, text: str) -> re.Match[str] | None:
-    wrong = (m for m in _SEX.finditer(text) if (m[0] in ("male", "man")) != (who.sex == "male"))
+def _wrong_sex(person: Person, text: str) -> re.Match[str] | None:
+    wrong = (m for m in _SEX.finditer(text) if (m[0] in ("male", "man")) != (person.sex == "male"))
     return next(wrong, None)

@@ -1,4 +1,4 @@
-"""What is known to be true, topic by topic: supported claims of documents, and pages."""
+"""True facts by topic, from supported claims of documents and from pages."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,9 +16,9 @@ class Fact(NamedTuple):
     """A statement that is true of an entity.
 
     Attributes:
-        id: of the document and its claim, or of the passage and its sentence.
+        id: id of a document and its claim, or of a passage and its sentence.
         text: the statement.
-        document: id of the document that says it; empty for a passage.
+        document: id of the document that states it; empty for a passage.
     """
 
     id: str
@@ -28,12 +28,12 @@ class Fact(NamedTuple):
 
 @dataclass
 class Page:
-    """All that is known of one entity.
+    """The facts of one entity.
 
     Attributes:
-        key: tells it from others: its IRI, or the title.
-        title: with what tells it from its namesakes.
-        facts: what is true of it.
+        key: its IRI or its title.
+        title: name with the disambiguating parenthesis.
+        facts: true facts of it.
     """
 
     key: str
@@ -42,23 +42,23 @@ class Page:
 
     @property
     def name(self) -> str:
-        """The title without what tells it from its namesakes."""
+        """Title without the disambiguating parenthesis."""
         return name_of(self.title)
 
 
 class World:
-    """What is true of whom.
+    """True facts of all topics.
 
     Args:
-        sources: documents; their supported claims are facts of their topics, and their passages
-            of what the passages' titles name.
-        passages: further ones.
+        sources: documents. Their supported claims are facts of their topics; the sentences of
+            their passages are facts of the entity that the passage's title names.
+        passages: further passages.
     """
 
     def __init__(self, sources: Sequence[Source], passages: Iterable[Passage] = ()):
         self.pages: dict[str, Page] = {}
         self.facts: dict[str, tuple[Fact, Page]] = {}
-        # What pages' facts are from, by the page's key; documents' claims are from none.
+        # Page key to the passages of its facts.
         self.passages: dict[str, list[Passage]] = defaultdict(list)
         self._by_name: dict[str, list[Page]] = defaultdict(list)
         for source in sources:
@@ -71,17 +71,17 @@ class World:
                 self._add_passage(passage)
 
     def topic_page(self, source: Source) -> Page:
-        """The page of a document's topic.
+        """Return the page of a document's topic, by IRI or title.
 
-        By its IRI or title; of a bare name that several share the page that has most words of the
-        document's supported claims.
+        For a bare name that several entities share: the page with most words of the document's
+        supported claims.
         """
         key = source.person or source.topic
         shared = [p for p in self.pages_named(source.topic) if p.key != key]
         if source.person or source.topic != name_of(source.topic) or not shared:
             return self.pages[key]
-        own = [fact for fact in self.pages[key].facts if fact.document == ""]
-        if own:  # a page has just this title
+        page_facts = [fact for fact in self.pages[key].facts if fact.document == ""]
+        if page_facts:
             return self.pages[key]
         words = stems(" ".join(source.supported)) or stems(source.document.text)
         return max(
@@ -89,46 +89,46 @@ class World:
         )
 
     def is_topic_page(self, source: Source, page: Page) -> bool:
-        """Whether a page is of a document's topic; what documents tell of a bare name may be."""
+        """Return whether a page is (or, for a bare name, may be) about a document's topic."""
         if page.key in (self.topic_page(source).key, source.person or source.topic):
             return True
         bare = page.key == page.name and page in self.pages_named(source.topic)
         return bare and all(fact.document for fact in page.facts)
 
     def namesakes(self, source: Source) -> list[Page]:
-        """The pages of others who have the name of a document's topic."""
+        """Return the pages of other entities with the topic's name."""
         return [
             page for page in self.pages_named(source.topic) if not self.is_topic_page(source, page)
         ]
 
     def pages_named(self, topic: str) -> list[Page]:
-        """The pages of all who have a name."""
+        """Return the pages of all entities with the topic's name."""
         return self._by_name[name_of(topic).casefold()]
 
     def facts_of(self, page: Page) -> list[Fact]:
-        """What is true of a page's topic.
+        """Return the facts of a page's topic.
 
-        Of a bare name what its passages tell, where it has any: what documents tell may be of
-        somebody else of that name.
+        For a bare name only the facts from its passages, if any: documents may be about another
+        entity with that name.
         """
         text = "\n".join(passage.text for passage in self.passages.get(page.key, ()))
-        told = [fact for fact in page.facts if not fact.document or fact.text in text]
-        return (told if page.key == page.name else []) or page.facts
+        passage_facts = [fact for fact in page.facts if not fact.document or fact.text in text]
+        return (passage_facts if page.key == page.name else []) or page.facts
 
     @cached_property
     def pages_by_mentioned_name(self) -> dict[str, list[str]]:
-        """A name that stands in facts to the keys of the pages that they are of."""
-        found: dict[str, list[str]] = defaultdict(list)
+        """Map each name that occurs in facts to the keys of their pages."""
+        keys: dict[str, list[str]] = defaultdict(list)
         for key, page in self.pages.items():
             for name in sorted(names_in(" ".join(f.text for f in page.facts), page.title)):
-                found[name].append(key)
-        return dict(found)
+                keys[name].append(key)
+        return dict(keys)
 
     def topic_facts(self, source: Source) -> list[Fact]:
-        """What is known of a document's topic."""
-        found = {fact.id: fact for fact in self.topic_page(source).facts}
-        found |= {f.id: f for f in self.pages[source.person or source.topic].facts}
-        return list(found.values())
+        """Return the facts of a document's topic."""
+        facts = {fact.id: fact for fact in self.topic_page(source).facts}
+        facts |= {f.id: f for f in self.pages[source.person or source.topic].facts}
+        return list(facts.values())
 
     def _page(self, key: str, title: str) -> Page:
         if key not in self.pages:
@@ -144,16 +144,16 @@ class World:
     def _add_passage(self, passage: Passage) -> None:
         key = (passage.model_extra or {}).get("person") or passage.title
         page = self._page(key, passage.title)
-        page.title = passage.title  # tells more than the topic of a document with the same IRI
-        if all(passage.text != one.text for one in self.passages[key]):
+        page.title = passage.title  # more specific than the topic of a document with the same IRI
+        if all(passage.text != kept.text for kept in self.passages[key]):
             self.passages[key].append(passage)
-        said = {fact.text for fact in page.facts}
-        for place, text in enumerate(split_sentences(passage.text)):
-            # Passages are cut anywhere.
-            whole = text.endswith((".", "!", "?")) and text.count('"') % 2 == 0
-            if whole and text not in said:
-                said.add(text)
-                name = f"{passage.title}/{passage.id}#{place}"
-                if name in self.facts:  # ids such as p0 are each document's own
+        texts = {fact.text for fact in page.facts}
+        for index, text in enumerate(split_sentences(passage.text)):
+            # A passage may begin or end within a sentence.
+            is_complete = text.endswith((".", "!", "?")) and text.count('"') % 2 == 0
+            if is_complete and text not in texts:
+                texts.add(text)
+                name = f"{passage.title}/{passage.id}#{index}"
+                if name in self.facts:  # passage ids such as p0 repeat across documents
                     name = f"{name} {sha256_text(text)[:12]}"
                 self._add(page, Fact(name, text))

@@ -1,4 +1,4 @@
-"""Documents whose claims have labels: their files' own, a knowledge base's, or an assessor's."""
+"""Documents with labelled claims, from document files, generations, or scored texts."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from records import (
 )
 from records.types import Record
 
-# What a verdict makes of a claim; one that failed leaves it without a label.
+# Verdict to label; a failed verdict gives none.
 LABELS = {
     "supported": "S",
     "not_supported": "NS",
@@ -30,7 +30,7 @@ LABELS = {
 
 
 class ScoredText(Record):
-    """What is read of a line of ``scored.jsonl``."""
+    """The fields used of a row of ``scored.jsonl``."""
 
     document: Document
     claims: list[Claim]
@@ -44,7 +44,7 @@ class Source:
 
     Attributes:
         id: unique among all files.
-        document: the text, its claims with their labels where they have any, and passages.
+        document: the text, its claims (labelled or not), and passages.
     """
 
     id: str
@@ -52,27 +52,27 @@ class Source:
 
     @property
     def topic(self) -> str:
-        """Whom or what it is about."""
+        """Topic of the document."""
         return self.document.topic
 
     @property
     def claims(self) -> list[Claim]:
-        """All claims, whatever their labels."""
+        """All claims, labelled or not."""
         return self.document.claims or []
 
     @property
     def person(self) -> str | None:
-        """IRI of the topic in the knowledge base, where the row says so."""
+        """IRI of the topic in the knowledge base, if the row has one."""
         return (self.document.model_extra or {}).get("person")
 
     @cached_property
     def supported(self) -> dict[str, str]:
-        """Text of each supported claim to the id of the first that says it."""
-        found: dict[str, str] = {}
+        """Text of each supported claim to the id of the first claim with that text."""
+        ids: dict[str, str] = {}
         for claim in self.claims:
             if claim.label == "S":
-                found.setdefault(claim.text, claim.id)
-        return found
+                ids.setdefault(claim.text, claim.id)
+        return ids
 
 
 def read_sources(
@@ -81,27 +81,27 @@ def read_sources(
     verdict: str | None,
     dropped: Counter[str] | None = None,
 ) -> list[Source]:
-    """All documents, in the files' order.
+    """Read all documents, in the order of the files.
 
     Args:
-        paths: documents with ``claims``, generations whose ``sentences`` have a truth, or the
+        paths: documents with ``claims``, generations with labelled ``sentences``, or the
             ``scored.jsonl`` of ``eval score``.
-        kind: only rows of this kind; ``None`` for all.
-        verdict: whose verdicts are the labels of scored texts, where there are several.
-        dropped: counts documents without claims, which are skipped, and each file must have
-            labels; ``None`` takes all documents.
+        kind: use only rows of this kind; ``None`` uses all.
+        verdict: assessor whose verdicts label scored texts, if there are several.
+        dropped: if set, documents without claims are skipped and counted here, and each file must
+            have labels.
     """
     sources: dict[str, Source] = {}
     for path in paths:
         documents = [d for d in read_labelled(path, verdict) if kind is None or d.kind == kind]
         if not documents:
-            what = "row" if kind is None else f"row of source_kind {kind}"
-            raise UserError(f"{path}: no {what}; leave it out or give another")
+            rows = "row" if kind is None else f"row of source_kind {kind}"
+            raise UserError(f"{path}: no {rows}; remove the file or use another one")
         labels = (claim.label for document in documents for claim in document.claims or [])
         if dropped is not None and not any(labels):
             raise UserError(
-                f"{path}: no labelled claims; give `claims` with labels S and NS, or the "
-                "scored.jsonl that `python -m eval score` wrote"
+                f"{path}: no labelled claims; expected `claims` with labels S and NS, or a "
+                "scored.jsonl of `python -m eval score`"
             )
         for document in documents:
             if dropped is not None and not document.claims:
@@ -109,29 +109,27 @@ def read_sources(
                 continue
             generator = {"generator": document.generator or Path(path).stem}
             name = f"{Path(path).stem}/{document.id}"
-            if name in sources:  # the file's name is part of the id
-                raise UserError(
-                    f"documents: {name} stands twice; rename a file, or give it another id"
-                )
+            if name in sources:
+                raise UserError(f"documents: duplicate id {name}; rename a file or change the id")
             sources[name] = Source(name, document.model_copy(update=generator))
     return list(sources.values())
 
 
 def read_labelled(path: str, verdict: str | None = None) -> Iterator[Document]:
-    """The documents of a file, their claims with labels and, as ``labelled_by``, who says so.
+    """Yield the documents of a file; their claims have ``label`` and ``labelled_by``.
 
     Args:
         path: documents, generations, or scored texts.
-        verdict: an assessor, or ``assessor.name``, of scored texts.
+        verdict: ``assessor`` or ``assessor.name`` whose verdicts label scored texts.
     """
     _, first = next(iter_rows(path), (0, {}))
     if "verdicts" in first and "document" in first:
         rows = read_records(path, ScoredText)
         chosen = _assessor(path, rows, verdict)
-        yield from (_of_verdicts(row, chosen) for row in rows)
+        yield from (_from_verdicts(row, chosen) for row in rows)
     elif "sentences" in first and "claims" not in first:
         for number, row in enumerate(read_records(path, Generation), 1):
-            yield _of_sentences(row, f"g{number}")
+            yield _from_sentences(row, f"g{number}")
     else:
         for document in read_records(path, Document):
             claims = document.claims and [
@@ -144,40 +142,39 @@ def read_labelled(path: str, verdict: str | None = None) -> Iterator[Document]:
 
 
 def _assessor(path: str, rows: Sequence[ScoredText], verdict: str | None) -> tuple[str, str]:
-    there = dict.fromkeys((v.assessor, v.name) for row in rows for v in row.verdicts)
-    known = {named(*one): one for one in there}
-    if verdict is None and len(known) == 1:
-        return next(iter(there))
-    found = known.get((verdict or "").removesuffix(".default"))
-    if found is None:
-        what = "several verdicts" if verdict is None else f"no verdict {verdict!r}"
+    pairs = dict.fromkeys((v.assessor, v.name) for row in rows for v in row.verdicts)
+    by_name = {named(*pair): pair for pair in pairs}
+    if verdict is None and len(by_name) == 1:
+        return next(iter(pairs))
+    assessor = by_name.get((verdict or "").removesuffix(".default"))
+    if assessor is None:
+        problem = "several verdicts" if verdict is None else f"no verdict {verdict!r}"
         raise UserError(
-            f"{path}: {what}; choose one with --verdict: {', '.join(known) or 'there is none'}"
+            f"{path}: {problem}; choose one with --verdict: {', '.join(by_name) or 'none'}"
         )
-    return found
+    return assessor
 
 
-def _of_verdicts(row: ScoredText, chosen: tuple[str, str]) -> Document:
+def _from_verdicts(row: ScoredText, chosen: tuple[str, str]) -> Document:
     verdicts = {v.claim: v for v in row.verdicts if (v.assessor, v.name) == chosen}
     claims = []
     for claim in row.claims:
-        said = verdicts.get(claim.id)
-        label = LABELS.get(said.label) if said else None
-        who = named(*chosen) if label else "none"
-        claims.append(claim.model_copy(update={"label": label, "labelled_by": who}))
-    # After a retrieval ``contexts`` is always there, and the passages are those it speaks of.
+        claim_verdict = verdicts.get(claim.id)
+        label = LABELS.get(claim_verdict.label) if claim_verdict else None
+        labelled_by = named(*chosen) if label else "none"
+        claims.append(claim.model_copy(update={"label": label, "labelled_by": labelled_by}))
     passages = row.passages or row.document.passages
     return row.document.model_copy(update={"claims": claims, "passages": passages})
 
 
-def _of_sentences(row: Generation, name: str) -> Document:
+def _from_sentences(row: Generation, name: str) -> Document:
     claims = row.sentences and [
-        {"id": f"c{place}", "text": s.text, "sentence": place, "source": s.text}
+        {"id": f"c{index}", "text": s.text, "sentence": index, "source": s.text}
         | {"label": "S" if s.true else "NS", "labelled_by": "knowledge base"}
-        for place, s in enumerate(row.sentences)
+        for index, s in enumerate(row.sentences)
     ]
-    told = row.model_dump(exclude={"sentences", "citations"}, exclude_none=True)
-    return Document.model_validate({"id": name, **told, "claims": claims})
+    fields = row.model_dump(exclude={"sentences", "citations"}, exclude_none=True)
+    return Document.model_validate({"id": name, **fields, "claims": claims})
 
 
 def _labelled_by(claim: Claim) -> str | None:

@@ -1,4 +1,4 @@
-"""Dates in claims, what follows from them (a decade, before and after), and when it happened."""
+"""Dates in claims, coarser times that they entail (decade, before, after), and year ranges."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from data_builders.written.claims.clauses import has_negation
 
 _MONTH = "|".join(MONTHS)
 _YEAR = r"(?:1\d{3}|20\d{2})"
-# Either way of writing a day, a month, or a year alone.
+# A day in either format, a month, or a year.
 DATE = re.compile(
     rf"(?<![\w–-])(?:(?P<d>\d\d?) (?P<m>{_MONTH}),? (?P<y>{_YEAR})"
     rf"|(?P<m2>{_MONTH}) (?P<d2>\d\d?), (?P<y2>{_YEAR})"
@@ -29,23 +29,23 @@ class Date(NamedTuple):
 
 
 def dates_in(text: str) -> list[Date]:
-    """The dates of a text, in order."""
-    return [_date(found) for found in DATE.finditer(text)]
+    """Return the dates of a text, in order."""
+    return [_date(match) for match in DATE.finditer(text)]
 
 
 def ends_in_date(text: str) -> tuple[str, Date] | None:
-    """What a claim says before ``on`` or ``in`` and a date at its end, and the date."""
-    found = _LAST.match(text)
-    return None if found is None else (found["stem"], _date(found))
+    """Split a claim that ends in ``on`` or ``in`` and a date; return the stem and the date."""
+    match = _LAST.match(text)
+    return None if match is None else (match["stem"], _date(match))
 
 
 def swap_date_format(text: str) -> str:
-    """The same with each day as the other side of the Atlantic writes it."""
-    return DATE.sub(_otherwise, text)
+    """Swap the formats ``3 May 1950`` and ``May 3, 1950`` of each day."""
+    return DATE.sub(_swap_format, text)
 
 
 def coarser_times(date: Date) -> Iterator[str]:
-    """What follows of a date, as it stands behind a verb, from fine to coarse."""
+    """Yield the times that a date entails, as phrases after a verb, from fine to coarse."""
     year = date.year
     if date.day is not None:
         yield f"on the {ordinal(date.day)} day of a month"
@@ -63,32 +63,32 @@ def coarser_times(date: Date) -> Iterator[str]:
 
 
 def has_same_times(text: str, base: str) -> bool:
-    """Whether each time that a text speaks of is one of its base, or holds of a date of it."""
-    dates, told = dates_in(base), {said for said, _ in _read(base)[0]}
-    return all(said in told or any(map(true, dates)) for said, true in _read(text)[0])
+    """Return whether each time of a text is a time of its base or is entailed by its dates."""
+    dates, base_times = dates_in(base), {time for time, _ in _parse_times(base)[0]}
+    return all(t in base_times or any(map(match, dates)) for t, match in _parse_times(text)[0])
 
 
 def without_times(text: str) -> str:
-    """A text without the times that it speaks of."""
-    return _read(text)[1]
+    """Return a text without its times."""
+    return _parse_times(text)[1]
 
 
-def _date(found: re.Match[str]) -> Date:
-    year = found["y"] or found["y2"] or found["y3"] or found["y4"]
-    month, day = found["m"] or found["m2"] or found["m3"], found["d"] or found["d2"]
+def _date(match: re.Match[str]) -> Date:
+    year = match["y"] or match["y2"] or match["y3"] or match["y4"]
+    month, day = match["m"] or match["m2"] or match["m3"], match["d"] or match["d2"]
     return Date(int(year), MONTHS.index(month) + 1 if month else None, int(day) if day else None)
 
 
-def _otherwise(found: re.Match[str]) -> str:
-    if found["d"]:
-        return f"{found['m']} {found['d']}, {found['y']}"
-    if found["d2"]:
-        return f"{found['d2']} {found['m2']} {found['y2']}"
-    return found[0]
+def _swap_format(match: re.Match[str]) -> str:
+    if match["d"]:
+        return f"{match['m']} {match['d']}, {match['y']}"
+    if match["d2"]:
+        return f"{match['d2']} {match['m2']} {match['y2']}"
+    return match[0]
 
 
-# Each kind of expression with what it says of a date; the first that matches takes its words.
-_SAYS: list[tuple[str, Callable[[re.Match[str]], Callable[[Date], bool]]]] = [
+# Time expressions and their predicates on dates; the first match consumes its words.
+_EXPRESSIONS: list[tuple[str, Callable[[re.Match[str]], Callable[[Date], bool]]]] = [
     (
         rf"\bbetween ({_YEAR}) and ({_YEAR})\b",
         lambda m: lambda d: int(m[1]) <= d.year <= int(m[2]),
@@ -106,21 +106,21 @@ _SAYS: list[tuple[str, Callable[[re.Match[str]], Callable[[Date], bool]]]] = [
 ]
 
 
-def _read(text: str) -> tuple[list[tuple[str, Callable[[Date], bool]]], str]:
-    said = []
-    for pattern, says in _SAYS:
-        said += [(_plain(found), says(found)) for found in re.finditer(pattern, text)]
+def _parse_times(text: str) -> tuple[list[tuple[str, Callable[[Date], bool]]], str]:
+    times = []
+    for pattern, predicate in _EXPRESSIONS:
+        times += [(_plain(match), predicate(match)) for match in re.finditer(pattern, text)]
         text = re.sub(pattern, " ", text)
-    return said, text
+    return times, text
 
 
-def _plain(found: re.Match[str]) -> str:
-    return str(_date(found)) if "y" in found.groupdict() else found[0]
+def _plain(match: re.Match[str]) -> str:
+    return str(_date(match)) if "y" in match.groupdict() else match[0]
 
 
 def is_within(date: Date, other: Date) -> bool:
-    """Whether a date is the other, or in it."""
-    return all(mine == its for mine, its in zip(date, other, strict=True) if its is not None)
+    """Return whether a date equals another or lies within it."""
+    return all(a == b for a, b in zip(date, other, strict=True) if b is not None)
 
 
 BORN = re.compile(r"(?i)\bborn\b|\bbirth|came into the world|life began|the light of day")
@@ -128,26 +128,24 @@ DIED = re.compile(
     r"(?i)\bdied\b|\bdeath|\bpassed away|\bexpired\b|\blast moments|\blast day|met (?:his|her) end"
     r"|saw alive|the end of .* life\b|life (?:ended|came to)"
 )
-_NO_MOMENT = re.compile(
+_UNCERTAIN = re.compile(
     r"(?i)\b(?:before|after|until|beyond|since|from|between|by \d)\b.*\d{4}|\bposthum"
 )
-# Whoever does this is alive.
+# Activities of living people.
 _ALIVE = re.compile(
     r"(?i)\b(?:studied|studies|graduated|educated|an education|schooling|a student|student years"
     r"|moved to|joined|played for|taught)\b"
 )
-# Further than any year.
-_EVER = 1e6
+_MAX_YEAR = 1e6
 
 
 def year_range(text: str) -> tuple[float, float] | None:
-    """When something happened: the earliest and the latest year that its words leave open.
+    """Return the earliest and the latest possible year of an event.
 
-    Death is behind all else, and whoever studies or plays is alive. None of a birth, of which
-    nobody would believe that it came later, and where the text does not say: several years, or
-    something that need not be in life.
+    Death is after all other events; activities of living people are before it. ``None`` for a
+    birth, whose order is obvious, and for texts with several years or without any time.
     """
-    if has_negation(text) or _NO_MOMENT.search(text) or BORN.search(text):
+    if has_negation(text) or _UNCERTAIN.search(text) or BORN.search(text):
         return None
     if DIED.search(text):
         return (math.inf, math.inf)
@@ -155,4 +153,4 @@ def year_range(text: str) -> tuple[float, float] | None:
     if years:
         year = years.pop()
         return None if years else (year, year)
-    return (-_EVER, _EVER) if _ALIVE.search(text) else None
+    return (-_MAX_YEAR, _MAX_YEAR) if _ALIVE.search(text) else None

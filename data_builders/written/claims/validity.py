@@ -1,10 +1,9 @@
-"""What an attack keeps, and the checks that tell whether it did.
+"""Invariants of attacks, and the checks that an attacked text satisfies them.
 
-A check reads the attacked text itself and the labels of the document, never what the attack meant
-to do. Words decide: what is new in the text must be words that the attack has named as empty, what
-was there must still be there, and a claim has the label of what it rests on. A relation model,
-where one is given, judges the meaning as well: a claim that is told as true must be entailed by
-what it rests on. Either can find that a text is invalid.
+A check reads the attacked text and the labels of the document, not the attack's intent. It
+compares words: new words must be on the attack's list of empty words, all original words must be
+kept, and a claim has the label of its basis. An optional relation model also checks the meaning:
+the basis of each claim labelled true must entail it. A text that fails either check is invalid.
 """
 
 import re
@@ -29,21 +28,15 @@ from data_builders.written.claims.times import has_same_times, without_times, ye
 from records import Claim, Passage
 
 _DETAIL = re.compile(r"(?<=\S )[A-Z][\w’'-]*|\w*\d\w*")
-
-
 _SEX = re.compile(r"(?i)\b(?:man|woman|male|female)\b")
-
-
-# Who says so, of claims whose labels an attack gives.
+# `labelled_by` of claims that an attack labels.
 RULE = "rule: the attack's construction"
-
-
-# A title with an end of its own: "It may be that she starred in Hello, Dolly!."
+# A title that ends in punctuation: "It may be that she starred in Hello, Dolly!."
 _ENDS_TWICE = re.compile(r"([!?])\.$")
 
 
 class NotApplicable(Exception):
-    """An attack cannot be made of a document; the message is counted, so keep it general."""
+    """An attack does not apply to a document. Messages are counted, so keep them general."""
 
 
 class SentenceClaim(NamedTuple):
@@ -51,8 +44,8 @@ class SentenceClaim(NamedTuple):
 
     Attributes:
         text: the sentence.
-        label: its truth; ``None`` where nobody knows.
-        rests_on: ids of what makes it so: claims of the document, or facts of the ``World``.
+        label: its label; ``None`` if unknown.
+        rests_on: ids of its basis: claims of the document, or facts of the ``World``.
     """
 
     text: str
@@ -62,13 +55,13 @@ class SentenceClaim(NamedTuple):
 
 @dataclass(frozen=True)
 class Attacked:
-    """What an attack made of a document.
+    """The output of an attack on one document.
 
     Attributes:
         text: the adversarial text.
-        claims: what it says; the field ``rests_on`` of each holds ids as in :class:`SentenceClaim`.
-        passages: ``None`` for those of the document.
-        asides: pieces of the text that claim nothing, such as an instruction.
+        claims: its claims; the field ``rests_on`` holds ids as in :class:`SentenceClaim`.
+        passages: ``None`` for the passages of the document.
+        asides: parts of the text that make no claim, such as an instruction.
         more: further fields of the record.
     """
 
@@ -79,26 +72,26 @@ class Attacked:
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
-def join_sentences(said: Sequence[SentenceClaim], **more: Any) -> Attacked:
-    """A text of sentences that are one claim each."""
-    sentences = [_ENDS_TWICE.sub(r"\1", as_sentence(one.text)) for one in said]
-    claims = [
+def join_sentences(sentence_claims: Sequence[SentenceClaim], **more: Any) -> Attacked:
+    """Join sentences, each of which is one claim, to an attacked text."""
+    sentences = [_ENDS_TWICE.sub(r"\1", as_sentence(claim.text)) for claim in sentence_claims]
+    records = [
         Claim(
-            id=f"c{place}",
+            id=f"c{index}",
             text=text,
-            sentence=place,
+            sentence=index,
             source=text,
-            label=one.label,
-            labelled_by=RULE if one.label else "none",
-            rests_on=list(one.rests_on),
+            label=claim.label,
+            labelled_by=RULE if claim.label else "none",
+            rests_on=list(claim.rests_on),
         )
-        for place, (text, one) in enumerate(zip(sentences, said, strict=True))
+        for index, (text, claim) in enumerate(zip(sentences, sentence_claims, strict=True))
     ]
-    return Attacked(" ".join(sentences), claims, **more)
+    return Attacked(" ".join(sentences), records, **more)
 
 
 def unchanged_claims(source: Source) -> list[Claim]:
-    """The document's claims, each resting on itself."""
+    """Return the document's claims, each with itself as its basis."""
     return [claim.model_copy(update={"rests_on": [claim.id]}) for claim in source.claims]
 
 
@@ -106,8 +99,8 @@ class Fault(NamedTuple):
     """Why an attacked text is invalid.
 
     Attributes:
-        reason: a few words that are counted.
-        where: the claim, or the words.
+        reason: a short category; texts are counted by it.
+        where: the claim or the words at fault.
     """
 
     reason: str
@@ -115,7 +108,7 @@ class Fault(NamedTuple):
 
 
 class Entailment(NamedTuple):
-    """A pair for a relation model: whether the premise must, or must not, entail the hypothesis."""
+    """A pair whose premise must (or must not) entail its hypothesis by a relation model."""
 
     premise: str
     hypothesis: str
@@ -123,11 +116,11 @@ class Entailment(NamedTuple):
 
 
 class Invariant(ABC):
-    """What an attack keeps.
+    """A property of attacked texts, and its checks.
 
     Args:
-        adds: words that an attack adds to what was said and that state nothing, e.g. ``some say``.
-        equal: words and phrases that mean the same: each is read as what it stands for.
+        adds: words that an attack adds and that state nothing, e.g. ``some say``.
+        equal: word or phrase to an equivalent that replaces it before texts are compared.
     """
 
     name: str
@@ -138,50 +131,50 @@ class Invariant(ABC):
 
     @abstractmethod
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        """What breaks the promise; the first is what counts."""
+        """Yield violations; only the first one is counted."""
 
     def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
-        """What a relation model is to confirm: that true claims follow from what they rest on."""
-        known = {claim.id: claim for claim in source.claims}
+        """Yield pairs for a relation model: the basis of each supported claim must entail it."""
+        by_id = {claim.id: claim for claim in source.claims}
         for claim in attacked.claims:
-            bases = [known[name].text for name in basis_ids(claim) if name in known]
+            bases = [by_id[name].text for name in basis_ids(claim) if name in by_id]
             if claim.label == "S" and bases and bases != [claim.text]:
-                told = " ".join(f"{name_topic(text, source.topic)}." for text in bases)
-                yield Entailment(told, name_topic(claim.text, source.topic))
+                premise = " ".join(f"{name_topic(text, source.topic)}." for text in bases)
+                yield Entailment(premise, name_topic(claim.text, source.topic))
 
     def words(self, text: str) -> set[str]:
-        """The stems of a text, equal ones as one."""
+        """Return the stems of a text after replacing equivalents."""
         for phrase, means in self.equal.items():
             if phrase in text:
                 text = re.sub(rf"\b{re.escape(phrase)}\b", means, text)
         return stems(text.replace("'s ", " ").replace("’s ", " "))
 
     def new_words(self, text: str, bases: Iterable[str], topic: str) -> set[str]:
-        """Words of a text that none of its bases has and that are not empty."""
-        known = set().union(*map(self.words, bases)) | stems(name_of(topic)) | self.adds
-        return self.words(text) - known - {"he", "she", "his", "her", "him"}
+        """Return the words of a text that are neither in its bases nor empty."""
+        known_words = set().union(*map(self.words, bases)) | stems(name_of(topic)) | self.adds
+        return self.words(text) - known_words - {"he", "she", "his", "her", "him"}
 
 
 class SameFacts(Invariant):
-    """All that was said is said, nothing else, and true stays true: a metric should not move."""
+    """The text states the same facts with the same labels: a metric should not change."""
 
     name = "facts"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
         yield from _aside_faults(source, attacked)
-        known = {claim.id: claim for claim in source.claims}
+        by_id = {claim.id: claim for claim in source.claims}
         kept = {name for claim in attacked.claims for name in basis_ids(claim)}
-        yield from (Fault("a fact is lost", known[n].text) for n in known if n not in kept)
+        yield from (Fault("a fact is lost", by_id[name].text) for name in by_id if name not in kept)
         for claim in attacked.claims:
-            bases = [known[name] for name in basis_ids(claim) if name in known]
+            bases = [by_id[name] for name in basis_ids(claim) if name in by_id]
             yield from self._of_claim(claim, bases, source.topic)
         equal = (stems(f"{phrase} {means}") for phrase, means in self.equal.items())
         yield from missing_claims(source, attacked, set().union(*equal))
-        said = [source.document.text, *(claim.text for claim in source.claims)]
+        texts = [source.document.text, *(claim.text for claim in source.claims)]
         text = attacked.text
         for aside in attacked.asides:
             text = text.replace(aside, " ")
-        if new := self.new_words(text, said, source.topic):
+        if new := self.new_words(text, texts, source.topic):
             yield Fault("the text says something new", listed(new))
 
     def _of_claim(self, claim: Claim, bases: Sequence[Claim], topic: str) -> Iterator[Fault]:
@@ -201,14 +194,14 @@ class SameFacts(Invariant):
 
 
 class OnlyTrue(Invariant):
-    """Each claim follows from supported claims of the document: all is true, and little is said."""
+    """Each claim follows from supported claims of the document: true, but with little content."""
 
     name = "truth"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        known = {claim.id: claim for claim in source.claims if claim.label == "S"}
+        supported = {claim.id: claim for claim in source.claims if claim.label == "S"}
         for claim in attacked.claims:
-            bases = [known[name].text for name in basis_ids(claim) if name in known]
+            bases = [supported[name].text for name in basis_ids(claim) if name in supported]
             if len(bases) < max(1, len(basis_ids(claim))) or claim.label != "S":
                 yield Fault("a claim rests on no supported one", claim.text)
                 continue
@@ -219,36 +212,38 @@ class OnlyTrue(Invariant):
             if new := self.new_words(without_times(claim.text), bases, source.topic):
                 yield Fault("a claim says something new", listed(new))
         yield from missing_claims(source, attacked)
-        said = [claim.text for claim in attacked.claims]
-        if new := self.new_words(attacked.text, said, source.topic):
+        texts = [claim.text for claim in attacked.claims]
+        if new := self.new_words(attacked.text, texts, source.topic):
             yield Fault("the text says something new", listed(new))
 
 
 class SuggestsFalse(OnlyTrue):
-    """Each claim is true, and the order in which they stand suggests what is false.
+    """Each claim is true, but the order of the claims suggests a false sequence of events.
 
-    The field ``suggests`` of the record lists pairs of claims, the first told as the earlier one.
+    The record's field ``suggests`` lists pairs of claims; the text presents the first as earlier.
     """
 
     name = "truth of each claim, not of the whole"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
         yield from super().faults(source, attacked, world)
-        told = {claim.id: place for place, claim in enumerate(attacked.claims)}
-        known = {claim.id: claim for claim in source.claims}
-        based = {claim.id: [known[n].text for n in basis_ids(claim)] for claim in attacked.claims}
+        positions = {claim.id: index for index, claim in enumerate(attacked.claims)}
+        by_id = {claim.id: claim for claim in source.claims}
+        based = {
+            claim.id: [by_id[name].text for name in basis_ids(claim)] for claim in attacked.claims
+        }
         pairs = attacked.more.get("suggests") or ()
         if not pairs:
             yield Fault("nothing false is suggested")
         for pair in pairs:
             first, then = (year_range(" ".join(based[pair[side]])) for side in ("first", "then"))
-            told_so = told[pair["first"]] < told[pair["then"]]
-            if first is None or then is None or not told_so or not first[0] > then[1]:
+            in_order = positions[pair["first"]] < positions[pair["then"]]
+            if first is None or then is None or not in_order or not first[0] > then[1]:
                 yield Fault("the suggested order is not known to be false")
 
 
 class TrueByForm(Invariant):
-    """True whatever the facts are: each sentence covers all cases."""
+    """Each sentence covers all cases, so it is true for any facts."""
 
     name = "truth by form"
 
@@ -268,58 +263,58 @@ class TrueByForm(Invariant):
 
 
 class Possible(Invariant):
-    """Each sentence says of the topic only what may be of anyone: a hedge, and no detail."""
+    """Each sentence is hedged and has no detail, so it may be true of anyone."""
 
     name = "truth by hedging"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        own = set(re.findall(r"[\w’'-]+", name_of(source.topic)))
+        topic_words = set(re.findall(r"[\w’'-]+", name_of(source.topic)))
         for sentence in split_sentences(attacked.text):
             if _HEDGE.search(sentence) is None:
                 yield Fault("a sentence is not hedged", sentence)
-            details = {d.removesuffix("'s") for d in _DETAIL.findall(sentence)} - own
-            if details - {d.removesuffix("'s") for d in own}:
+            details = {d.removesuffix("'s") for d in _DETAIL.findall(sentence)} - topic_words
+            if details - {d.removesuffix("'s") for d in topic_words}:
                 yield Fault("what is hedged has a detail", sentence)
         yield from missing_claims(source, attacked)
 
 
 class OtherEntityFacts(Invariant):
-    """True facts of somebody else.
+    """Each claim is a true fact of another entity.
 
     Args:
-        namesake: of another one of the same name, about whom the text is not, so that they are
-            false of the topic; else of one of another name, and true as they stand.
-        own: true facts of the topic may stand beside them.
-        apart: the text says of whom each fact is, so that a namesake's are true too.
+        namesake: the other entity has the topic's name, so its facts are false of the topic; else
+            it has another name, and its facts are true as stated.
+        with_topic: the text also has true facts of the topic.
+        apart: the text states which entity each fact is about, so a namesake's are true too.
     """
 
-    def __init__(self, namesake: bool, own: bool = False, apart: bool = False):
+    def __init__(self, namesake: bool, with_topic: bool = False, apart: bool = False):
         super().__init__()
         self.namesake = namesake
-        self.own = own
+        self.with_topic = with_topic
         self.label = "NS" if namesake and not apart else "S"
         self.name = "truth of a namesake" if namesake else "truth, of another topic"
-        if own:
+        if with_topic:
             self.name = "truth of two namesakes"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        true = " ".join(fact.text for fact in world.topic_facts(source))
+        topic_text = " ".join(fact.text for fact in world.topic_facts(source))
         of_topic = 0
         for claim in attacked.claims:
-            known = [world.facts[name] for name in basis_ids(claim) if name in world.facts]
-            is_own = len(known) == 1 and world.is_topic_page(source, known[0][1])
-            if len(known) != 1 or is_own > self.own:
+            facts = [world.facts[name] for name in basis_ids(claim) if name in world.facts]
+            is_topic_fact = len(facts) == 1 and world.is_topic_page(source, facts[0][1])
+            if len(facts) != 1 or is_topic_fact > self.with_topic:
                 yield Fault("a claim is no fact of another", claim.text)
                 continue
-            fact, page = known[0]
-            of_topic += is_own
-            if is_own:
+            fact, page = facts[0]
+            of_topic += is_topic_fact
+            if is_topic_fact:
                 label = "S"
             else:
                 label = self.label
                 if (page.name.casefold() == name_of(source.topic).casefold()) != self.namesake:
                     yield Fault("it is of the wrong name", page.title)
-                if self.namesake and may_be_true_of_both(claim.text, true, page.name):
+                if self.namesake and may_be_true_of_both(claim.text, topic_text, page.name):
                     yield Fault("it is true of the topic as well", claim.text)
             if claim.label != label:
                 yield Fault("a label changed", claim.text)
@@ -327,28 +322,27 @@ class OtherEntityFacts(Invariant):
                 yield Fault("a claim says something new", listed(new))
             if has_negation(claim.text) != has_negation(fact.text):
                 yield Fault("what was said is denied", claim.text)
-        if self.own and not 0 < of_topic < len(attacked.claims):
+        if self.with_topic and not 0 < of_topic < len(attacked.claims):
             yield Fault("it is not of both", source.topic)
         yield from missing_claims(source, attacked)
 
     def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
         if self.namesake:
-            true = [name_topic(fact.text, source.topic) for fact in world.topic_facts(source)]
+            known_texts = [
+                name_topic(fact.text, source.topic) for fact in world.topic_facts(source)
+            ]
             for claim in attacked.claims:
                 if not any(
-                    world.is_topic_page(source, world.facts[n][1]) for n in basis_ids(claim)
+                    world.is_topic_page(source, world.facts[name][1]) for name in basis_ids(claim)
                 ):
-                    yield from (Entailment(text, claim.text, must=False) for text in true)
-
-
-# Small steps
+                    yield from (Entailment(text, claim.text, must=False) for text in known_texts)
 
 
 class Corrects(Invariant):
-    """What was true stays, and at least one false claim is true: a metric should rise.
+    """True claims stay, and at least one false claim becomes true: a metric should rise.
 
     Args:
-        knowledge: tells whether a claim that it corrected is true.
+        knowledge: checks claims that it corrected.
     """
 
     name = "truth, with falsehoods made true"
@@ -358,38 +352,42 @@ class Corrects(Invariant):
         self.knowledge = knowledge
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        told = {claim.id: claim for claim in attacked.claims}
-        made = {one["claim"]: one for one in attacked.more.get("corrections") or ()}
-        if not made:
+        by_id = {claim.id: claim for claim in attacked.claims}
+        corrections = {
+            correction["claim"]: correction for correction in attacked.more.get("corrections") or ()
+        }
+        if not corrections:
             yield Fault("nothing is corrected")
         for claim in source.claims:
-            new = told.get(claim.id)
+            new = by_id.get(claim.id)
             if new is None:
                 yield Fault("a fact is lost", claim.text)
-            elif claim.id not in made:
+            elif claim.id not in corrections:
                 if (new.text, new.label) != (claim.text, claim.label):
                     yield Fault("another claim changed", claim.text)
             elif (claim.label, new.label) != ("NS", "S") or new.text == claim.text:
                 yield Fault("what was corrected was not false, or is not true", claim.text)
-            elif not self._true(source, made[claim.id]["by"], new.text, basis_ids(new), world):
+            elif not self._true(
+                source, corrections[claim.id]["by"], new.text, basis_ids(new), world
+            ):
                 yield Fault("what is corrected is not known to be true", new.text)
-        changed = [one["old"] for one in made.values()]
+        changed = [correction["old"] for correction in corrections.values()]
         if any(old in attacked.text for old in changed):
             yield Fault("what was false is still said", listed(changed))
         yield from missing_claims(source, attacked)
 
     def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
-        known = {claim.id: claim.text for claim in source.claims}
+        texts = {claim.id: claim.text for claim in source.claims}
         for claim in attacked.claims:
-            if claim.text != known.get(claim.id, claim.text):
-                yield Entailment(known[claim.id], claim.text, must=False)
+            if claim.text != texts.get(claim.id, claim.text):
+                yield Entailment(texts[claim.id], claim.text, must=False)
 
     def _true(self, source: Source, by: str, text: str, bases: list[str], world: World) -> bool:
         if by in world.facts:
             fact, page = world.facts[by]
-            own = {world.topic_page(source).key, source.person or source.topic}
-            true = page.key in own and fact.document != source.id and by in bases
-            return true and not self.new_words(text, [fact.text], source.topic)
+            topic_keys = {world.topic_page(source).key, source.person or source.topic}
+            is_known = page.key in topic_keys and fact.document != source.id and by in bases
+            return is_known and not self.new_words(text, [fact.text], source.topic)
         person = source.person
         return bool(
             self.knowledge and person and self.knowledge.is_true(person, source.topic, text)
@@ -397,10 +395,10 @@ class Corrects(Invariant):
 
 
 def may_be_true_of_both(text: str, true: str, name: str) -> bool:
-    """Whether a fact of a namesake may be true of the topic as well.
+    """Return whether a namesake's fact may be true of the topic as well.
 
-    It is, where the words that tell people apart (names and numbers; of a fact without any, all
-    words) are in what is known of the topic; and what sex somebody is.
+    True if the topic's facts contain all names and numbers of the fact (all words if it has
+    neither), and for any statement of a person's sex.
     """
     if _SEX.search(text):
         return True
@@ -410,7 +408,7 @@ def may_be_true_of_both(text: str, true: str, name: str) -> bool:
 
 
 def basis_ids(claim: Claim) -> list[str]:
-    """The ids of what a claim rests on."""
+    """Return the ids of a claim's basis."""
     return (claim.model_extra or {}).get("rests_on") or []
 
 
@@ -420,7 +418,7 @@ _KINDS = {
     "day of the week": r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)",
     "year": r"\d{4}",
 }
-# Halves that leave nothing between them.
+# Two halves that cover all cases.
 _HALVES = (
     "in an even year or in an odd year",
     "in the first half of a year or in the second half of one",
@@ -435,7 +433,7 @@ _COVERING = [
     r"^Either .+, or (?:he|she|it|[A-Z][^,]*) did not\.?$",
     r"^Either .+, or (?:this|that|it) is not the case\.?$",
     r"^Whether or not .+, (?:one|either) of the two is the case\.?$",
-    # born in May or in another month: anyone was born some time
+    # born in May or in another month
     *(
         rf"\bborn (?:in|on) (?:a )?{values} or (?:in|on) another {kind}\.?$"
         for kind, values in _KINDS.items()
@@ -450,7 +448,7 @@ _HEDGE = re.compile(
 
 
 def covers_all_cases(sentence: str) -> bool:
-    """Whether a sentence is true by its form, as ``heads or tails`` is."""
+    """Return whether a sentence is true by its form, e.g. ``heads or tails``."""
     return any(pattern.search(sentence) for pattern in _COVERS)
 
 
@@ -464,33 +462,32 @@ def _aside_faults(source: Source, attacked: Attacked) -> Iterator[Fault]:
 def missing_claims(
     source: Source, attacked: Attacked, empty: Iterable[str] = ()
 ) -> Iterator[Fault]:
-    """Claims whose names and numbers, or most words, the text has not."""
+    """Yield claims whose names and numbers, or other words, are not in the text."""
     text = stems(attacked.text) | set(empty) | stems(source.topic)
     before = stems(source.document.text)
     unchanged = {(claim.id, claim.text) for claim in source.claims}
     for claim in attacked.claims:
-        own = stems(claim.text)
+        claim_stems = stems(claim.text)
         details = set().union(*map(stems, _DETAIL.findall(claim.text)))
         if claim.text in attacked.text:
             continue
-        # A document's own claims need not have its words, but the text keeps those that it had of
-        # them; those of a rule are its sentences.
+        # Claims of the document may use other words than its text: compare only the shared words.
         if (claim.id, claim.text) in unchanged:
-            lost = (own & before) - text
+            lost = (claim_stems & before) - text
         else:
-            lost = details - text if claim.source != claim.text else own - text
+            lost = details - text if claim.source != claim.text else claim_stems - text
         if lost and basis_ids(claim) and not _lost_before(source, claim, lost):
             yield Fault("a claim is not in the text", claim.text)
 
 
 def _lost_before(source: Source, claim: Claim, lost: set[str]) -> bool:
-    known = {one.id: one.text for one in source.claims}
-    bases = " ".join(known.get(name, "") for name in basis_ids(claim))
+    texts = {base.id: base.text for base in source.claims}
+    bases = " ".join(texts.get(name, "") for name in basis_ids(claim))
     return lost <= stems(bases) - stems(source.document.text)
 
 
 def names_and_numbers(text: str) -> set[str]:
-    """The names and numbers of a text, but for its first word."""
+    """Return the names and numbers of a text, except its first word."""
     return set(_DETAIL.findall(text))
 
 
