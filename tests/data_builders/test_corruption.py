@@ -760,7 +760,7 @@ def test_the_command_line_its_plan_and_limit(capsys):
         ({"source_kind": "normal"}, "no row of source_kind normal"),
         ({"adversarial": {"info": ["far.jsonl"]}}, "no info text is about .*--of_anyone"),
         ({"adversarial": {"info": ["bank.jsonl"]}}, "no text of kind 'info'"),
-        ({"documents": ["same.jsonl"]}, "same/d stands twice"),
+        ({"documents": ["same.jsonl"]}, "duplicate id same/d"),
     ],
 )
 def test_mistakes_say_what_to_change(options, said):
