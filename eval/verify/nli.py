@@ -10,7 +10,7 @@ from eval.stages import EntailmentModel, call_relation, entails, model_probabili
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict
 
-_NO_RELATION = "the relation to a passage could not be told"
+_NO_RELATION = "the model returned no relation to a passage"
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""Which claims of a text are about the same person: the contract of a grouper."""
+"""The interface of groupers, which group claims about the same person."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,20 +7,19 @@ from records import Claim, Document
 
 
 class Grouper(Protocol):
-    """Claims to groups, one person each (2402.05629, section 4.1).
+    """Groups claims by person (2402.05629, section 4.1).
 
-    A group's label is ``g0``, ``g1``, …, numbered in the order in which the groups first appear
-    among the document's claims. ``None`` stands for a claim that could not be grouped; the
-    verifier calls it failed.
+    Groups are labelled ``g0``, ``g1``, … in the order of their first claims in the document.
+    ``None`` marks a claim that could not be grouped; the verifier marks it as failed.
     """
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[str | None]]:
-        """One label a claim, of all claims of each document (before selection)."""
+        """Return one label per claim, for all claims of each document (before selection)."""
 
 
 def number_groups(groups: Sequence[object | None]) -> list[str | None]:
-    """Any group keys of one document's claims as labels, numbered by first appearance."""
+    """Convert group keys of one document's claims to labels, numbered by first appearance."""
     names: dict[object, str] = {}
     return [None if key is None else names.setdefault(key, f"g{len(names)}") for key in groups]

@@ -1,4 +1,4 @@
-"""Entity linking: which of the retrieved people a group of claims is about.
+"""Entity linking: assign groups of claims to retrieved titles.
 
 Source: Merging Facts, Crafting Fallacies (2402.05629), appendix C.1.
 """
@@ -18,70 +18,69 @@ def link_groups(
     groups: Sequence[str | None],
     assignment: Assignment = "argmax",
 ) -> dict[str, int | None]:
-    """The title that each group is linked to (2402.05629, appendix C.1, equation 1).
+    """Link each group to a title (2402.05629, appendix C.1, equation 1).
 
-    Of a group each title supports a share of the claims; the largest share wins. Of equal ones the
-    larger mean probability decides, then the order of retrieval (the released code takes the title
-    that is first in the alphabet).
+    With ``argmax``, a group is linked to the title that supports most of its claims. Ties go to the
+    larger mean probability, then to the order of retrieval (released code: alphabetical order).
 
-    ``hungarian`` gives no two groups one title: it finds the assignment under which most claims
-    are supported, the summed probability deciding between equal ones. Groups in excess of the
-    titles are linked by argmax.
+    With ``hungarian``, each title is linked to at most one group. The assignment maximizes the
+    number of supported claims, then the sum of probabilities. If there are more groups than
+    titles, the remaining groups are linked by argmax.
 
-    What is not told of a claim and a title never decides: a group has no link where another title
-    would win if it supported all claims of which nothing was told. In an assignment one link hangs
-    on the others, so that then no group has one.
+    Missing answers (NaN) never decide a link. A group is not linked if another title would win by
+    supporting all claims with missing answers. With ``hungarian``, links depend on each other, so
+    in this case no group is linked.
 
     Args:
-        support: probability that a title supports a claim, shape (claims, titles); NaN: not told.
-        supported: whether it does, shape (claims, titles).
-        groups: label of each claim; a claim without one takes part in no group.
+        support: probability that a title supports a claim, shape (claims, titles); NaN if missing.
+        supported: whether a title supports a claim, shape (claims, titles).
+        groups: group label of each claim, or ``None``.
 
     Returns:
-        Group label → column of ``support``, ``None`` where that was not told; empty without titles.
+        Group label to column of ``support``, or ``None`` if not linked; empty without titles.
     """
     labels = list(dict.fromkeys(label for label in groups if label is not None))
     if not labels or not support.shape[1]:
         return {}
-    rows = [np.array([own == label for own in groups]) for label in labels]
-    # Claims that a title supports, and behind the decimal point their probability
-    counts = np.stack([supported[own].sum(axis=0) for own in rows])  # (groups, titles)
-    sums = np.stack([np.nansum(support[own], axis=0) for own in rows])
-    worth = counts + sums / (len(groups) + 1)
-    chosen = _assigned(worth, assignment)
-    # The others at their best: what was not told of them would be support of probability 1.
-    untold = np.stack([np.isnan(support[own]).sum(axis=0) for own in rows])
-    rival = worth + untold * (1 + 1 / (len(groups) + 1))
-    own = (np.arange(len(labels)), chosen)
-    rival[own] = worth[own]
-    told = _assigned(rival, assignment) == chosen
+    rows = [np.array([members == label for members in groups]) for label in labels]
+    # Number of supported claims plus the summed probability as a fraction below 1
+    counts = np.stack([supported[members].sum(axis=0) for members in rows])  # (groups, titles)
+    sums = np.stack([np.nansum(support[members], axis=0) for members in rows])
+    score = counts + sums / (len(groups) + 1)
+    chosen = _assign(score, assignment)
+    # Best case of the other titles: every missing answer is support with probability 1.
+    missing = np.stack([np.isnan(support[members]).sum(axis=0) for members in rows])
+    best_case = score + missing * (1 + 1 / (len(groups) + 1))
+    members = (np.arange(len(labels)), chosen)
+    best_case[members] = score[members]
+    certain = _assign(best_case, assignment) == chosen
     if assignment == "hungarian":
-        told[:] = told.all()
+        certain[:] = certain.all()
     return {
-        label: int(title) if sure else None
-        for label, title, sure in zip(labels, chosen, told, strict=True)
+        label: int(title) if is_certain else None
+        for label, title, is_certain in zip(labels, chosen, certain, strict=True)
     }
 
 
-def _assigned(worth: np.ndarray, assignment: Assignment) -> np.ndarray:
-    found = np.argmax(worth, axis=1)
+def _assign(score: np.ndarray, assignment: Assignment) -> np.ndarray:
+    columns = np.argmax(score, axis=1)
     if assignment == "hungarian":
-        groups, titles = linear_sum_assignment(worth, maximize=True)
-        found[groups] = titles
-    return found
+        groups, titles = linear_sum_assignment(score, maximize=True)
+        columns[groups] = titles
+    return columns
 
 
 def link_claims(supported: np.ndarray) -> list[int | None]:
-    """The title of each claim when every claim is linked by itself (2402.05629, appendix B.1).
+    """Link each claim to a title without groups (2402.05629, appendix B.1).
 
-    Of the titles that support a claim, the one that supports most of the document's claims; the
-    number of different titles is B.1's number of entities.
+    A claim is linked to the title that supports most of the document's claims, among the titles
+    that support the claim. The number of distinct titles is B.1's number of entities.
 
     Args:
         supported: whether a title supports a claim, shape (claims, titles).
 
     Returns:
-        A column a claim; ``None`` where no title supports it.
+        One column index per claim; ``None`` if no title supports it.
     """
     order = np.argsort(-supported.sum(axis=0), kind="stable")
-    return [next((int(t) for t in order if own[t]), None) for own in supported]
+    return [next((int(t) for t in order if row[t]), None) for row in supported]

@@ -1,8 +1,7 @@
-"""Grouping without a language model: where a text goes on to another person.
+"""Grouping without a language model: split a text into segments about one person.
 
-A text that holds several biographies as a rule writes of one person after the other (so do all but
-five of the 182 such texts in AmbigBio's two published files). A group is therefore a stretch of
-sentences, and the question is at which sentences somebody new is introduced.
+Texts with several biographies describe one person after the other (in 177 of 182 such texts in
+AmbigBio's published files). A group is therefore a segment of consecutive sentences.
 """
 
 import unicodedata
@@ -17,17 +16,17 @@ from components.overlap import stems
 from components.sentences import remove_citations, split_sentences
 from eval.stages import EntailmentModel
 from eval.verify.dfactscore.grouping import number_groups
-from eval.verify.dfactscore.mentions import Person, evidence
+from eval.verify.dfactscore.mentions import Person, score_new_person
 from records import Claim, Document
 
-# From so many points of evidence on, a sentence introduces somebody new.
-_NEW = 3
-# So many ask whether the claims before and after contradict each other.
-_DOUBTFUL = 2
+# Points of evidence from which a sentence introduces a new person.
+_NEW_PERSON = 3
+# Points from which the relation model decides whether the claims before and after conflict.
+_MAYBE_NEW = 2
 
 
-class Stretch(NamedTuple):
-    """Sentences about one person, and whether it is doubtful that a new person begins here."""
+class Segment(NamedTuple):
+    """Sentences about one person, and whether it is doubtful that they start a new person."""
 
     sentences: list[int]
     doubtful: bool
@@ -35,24 +34,23 @@ class Stretch(NamedTuple):
 
 @dataclass(eq=False)
 class LocalGroups:
-    """Group claims by the stretch of the text that they come from (2402.05629, section 4.1).
+    """Group claims by the text segment that they come from (2402.05629, section 4.1).
 
-    The paper groups with a prompt; this is ours. A sentence's subject that carries a word of the
-    topic is a mention (spelling variants included); sentences without one follow the person at
-    hand, as pronouns do. Points say that a mention is somebody new: a name that is no form of the
-    names before, a disambiguating descriptor behind it ("(footballer)", ", a British painter,"),
-    another year of birth, words like "another" or "on the other hand"
-    (:func:`eval.verify.dfactscore.mentions.evidence`). A paragraph that merges two people without
-    a word about it stays one group: that is what D-FActScore is there to punish.
-    A text that never names its topic, as where a document's ``topic`` is no name, is one group too.
+    Our own method; the paper uses a prompt. A mention is a sentence's subject that shares a word
+    with the topic (or a spelling variant). Sentences without a mention continue the current person,
+    as pronouns do. Evidence for a new person is a name that is not a form of the previous names, a
+    descriptor after the name ("(footballer)", ", a British painter,"), another year of birth, and
+    words like "another" (:func:`eval.verify.dfactscore.mentions.score_new_person`). A paragraph
+    that merges two people without such evidence is one group, which D-FActScore penalizes. A text
+    that never mentions its topic is one group, too.
 
-    A claim belongs to the sentence that shares most words with its ``source``, or with itself, in
-    an order that never goes back.
+    A claim is aligned to the sentence that shares most words with its ``source`` or its text; the
+    alignment is monotonic.
 
     Args:
-        entailment: a relation model for doubtful places: a new person begins there if a claim
-            before and a claim behind contradict each other. Claims behind have no group where the
-            model could not tell. Without a model, doubtful places do not split.
+        entailment: a relation model for doubtful boundaries: a new person starts there if a claim
+            before and a claim after it contradict each other. If the model returns no answer, the
+            claims after it have no group. Without a model, doubtful boundaries do not split.
         contradiction: probability from which two claims contradict each other.
     """
 
@@ -62,40 +60,40 @@ class LocalGroups:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[str | None]]:
-        found, places = [], []
-        for document, own in zip(documents, claims, strict=True):
+        segments, alignments = [], []
+        for document, listed in zip(documents, claims, strict=True):
             text = unicodedata.normalize("NFC", remove_citations(document.text))
             sentences = split_sentences(text) or [text]
-            found.append(stretches(sentences, unicodedata.normalize("NFC", document.topic)))
-            places.append(align_claims([claim.source or claim.text for claim in own], sentences))
-        new = self._new_persons(found, places, claims)
+            segments.append(split_segments(sentences, unicodedata.normalize("NFC", document.topic)))
+            alignments.append(align_claims([c.source or c.text for c in listed], sentences))
+        is_new = self._is_new(segments, alignments, claims)
         return [
-            number_groups(_labels(own, at, begins))
-            for own, at, begins in zip(found, places, new, strict=True)
+            number_groups(_labels(listed, alignment, starts))
+            for listed, alignment, starts in zip(segments, alignments, is_new, strict=True)
         ]
 
-    def _new_persons(
+    def _is_new(
         self,
-        found: Sequence[Sequence[Stretch]],
-        places: Sequence[Sequence[int]],
+        segments: Sequence[Sequence[Segment]],
+        alignments: Sequence[Sequence[int]],
         claims: Sequence[Sequence[Claim]],
     ) -> list[list[bool | None]]:
-        new: list[list[bool | None]] = [[not one.doubtful for one in own] for own in found]
+        new: list[list[bool | None]] = [[not s.doubtful for s in listed] for listed in segments]
         if self.entailment is None:
             return new
-        pairs, asked = [], []
-        for row, (own, at) in enumerate(zip(found, places, strict=True)):
+        pairs, boundaries = [], []
+        for row, (listed, at) in enumerate(zip(segments, alignments, strict=True)):
             texts = [
-                [c.text for c, place in zip(claims[row], at, strict=True) if place in sentences]
-                for sentences, _ in own
+                [c.text for c, index in zip(claims[row], at, strict=True) if index in sentences]
+                for sentences, _ in listed
             ]
-            for k, stretch in enumerate(own):
-                if stretch.doubtful:
-                    both = [(a, b) for a in texts[k - 1] for b in texts[k]]
-                    pairs.extend(both)
-                    asked.extend([(row, k)] * len(both))
+            for k, segment in enumerate(listed):
+                if segment.doubtful:
+                    crossed = [(a, b) for a in texts[k - 1] for b in texts[k]]
+                    pairs.extend(crossed)
+                    boundaries.extend([(row, k)] * len(crossed))
         table = self.entailment.relations(pairs) if pairs else []
-        for (row, k), answer in zip(asked, table, strict=True):
+        for (row, k), answer in zip(boundaries, table, strict=True):
             if answer[2] >= self.contradiction:
                 new[row][k] = True
             elif np.isnan(answer[2]) and not new[row][k]:
@@ -103,61 +101,60 @@ class LocalGroups:
         return new
 
 
-def stretches(sentences: Sequence[str], topic: str) -> list[Stretch]:
-    """The sentences cut where somebody new is introduced, or may be."""
-    found = [Stretch([], False)]
+def split_segments(sentences: Sequence[str], topic: str) -> list[Segment]:
+    """Split the sentences where a new person is, or may be, introduced."""
+    segments = [Segment([], False)]
     person = Person()
-    for place, sentence in enumerate(sentences):
-        points = evidence(sentence, topic, person) if place else 0
-        if points >= _DOUBTFUL:
-            found.append(Stretch([], points < _NEW))
-        if points >= _NEW:
+    for index, sentence in enumerate(sentences):
+        points = score_new_person(sentence, topic, person) if index else 0
+        if points >= _MAYBE_NEW:
+            segments.append(Segment([], points < _NEW_PERSON))
+        if points >= _NEW_PERSON:
             person = Person()
-        person.read(sentence, topic)
-        found[-1].sentences.append(place)
-    return found
+        person.add_sentence(sentence, topic)
+        segments[-1].sentences.append(index)
+    return segments
 
 
 def _labels(
-    own: Sequence[Stretch], places: Sequence[int], new: Sequence[bool | None]
+    segments: Sequence[Segment], alignment: Sequence[int], is_new: Sequence[bool | None]
 ) -> list[int | None]:
-    """The number of the person that each claim is about; ``None`` where that was not told.
-
-    What was not told holds until a new person begins: the stretches between go on from it.
-    """
+    # A segment with an unknown start makes the following ones unknown until a new person starts.
     person: dict[int, int | None] = {}
-    number, told = 0, True
-    for stretch, begins in zip(own, new, strict=True):
-        number += begins is True
-        told = begins is True or (told and begins is not None)
-        person |= dict.fromkeys(stretch.sentences, number if told else None)
-    return [person[place] for place in places]
+    number, certain = 0, True
+    for segment, starts in zip(segments, is_new, strict=True):
+        number += starts is True
+        certain = starts is True or (certain and starts is not None)
+        person |= dict.fromkeys(segment.sentences, number if certain else None)
+    return [person[index] for index in alignment]
 
 
 def align_claims(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
-    """The sentence of each claim: most shared stems over all claims, and never going back.
+    """Align claims to sentences monotonically, maximizing the shared stems.
 
     Args:
         claims: in the order of the text.
-        sentences: one or more.
+        sentences: at least one.
 
     Returns:
-        Indices into the sentences, ascending, shape (claims,).
+        Ascending indices into the sentences, one per claim.
     """
-    having: dict[str, list[int]] = {}
+    sentences_with: dict[str, list[int]] = {}
     for k, sentence in enumerate(sentences):
         for stem in set(stems(sentence)):
-            having.setdefault(stem, []).append(k)
-    best = np.zeros(len(sentences))  # of the claims so far, the last one at sentence k
+            sentences_with.setdefault(stem, []).append(k)
+    best = np.zeros(
+        len(sentences)
+    )  # best score of the claims so far, with the last one at sentence k
     steps = []
     for claim in claims:
         words = sorted(set(stems(claim)))
         shared = np.zeros(len(sentences))
         for word in words:
-            if own := having.get(word):
-                shared[own] += 1 / len(own)  # a stem counts the more, the fewer sentences have it
+            if matches := sentences_with.get(word):
+                shared[matches] += 1 / len(matches)  # weight by rarity
         top = np.maximum.accumulate(best)
-        # Where the claim before stands if this one is at sentence k: the first place of the top.
+        # Sentence of the previous claim if this one is at sentence k: the first maximum.
         higher = np.diff(top, prepend=top[:1]) > 0
         steps.append(np.maximum.accumulate(np.where(higher, np.arange(len(top)), 0)))
         best = top + shared / (len(words) or 1)

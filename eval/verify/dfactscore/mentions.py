@@ -1,4 +1,4 @@
-"""Who a sentence is about, and what says that it is somebody new."""
+"""Mentions of people in sentences, and evidence that a sentence introduces a new person."""
 
 import re
 import unicodedata
@@ -6,12 +6,12 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 _TOKEN = re.compile(r"[^\W\d_][\w.’'-]*")
-# What may stand between two words of a name: blanks, quotes, the point of an initial.
+# Characters between two words of a name: blanks, quotes, the period of an initial.
 _BETWEEN = re.compile(r"[\s\"“”‘’'.]*")
 _PARTICLE = re.compile(
     r"de|del|della|der|di|do|dos|da|du|la|le|van|von|den|ten|ter|of|the|al|el|bin|ibn|y|e"
 )
-# Words that have a capital because a sentence begins with them.
+# Words that are capitalized at the start of a sentence but are not names.
 _OPENING = re.compile(
     r"""the|an?|he|she|they|his|her|their|its?|this|that|these|those|in|on|at|of|for|from|by|with
     |after|before|during|while|when|although|though|both|and|but|or|as|is|was|were|born|another
@@ -25,7 +25,7 @@ _KIN = re.compile(
     |descendants?)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# That the text goes on to somebody else, in so many words.
+# Phrases that introduce another person.
 _OTHER = re.compile(
     r"""\b(?:another|different|unrelated|namesake|counterpart|on\ the\ other\ hand|meanwhile
     |in\ contrast|by\ contrast|alternatively|lastly|finally|the\ other|by\ the\ name\ of
@@ -33,7 +33,7 @@ _OTHER = re.compile(
     |(?:second|third|fourth|fifth)\ (?:\w+\ ){1,3}(?:named|called))\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# "Another individual, born 1968 in England, ...": somebody new who is given no name.
+# "Another individual, born 1968 in England, ...": a new person without a name.
 _NAMELESS = re.compile(
     r"""^(?:[\w’']+,\ )?
     (?:another|a\ (?:second|third|fourth|fifth|different)
@@ -42,8 +42,8 @@ _NAMELESS = re.compile(
     |singer|writer|namesake)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# What follows a name that is introduced: a descriptor or years in parentheses, an apposition, or
-# "is a". Without "also", which adds to the person at hand.
+# After an introduced name: a descriptor or years in parentheses, an apposition, or "is a". Not
+# "is also", which continues the current person.
 _DESCRIBED = re.compile(
     r"^[\"”’]*\s*(?:\([^)]*\)|,\s*(?:an?|the|born|also known)\b)", re.IGNORECASE
 )
@@ -56,7 +56,7 @@ _GOVERNED = re.compile(r"\b(?:of|with|by|for|to|from|and|at|in|on|as|against|lik
 
 
 class Mention(NamedTuple):
-    """A name: its words, folded, and where it stands in the sentence."""
+    """A name: its folded words and its span in the sentence."""
 
     words: tuple[str, ...]
     start: int
@@ -64,80 +64,79 @@ class Mention(NamedTuple):
 
 
 class Person:
-    """What the text has said so far of the person at hand: names, and years of birth."""
+    """Names and years of birth of the current person so far."""
 
     def __init__(self) -> None:
         self.names: list[tuple[str, ...]] = []
         self.born: set[str] = set()
 
-    def read(self, sentence: str, topic: str) -> None:
-        """Take in a sentence about the person."""
-        about = subject(sentence, topic)
+    def add_sentence(self, sentence: str, topic: str) -> None:
+        about = find_subject(sentence, topic)
         if about is not None:
             self.names.append(about.words)
-            self.born.update(births(sentence[about.start :]))
+            self.born.update(birth_years(sentence[about.start :]))
 
-    def may_be(self, words: tuple[str, ...]) -> bool:
-        """Whether a name is a shorter or a fuller form of one of the person's."""
-        return not self.names or any(_forms_of_one(words, name) for name in self.names)
+    def is_name_variant(self, words: tuple[str, ...]) -> bool:
+        """Return whether a name is a shorter or a fuller form of one of the person's names."""
+        return not self.names or any(_are_variants(words, name) for name in self.names)
 
 
-def evidence(sentence: str, topic: str, person: Person) -> int:
-    """Points that say that a sentence introduces somebody else than the person at hand."""
+def score_new_person(sentence: str, topic: str, person: Person) -> int:
+    """Count the points of evidence that a sentence introduces a new person."""
     if _NAMELESS.search(sentence):
         return 3
-    about = subject(sentence, topic)
+    about = find_subject(sentence, topic)
     if about is None:
         return 0
-    before, behind = sentence[: about.start], sentence[about.end :]
+    before, after = sentence[: about.start], sentence[about.end :]
     full = len(about.words) > 1 or len(topic.split()) == 1
-    points = 2 * bool(_OTHER.search(before) or _OTHER.search(behind[:30]))
+    points = 2 * bool(_OTHER.search(before) or _OTHER.search(after[:30]))
     if not full or re.search(r"\bthis\s*$", before, re.IGNORECASE):
         return points
-    years = births(sentence[about.start :])
-    points += 1 + 2 * (not person.may_be(about.words))
-    points += 2 * bool(_DESCRIBED.search(behind)) or bool(_IS_A.search(behind))
+    years = birth_years(sentence[about.start :])
+    points += 1 + 2 * (not person.is_name_variant(about.words))
+    points += 2 * bool(_DESCRIBED.search(after)) or bool(_IS_A.search(after))
     if years and person.born:
         points += 1 if years.isdisjoint(person.born) else -2
     return points
 
 
-def births(text: str) -> set[str]:
-    """Years of birth: the first after "born", or in parentheses."""
+def birth_years(text: str) -> set[str]:
+    """Find years of birth: the first year after "born" or in parentheses."""
     return {born or bracketed for born, bracketed in _BORN.findall(text)}
 
 
-def subject(sentence: str, topic: str) -> Mention | None:
-    """The first mention of the topic's name, if the sentence is about its bearer.
+def find_subject(sentence: str, topic: str) -> Mention | None:
+    """Find the first mention of the topic's name, if it is the subject of the sentence.
 
-    It is not if a verb or a preposition comes before it, or a word of kinship while the given name
-    is not the topic's ("his daughter, Mary McCoy").
+    It is not the subject after a verb or a preposition, or after a word of kinship if the first
+    name differs from the topic's ("his daughter, Mary McCoy").
     """
-    about = next(iter(mentions(sentence, topic)), None)
+    about = next(iter(find_mentions(sentence, topic)), None)
     if about is None:
         return None
     before = sentence[: about.start]
     clause = re.split(r"[,;:]", before)[-1]
-    if _KIN.search(before) and not _alike(about.words[0], folded(topic.split()[0])):
+    if _KIN.search(before) and not _is_similar(about.words[0], fold(topic.split()[0])):
         return None
     if _OTHER.search(before):
         return about
     return None if _VERB.search(clause) or _GOVERNED.search(clause) else about
 
 
-def mentions(sentence: str, topic: str) -> list[Mention]:
-    """Names in a sentence that share a word with the topic, spelling variants included."""
-    words = [folded(token) for token in _TOKEN.findall(topic)]
-    own = [w for w in words if len(w) > 2 and not _PARTICLE.fullmatch(w)] or words
+def find_mentions(sentence: str, topic: str) -> list[Mention]:
+    """Find names in a sentence that share a word with the topic, including spelling variants."""
+    words = [fold(token) for token in _TOKEN.findall(topic)]
+    topic_words = [w for w in words if len(w) > 2 and not _PARTICLE.fullmatch(w)] or words
     return [
         name
-        for name in names(sentence)
-        if any(_alike(word, mine) for word in name.words for mine in own)
+        for name in find_names(sentence)
+        if any(_is_similar(word, topic_word) for word in name.words for topic_word in topic_words)
     ]
 
 
-def names(sentence: str) -> list[Mention]:
-    """Runs of words with capitals, with particles inside."""
+def find_names(sentence: str) -> list[Mention]:
+    """Find runs of capitalized words, with particles inside."""
     runs: list[list[re.Match]] = [[]]
     for token in _TOKEN.finditer(sentence):
         run, word = runs[-1], token.group()
@@ -147,36 +146,36 @@ def names(sentence: str) -> list[Mention]:
             run.append(token)
         else:
             runs.append([token] if capital else [])
-    found = []
+    mentions = []
     for run in runs:
         while run and not run[-1].group()[:1].isupper():
             run.pop()
-        while run and _OPENING.fullmatch(folded(run[0].group())):
+        while run and _OPENING.fullmatch(fold(run[0].group())):
             run.pop(0)
         if run:
-            words = tuple(folded(re.sub(r"['’]s$", "", token.group())) for token in run)
-            found.append(Mention(words, run[0].start(), run[-1].end()))
-    return found
+            words = tuple(fold(re.sub(r"['’]s$", "", token.group())) for token in run)
+            mentions.append(Mention(words, run[0].start(), run[-1].end()))
+    return mentions
 
 
-def folded(word: str) -> str:
-    """A word in small letters, without accents and marks."""
+def fold(word: str) -> str:
+    """Lower-case a word and strip accents and marks."""
     plain = unicodedata.normalize("NFKD", word.replace("ł", "l").replace("ı", "i"))
     return "".join(c for c in plain if not unicodedata.combining(c)).lower().strip(".’'-")
 
 
-def _alike(one: str, other: str) -> bool:
-    if one == other or min(len(one), len(other)) < 4:
-        return one == other
-    return SequenceMatcher(None, one, other, autojunk=False).ratio() >= 0.7
+def _is_similar(left: str, right: str) -> bool:
+    if left == right or min(len(left), len(right)) < 4:
+        return left == right
+    return SequenceMatcher(None, left, right, autojunk=False).ratio() >= 0.7
 
 
-def _forms_of_one(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    short, long = sorted((one, other), key=len)
-    rest = iter(long)
-    return all(any(_initial(word, own) for own in rest) for word in short)
+def _are_variants(left: tuple[str, ...], right: tuple[str, ...]) -> bool:
+    short, long = sorted((left, right), key=len)
+    remaining = iter(long)
+    return all(any(_is_initial_of(word, full) for full in remaining) for word in short)
 
 
-def _initial(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
+def _is_initial_of(left: str, right: str) -> bool:
+    short, long = sorted((left, right), key=len)
     return long == short or (len(short) == 1 and long.startswith(short))

@@ -1,8 +1,8 @@
 """Grouping atomic facts by person with a language model (2402.05629, section 4.1 and appendix C).
 
-The model repeats the facts and writes ``- ===`` between those of different people. The released
-code (``coreference.py``) takes whatever comes back for the facts and loses the first of them; here
-an answer counts where every given fact came back, and in one place.
+The model repeats the facts and writes ``- ===`` between groups. The released code
+(``coreference.py``) accepts any answer and loses its first fact. Here an answer is valid only if it
+repeats every fact in exactly one group.
 """
 
 import json
@@ -20,38 +20,37 @@ from eval.verify.dfactscore.grouping import number_groups
 from records import Claim, Document
 
 _PROMPT = Path(__file__).parent / "prompts" / "groups.jinja"
-# Bullets and numbers before a fact, also one behind the other.
+# Bullets and numbers before a fact, also in sequence.
 _MARKS = re.compile(
     r"^(?:\s*(?:[-*•–—·‣▪]+|\(?\d{1,3}[.):]|fact\s*#?\d+\s*[.:)-])(?=\s|[\"“*]))+\s*", re.IGNORECASE
 )
 _BREAK = re.compile(r"={3,}")
-# What some models write over the facts of each person.
+# Headings that some models write above each group.
 _HEADING = re.compile(r"\W*(?:group|person|individual|biography|bio)\s*#?(?:\d{1,2}|[a-z])\b")
 _FENCE = re.compile(r"```\w*\n(.*?)(?:```|\Z)", re.DOTALL)
-# The next fact of an answer in one line.
+# Start of the next fact in a one-line answer.
 _INLINE = re.compile(r"(?<=[.!?\"”'])\s+-\s+(?=\S)|(?<====)\s+(?:-\s+)?|\s+-\s+(?====)")
 _SAME = str.maketrans("“”„‘’–—‐‑", '"""\'\'----')
 
 
 class PromptedGroups:
-    """Group the claims of each document by the person they are about (a ``Grouper``).
+    """Group the claims of each document by person with a language model (a ``Grouper``).
 
-    The prompt shows the whole text and its claims, and the model repeats them with ``- ===``
-    between people. An answer that leaves a claim out, changes or adds one, or gives one claim to
-    two people cannot be read and is asked for again; after the last try, or where the model cannot
-    answer (a prompt too long, a refusal), all claims of the document are without a group. A
-    document of one claim is one group, and the model is not asked.
+    The prompt shows the text and its claims, and the model repeats the claims with ``- ===``
+    between people. An answer is invalid if it omits, changes or adds a claim, or repeats it in two
+    groups. Invalid answers are retried. If no answer is valid, or the model cannot answer (prompt
+    too long, refusal), the document's claims have no group. A single claim is one group without a
+    query.
 
     Args:
-        writer: the language model; one that counts a cut answer as failed (``when_cut: fail``).
-        temperature: of the sampling; 0.7 in the released code, which asks ChatGPT.
-        max_new_tokens: of an answer, which repeats all claims.
-        retries: how often an answer that cannot be read is asked for again.
-        seed: of the sampling.
+        writer: the language model, with ``when_cut: fail``.
+        temperature: sampling temperature; 0.7 in the released code, for ChatGPT.
+        max_new_tokens: maximum length of an answer, which repeats all claims, in tokens.
+        retries: retries for an invalid answer.
+        seed: sampling seed.
 
     Attributes:
-        counts: ``answers`` that the model was asked for, one a document, and those of them that
-            failed, by reason; over all calls.
+        counts: number of ``answers`` (one per document), and of failures by reason, over all calls.
     """
 
     def __init__(
@@ -69,15 +68,15 @@ class PromptedGroups:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[str | None]]:
-        facts = [[" ".join(claim.text.split()) for claim in own] for own in claims]
-        asked = [row for row, own in enumerate(facts) if len(own) > 1]
+        facts = [[" ".join(claim.text.split()) for claim in listed] for listed in claims]
+        rows = [row for row, listed in enumerate(facts) if len(listed) > 1]
         prompts = [
             self.prompt.messages(paragraph=" ".join(documents[row].text.split()), facts=facts[row])
-            for row in asked
+            for row in rows
         ]
-        reads = [partial(read_groups, facts=facts[row]) for row in asked]
-        labels: list[list[str | None]] = [["g0"] * len(own) for own in facts]
-        for row, reading in zip(asked, self.asker.ask(prompts, reads), strict=True):
+        reads = [partial(read_groups, facts=facts[row]) for row in rows]
+        labels: list[list[str | None]] = [["g0"] * len(listed) for listed in facts]
+        for row, reading in zip(rows, self.asker.ask(prompts, reads), strict=True):
             self.counts["answers"] += 1
             if reading.value is None:
                 self.counts[str(reading.failed)] += 1
@@ -86,75 +85,75 @@ class PromptedGroups:
 
 
 def read_groups(text: str, facts: Sequence[str]) -> list[int] | None:
-    """The group of each fact, by its place in the answer; ``None`` where it cannot be read.
+    """Parse the group number of each fact; ``None`` if the answer is invalid.
 
-    Facts are compared without bullets, numbers, quotation marks, blanks, case and full stops at
-    their end. A line of ``===`` parts groups, one like ``Person 2:`` does too, and so do the lists
-    of a JSON answer; other words may stand before a group and after it. A fact that was given
-    several times may come back as often, and is then told apart by its order; or all in one group.
+    Facts are compared without bullets, numbers, quotation marks, blanks, case and final full stops.
+    Lines of ``===``, headings such as ``Person 2:`` and the lists of a JSON answer separate groups.
+    Other text may precede or follow a group. A fact that occurs several times must be repeated as
+    often, in the same order, or within one group.
     """
-    known = {_plain(fact) for fact in facts}
-    groups = _from_json(text, known) or _from_lines(text, known)
+    fact_set = {_normalize(fact) for fact in facts}
+    groups = _parse_json(text, fact_set) or _parse_lines(text, fact_set)
     if groups is None:
         return None
     places: dict[str, list[int]] = defaultdict(list)
     for number, group in enumerate(group for group in groups if group):
         for fact in group:
             places[fact].append(number)
-    given = Counter(_plain(fact) for fact in facts)
-    if places.keys() != given.keys():
+    counts = Counter(_normalize(fact) for fact in facts)
+    if places.keys() != counts.keys():
         return None
-    for fact, own in places.items():
-        if len(set(own)) == 1:
-            places[fact] = own[:1] * given[fact]
-        elif len(own) != given[fact]:
+    for fact, positions in places.items():
+        if len(set(positions)) == 1:
+            places[fact] = positions[:1] * counts[fact]
+        elif len(positions) != counts[fact]:
             return None
-    order = {fact: iter(own) for fact, own in places.items()}
-    return [next(order[_plain(fact)]) for fact in facts]
+    order = {fact: iter(positions) for fact, positions in places.items()}
+    return [next(order[_normalize(fact)]) for fact in facts]
 
 
-def _from_lines(text: str, known: set[str]) -> list[list[str]] | None:
+def _parse_lines(text: str, facts: set[str]) -> list[list[str]] | None:
     body = text.strip()
     lines = (body if "\n" in body else _INLINE.sub("\n- ", body)).splitlines()
     groups: list[list[str]] = [[]]
-    talk = False
+    after_text = False
     for line in lines:
-        content = _plain(line)
-        if content in known:
-            if talk:
+        content = _normalize(line)
+        if content in facts:
+            if after_text:
                 return None
             groups[-1].append(content)
         elif _BREAK.search(line) or _HEADING.match(content):
             groups.append([])
-            talk = False
+            after_text = False
         elif content:
-            if _MARKS.match(line):  # a fact that nobody gave
+            if _MARKS.match(line):  # an added fact
                 return None
-            # Words around a group are harmless, words in it may part it.
-            talk = talk or bool(groups[-1])
+            # Text around a group is harmless, text inside it may separate groups.
+            after_text = after_text or bool(groups[-1])
     return groups
 
 
-def _from_json(text: str, known: set[str]) -> list[list[str]] | None:
+def _parse_json(text: str, facts: set[str]) -> list[list[str]] | None:
     fence = _FENCE.search(text)
     try:
-        found = json.loads(fence[1] if fence else text)
-    except (ValueError, RecursionError):  # none, or one of absurd numbers or depth
+        value = json.loads(fence[1] if fence else text)
+    except (ValueError, RecursionError):  # not JSON, or with absurd numbers or depth
         return None
-    while isinstance(found, dict):
-        values = list(found.values())
-        found = values[0] if len(values) == 1 else values
-    if not isinstance(found, list):
+    while isinstance(value, dict):
+        values = list(value.values())
+        value = values[0] if len(values) == 1 else values
+    if not isinstance(value, list):
         return None
-    if all(isinstance(one, str) for one in found):
-        return _from_lines("\n".join(f"- {' '.join(one.split())}" for one in found), known)
-    if all(isinstance(one, list) and all(isinstance(f, str) for f in one) for one in found):
-        return [[_plain(fact) for fact in one] for one in found]
+    if all(isinstance(entry, str) for entry in value):
+        return _parse_lines("\n".join(f"- {' '.join(entry.split())}" for entry in value), facts)
+    if all(isinstance(entry, list) and all(isinstance(f, str) for f in entry) for entry in value):
+        return [[_normalize(fact) for fact in entry] for entry in value]
     return None
 
 
-def _plain(line: str) -> str:
+def _normalize(line: str) -> str:
     text = unicodedata.normalize("NFKC", line).translate(_SAME)
-    for _ in range(2):  # a number may stand in the quotation marks
+    for _ in range(2):  # a number may be inside quotation marks
         text = _MARKS.sub("", text).strip("\"'`*_ \t")
     return " ".join(text.rstrip(".,;\"'`*_ \t").split()).casefold()

@@ -1,4 +1,4 @@
-"""D-FActScore: claims are grouped by person, and each group is judged by one person's pages.
+"""D-FActScore: group claims by person and judge each group by one person's page.
 
 Chiang and Lee 2024, Merging Facts, Crafting Fallacies (2402.05629), sections 4 and 5.
 """
@@ -13,45 +13,48 @@ from eval.stages import EntailmentModel
 from eval.verify.claim_by_claim import NOTHING_FOUND, RETRIEVAL_FAILED, ClaimByClaim
 from eval.verify.dfactscore.grouping import Grouper
 from eval.verify.dfactscore.linking import Assignment, link_claims, link_groups
-from eval.verify.dfactscore.support import Table, tables_of
+from eval.verify.dfactscore.support import Table, build_tables
 from records import Claim, Document, Passage, UserError, Verdict
 
-_UNTOLD = "the model gave no answer for one of its passages"
-_UNLINKED = "its group's page depends on passages for which the model gave no answer"
+_NO_ANSWER = "the model gave no answer for one of its passages"
+_NO_LINK = "its group's page depends on passages for which the model gave no answer"
 
 
 @dataclass(eq=False)
 class DFActScore:
     """Judge claims one by one (``independent``) and person by person (``grouped``) in one run.
 
-    A person is a title: all passages of a page; a passage without a title is a page of its own,
-    under its id. Each pair of a claim and a title is scored once.
-    ``independent`` is FActScore's verdict on a name that several people bear: some title supports
-    the claim; ``entity`` is the title when each claim is linked alone (appendix B.1).
-    ``grouped`` is D-FActScore's: the claims of a ``group`` are linked to one title, ``entity``, and
-    judged by its passages only. Distinct groups are the number of biographies (B.1).
+    A person is a title, with all passages of that page. A passage without a title is a separate
+    page, named by its id. Each (claim, title) pair is scored once.
 
-    As published, a language model is asked once for each claim and title, True or False, with five
-    passages of the title's whole page: ``entailment`` is then ``eval.verify.factscore.FActScore``,
-    the retriever ``eval.retrieve.titles.PagesOfTitles``, and ``retrieved`` true. A relation model
-    judges passage by passage. Unlike in the released code, which loses the first claim of each text
-    when it reads the groups back, every claim counts.
+    - ``independent`` is FActScore's verdict: some title supports the claim. ``entity`` is the title
+      when each claim is linked without groups (appendix B.1).
+    - ``grouped`` is D-FActScore's verdict: the claims of a ``group`` are linked to one title,
+      ``entity``, and judged by its passages only. The number of groups is B.1's number of
+      biographies.
 
-    The groups are made of all claims of a document. Called again with some of them, as the
-    pipeline does with those that Core selected, it keeps the groups and links them by these claims.
+    The paper asks a language model True or False for each claim and title, with five passages of
+    the title's page. For this, set ``entailment`` to ``eval.verify.factscore.FActScore``, the
+    retriever to ``eval.retrieve.titles.PagesOfTitles``, and ``retrieved`` to true. A relation model
+    judges passage by passage. All claims count; the released code loses the first claim of each
+    text when it parses the groups.
+
+    Groups are computed from all claims of a document. If it is called again with a subset, e.g. the
+    claims that Core selects, it keeps the groups and links them by the subset.
 
     Args:
-        entailment: says what supports a claim: a relation model passage by passage, or a verifier
-            of one verdict a claim all passages of a title at once.
-        group: the claims' groups.
-        threshold: entailment probability that counts as support; without it entailment must
-            be likelier than both other relations. A verifier has none.
-        assignment: ``argmax`` links each group by itself, ``hungarian`` no two groups to one title.
-        per_title: passages of a title that a claim is judged by, those that share most words with
-            it (5 in the paper).
-        title_in_premise: put the passage's title before its text, for a relation model.
-        retrieved: judge a claim by those passages of a title that were retrieved for it, its
-            ``contexts`` with the best first, instead of those that share most words with it.
+        entailment: a relation model, which judges passage by passage, or a claim-by-claim verifier,
+            which judges all passages of a title at once.
+        group: assigns claims to groups.
+        threshold: minimum entailment probability for support; by default entailment must be more
+            probable than both other relations. Not for verifiers.
+        assignment: ``argmax`` links each group separately, ``hungarian`` links each title to at
+            most one group.
+        per_title: maximum number of passages of a title per claim (5 in the paper), by shared
+            words.
+        title_in_premise: prepend the passage's title to its text, for a relation model.
+        retrieved: use the passages of a title that were retrieved for the claim, in the order of
+            its ``contexts``, instead of those that share most words with it.
     """
 
     judges_sets = True
@@ -66,12 +69,12 @@ class DFActScore:
 
     def __post_init__(self) -> None:
         if self.threshold is not None and isinstance(self.entailment, ClaimByClaim):
-            raise UserError("threshold: a verifier gives no probability; take it out")
+            raise UserError("threshold: a verifier returns no probability; remove the option")
         if getattr(self.entailment, "nonparametric", None) is not None:
             raise UserError(
-                "entailment: with nonparametric it gives two verdicts a claim; set that to null"
+                "entailment: with nonparametric it returns two verdicts per claim; set it to null"
             )
-        # Of the last documents: (id, topic, text) → claim's (id, text) → its group
+        # Of the last batch: document (id, topic, text) → claim (id, text) → group
         self._groups: dict[tuple[str, str, str], dict[tuple[str, str], str | None]] = {}
 
     def __call__(
@@ -81,8 +84,8 @@ class DFActScore:
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
         groups = self._grouped(documents, claims)
-        judged = [[claim for claim in own if claim.contexts is not None] for own in claims]
-        tables = tables_of(
+        judged = [[c for c in listed if c.contexts is not None] for listed in claims]
+        tables = build_tables(
             self.entailment,
             documents,
             judged,
@@ -93,8 +96,8 @@ class DFActScore:
             title_in_premise=self.title_in_premise,
         )
         return [
-            _verdicts(own, labels, table, found, self.assignment)
-            for own, labels, table, found in zip(claims, groups, tables, passages, strict=True)
+            _verdicts(listed, labels, table, texts, self.assignment)
+            for listed, labels, table, texts in zip(claims, groups, tables, passages, strict=True)
         ]
 
     def _grouped(
@@ -103,25 +106,25 @@ class DFActScore:
         keys = [(document.id, document.topic, document.text) for document in documents]
         new = [row for row, key in enumerate(keys) if self._is_new(key, claims[row])]
         if new:
-            found = self.group([documents[row] for row in new], [claims[row] for row in new])
+            new_labels = self.group([documents[row] for row in new], [claims[row] for row in new])
             kept = {key: self._groups[key] for key in keys if key in self._groups}
-            for row, labels in zip(new, found, strict=True):
-                names = map(_named, claims[row])
+            for row, labels in zip(new, new_labels, strict=True):
+                names = map(_claim_key, claims[row])
                 kept[keys[row]] = kept.get(keys[row], {}) | dict(zip(names, labels, strict=True))
             self._groups = kept
-        known = [self._groups.get(key, {}) for key in keys]
+        group_tables = [self._groups.get(key, {}) for key in keys]
         return [
-            [table[_named(claim)] for claim in own]
-            for table, own in zip(known, claims, strict=True)
+            [table[_claim_key(claim)] for claim in listed]
+            for table, listed in zip(group_tables, claims, strict=True)
         ]
 
     def _is_new(self, key: tuple[str, str, str], claims: Sequence[Claim]) -> bool:
-        known = self._groups.get(key, {})
-        names = set(map(_named, claims))
-        return not names <= known.keys() or (names == known.keys() and None in known.values())
+        groups = self._groups.get(key, {})
+        names = set(map(_claim_key, claims))
+        return not names <= groups.keys() or (names == groups.keys() and None in groups.values())
 
 
-def _named(claim: Claim) -> tuple[str, str]:
+def _claim_key(claim: Claim) -> tuple[str, str]:
     return claim.id, claim.text
 
 
@@ -148,7 +151,7 @@ def _verdicts(
         if groups[k] is None:
             verdicts.append(_failed(claim, "grouped", "its group is not known"))
         elif (column := linked[groups[k]]) is None:
-            verdicts.append(_failed(claim, "grouped", _UNLINKED, groups[k]))
+            verdicts.append(_failed(claim, "grouped", _NO_LINK, groups[k]))
         else:
             of_group = (groups[k], column)
             verdicts.append(_grouped(claim, table, rows[k], of_group, passages))
@@ -158,17 +161,14 @@ def _verdicts(
 def _independent(
     claim: Claim, table: Table, row: int, alone: int | None, passages: Sequence[Passage]
 ) -> Verdict:
-    """Whether some title supports the claim.
-
-    ``support`` holds the probability of each title (null: not told): from it another threshold or
-    assignment can be had without another run.
-    """
+    # `support` has each title's probability (null if missing), so that other thresholds and
+    # assignments can be evaluated without another run.
     support = table.support[row]
     if alone is None and np.isnan(support).any():
-        return _failed(claim, "independent", _UNTOLD)
-    # A title that has no passages for the claim did not decide
-    best = int(np.nanargmax(np.where([bool(own) for own in table.evidence[row]], support, -1)))
-    told = [None if np.isnan(p) else float(p) for p in support]
+        return _failed(claim, "independent", _NO_ANSWER)
+    # Ignore titles without passages for the claim
+    best = int(np.nanargmax(np.where([bool(cell) for cell in table.evidence[row]], support, -1)))
+    probabilities = [None if np.isnan(p) else float(p) for p in support]
     return Verdict(
         claim=claim.id,
         assessor="dfactscore",
@@ -177,7 +177,7 @@ def _independent(
         p=support[best] if table.graded else None,
         evidence=[passages[k].id for k in table.evidence[row, best]],
         entity=None if alone is None else table.titles[alone],
-        support=dict(zip(table.titles, told, strict=True)),
+        support=dict(zip(table.titles, probabilities, strict=True)),
     )
 
 
@@ -186,7 +186,7 @@ def _grouped(
 ) -> Verdict:
     group, column = of_group
     if np.isnan(table.support[row, column]):
-        return _failed(claim, "grouped", _UNTOLD, group)
+        return _failed(claim, "grouped", _NO_ANSWER, group)
     return Verdict(
         claim=claim.id,
         assessor="dfactscore",

@@ -1,4 +1,4 @@
-"""What each title says of each claim: by a relation model, or by a verifier of single claims."""
+"""Support of each title for each claim, by a relation model or a claim-by-claim verifier."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ Judge = EntailmentModel | ClaimByClaim
 
 
 class Table(NamedTuple):
-    """What the titles of a document say of its claims, shapes (claims, titles).
+    """Support of a document's titles for its claims; arrays have shape (claims, titles).
 
     Attributes:
-        support: highest entailment probability of a title's passages, of a verifier 1 or 0; NaN
-            where nobody answered for one of them and none of the others supports the claim.
-        supported: whether that passage, or all of them together, supports the claim.
-        evidence: indices of what decided among the document's passages, tuples.
+        support: highest entailment probability among a title's passages, or 1 or 0 from a verifier;
+            NaN if an answer is missing and no other passage supports the claim.
+        supported: whether the title supports the claim.
+        evidence: tuples of indices of the deciding passages in the document.
         graded: whether ``support`` is a probability.
     """
 
@@ -33,23 +33,23 @@ class Table(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    """A claim of a document and a title, with the title's passages that it is judged by."""
+    """A claim and a title, with the indices of the title's passages that judge the claim."""
 
     row: int
-    place: int
+    claim: int
     column: int
     passages: list[int]
 
 
 class Outcome(NamedTuple):
-    """What was found for a pairing, by the names of :class:`Table`."""
+    """The cell of a pairing in :class:`Table`."""
 
     support: float
     supported: bool
     evidence: tuple[int, ...]
 
 
-def tables_of(
+def build_tables(
     judge: Judge,
     documents: Sequence[Document],
     claims: Sequence[Sequence[Claim]],
@@ -59,34 +59,35 @@ def tables_of(
     threshold: float | None,
     title_in_premise: bool,
 ) -> list[Table]:
-    """Every claim against every title of its document, all in one call of the judge.
+    """Judge every claim against every title of its document, in one call of the judge.
 
     Args:
-        judge: judges passages one by one, or all of a title's in one question.
-        per_title: passages of a title that a claim is judged by.
-        retrieved: the first ones among the claim's ``contexts``, instead of those that share most
+        judge: a relation model, which judges passage by passage, or a verifier, which judges all
+            passages of a title at once.
+        per_title: maximum number of passages of a title per claim.
+        retrieved: use the first ones in the claim's ``contexts`` instead of those that share most
             words with it.
     """
-    titles = [list(dict.fromkeys(map(page_title, own))) for own in passages]
+    titles = [list(dict.fromkeys(map(page_title, listed))) for listed in passages]
     pairings = [
         pairing
-        for row, own in enumerate(claims)
-        for pairing in _pairings(row, own, passages[row], titles[row], per_title, retrieved)
+        for row, listed in enumerate(claims)
+        for pairing in _pairings(row, listed, passages[row], titles[row], per_title, retrieved)
     ]
     by_claim = isinstance(judge, ClaimByClaim)
     if by_claim:
-        found = _by_verifier(judge, documents, claims, passages, pairings)
+        outcomes = _by_verifier(judge, documents, claims, passages, pairings)
     else:
-        found = _by_relation(judge, claims, passages, pairings, threshold, title_in_premise)
+        outcomes = _by_relation(judge, claims, passages, pairings, threshold, title_in_premise)
     tables = []
-    for own, names in zip(claims, titles, strict=True):
-        shape = (len(own), len(names))
+    for listed, names in zip(claims, titles, strict=True):
+        shape = (len(listed), len(names))
         blank = (np.zeros(shape), np.zeros(shape, bool), np.empty(shape, object))
         blank[2].fill(())
         tables.append(Table(names, *blank, graded=not by_claim))
-    for (row, place, column, _), outcome in zip(pairings, found, strict=True):
-        table, at = tables[row], (place, column)
-        table.support[at], table.supported[at], table.evidence[at] = outcome
+    for (row, index, column, _), outcome in zip(pairings, outcomes, strict=True):
+        table, cell = tables[row], (index, column)
+        table.support[cell], table.supported[cell], table.evidence[cell] = outcome
     return tables
 
 
@@ -101,15 +102,15 @@ def _pairings(
     pages = [[k for k, p in enumerate(passages) if page_title(p) == title] for title in titles]
     bags = [frozenset(stems(p.text)) for p in passages] if claims and not retrieved else []
     order = {passage.id: k for k, passage in enumerate(passages)}
-    found = [[order[n] for n in dict.fromkeys(c.contexts or []) if n in order] for c in claims]
+    ranked = [[order[n] for n in dict.fromkeys(c.contexts or []) if n in order] for c in claims]
     for column, page in enumerate(pages):
-        for place, claim in enumerate(claims):
+        for index, claim in enumerate(claims):
             if retrieved:
-                chosen = [k for k in found[place] if k in set(page)][:per_title]
+                chosen = [k for k in ranked[index] if k in set(page)][:per_title]
             else:
                 chosen = nearest_passages(claim.text, page, bags, per_title)
             if chosen:
-                yield Pairing(row, place, column, chosen)
+                yield Pairing(row, index, column, chosen)
 
 
 def _by_relation(
@@ -121,23 +122,23 @@ def _by_relation(
     title_in_premise: bool,
 ) -> list[Outcome]:
     pairs = [
-        (premise(passages[row][k], title_in_premise), claims[row][place].text)
-        for row, place, _, own in pairings
-        for k in own
+        (premise(passages[row][k], title_in_premise), claims[row][index].text)
+        for row, index, _, chosen in pairings
+        for k in chosen
     ]
     answers = iter(model_probabilities(model.relations, pairs, 3) if pairs else [])
-    found = []
+    outcomes = []
     for pairing in pairings:
         best = Outcome(-1.0, False, (pairing.passages[0],))
-        untold = False
+        missing = False
         for k in pairing.passages:
             answer = next(answers)
             if np.isnan(answer).any():
-                untold = True
+                missing = True
             elif float(answer[0]) > best.support:
                 best = Outcome(float(answer[0]), bool(entails(answer, threshold)), (k,))
-        found.append(best._replace(support=math.nan) if untold and not best.supported else best)
-    return found
+        outcomes.append(best._replace(support=math.nan) if missing and not best.supported else best)
+    return outcomes
 
 
 def _by_verifier(
@@ -147,43 +148,43 @@ def _by_verifier(
     passages: Sequence[Sequence[Passage]],
     pairings: Sequence[Pairing],
 ) -> list[Outcome]:
-    """All passages of a pairing in one question.
+    """Judge all passages of a pairing at once.
 
-    Each title counts as a document: a verifier that asks about several claims of a document at a
-    time shows the passages of all of them, and no title is to be judged by another one's.
+    Each title has its own ``row``, so that a verifier with several claims per prompt does not mix
+    the passages of different titles.
     """
     titles: dict[tuple[int, int], int] = {}
-    asked = []
-    for row, place, column, own in pairings:
+    items = []
+    for row, index, column, indices in pairings:
         title = titles.setdefault((row, column), len(titles))
-        chosen = [passages[row][k] for k in own]
-        asked.append(ClaimToJudge(title, documents[row], claims[row][place], chosen))
-    found = []
-    for pairing, verdict in zip(pairings, verifier.judge(asked) if asked else (), strict=True):
+        chosen = [passages[row][k] for k in indices]
+        items.append(ClaimToJudge(title, documents[row], claims[row][index], chosen))
+    outcomes = []
+    for pairing, verdict in zip(pairings, verifier.judge(items) if items else (), strict=True):
         supported = verdict.label == "supported"
         support = math.nan if verdict.label == "failed" else float(supported)
-        found.append(Outcome(support, supported, tuple(pairing.passages)))
-    return found
+        outcomes.append(Outcome(support, supported, tuple(pairing.passages)))
+    return outcomes
 
 
 def nearest_passages(
     claim: str, page: Sequence[int], bags: Sequence[frozenset[str]], count: int
 ) -> list[int]:
-    """The passages of a page that share most words with a claim, best first.
+    """Return the passages of a page that share most words with a claim, best first.
 
     Args:
-        page: indices of its passages.
+        page: indices of the page's passages.
         bags: stems of all passages of the document.
     """
     if len(page) <= count:
         return list(page)
     words = sorted(set(stems(claim)))
     spread = {word: sum(word in bags[k] for k in page) for word in words}
-    # A stem counts the more, the fewer of the page's passages have it.
+    # Weight stems by their rarity among the page's passages.
     shared = {k: sum(1 / spread[word] for word in words if word in bags[k]) for k in page}
     return sorted(page, key=lambda k: -shared[k])[:count]
 
 
 def page_title(passage: Passage) -> str:
-    """The page that a passage is of; one without a title is a page of its own."""
+    """Return the page of a passage: its title, or its id if it has no title."""
     return passage.title or passage.id

@@ -1,4 +1,4 @@
-"""Marginals of networks too dense for elimination: a population of assignments, annealed."""
+"""Marginals of networks too dense for elimination, by population annealing."""
 
 from itertools import pairwise
 
@@ -6,34 +6,31 @@ import numpy as np
 
 from eval.verify.factreasoner.network import Logs, interaction
 
-# The population: as many assignments as make up so many states, but at least CHAINS (even).
+# Population size: STATES // variables assignments, but at least CHAINS (even).
 STATES, CHAINS = 48_000, 512
-# Each step in temperature keeps this share of the population effective, but is not smaller than
-# SMALLEST, so that it ends.
+# Effective share of the population per temperature step, and the minimum step size.
 EFFECTIVE, SMALLEST = 0.7, 0.004
-# Sweeps at the target distribution: not counted, and counted.
+# Burn-in sweeps and counted sweeps at the target distribution.
 SETTLING, COUNTED = 4, 26
 
 
 def anneal(logs: Logs, seed: int = 0) -> np.ndarray:
-    """P(true) of each variable, shape (variables,).
+    """Estimate P(true) of each variable, shape (variables,), by population annealing.
 
     Population annealing (Hukushima and Iba 2003; Machta 2010): a population of assignments starts
-    uniform, at inverse temperature 0, and is taken to the network's distribution, at 1, by steps
-    of reweighting, resampling and one Gibbs sweep. Since all modes are reached from the uniform
-    end and weighted against each other by the resampling, contexts that contradict each other do
-    not trap it, as they trap belief propagation or a chain that starts from the priors. After
-    that, P(true) is the mean of the conditional probabilities over sweeps and population.
+    uniform at inverse temperature 0 and moves to the network's distribution at 1, in steps of
+    reweighting, resampling and one Gibbs sweep. Resampling weights all modes against each other,
+    so that contradicting contexts do not trap it, unlike belief propagation or a chain that starts
+    from the priors. P(true) is the mean conditional probability over sweeps and population.
 
-    A sweep updates sets of variables without edges among each other at once, the atoms for
-    instance, over the whole population in one matrix product. The error falls with the root of
-    the population: mean 0.002 to 0.004 at documents' sizes (benchmarks/inference.py). The hard case
-    is two groups of assignments of comparable mass with nothing between them: their shares, and
-    with them every P, can be off by about 0.05. Seeded: the same network gives the same posteriors.
+    A sweep updates sets of variables without edges among each other, e.g. the atoms, for the whole
+    population in one matrix product. The mean error is 0.002 to 0.004 at document size
+    (benchmarks/inference.py) and falls with the square root of the population size. The hard case
+    is two separated modes of similar mass: every P can be off by about 0.05.
 
     Args:
         logs: the network.
-        seed: of the random numbers.
+        seed: random seed; the same network and seed give the same posteriors.
     """
     n = len(logs.single)
     first, second = logs.pairs.T
@@ -66,13 +63,14 @@ def _independent(edges: np.ndarray) -> list[np.ndarray]:
 
 
 class _Chains:
-    """A population of assignments, shape (variables, chains), as numbers 0 and 1.
+    """A population of assignments of 0 and 1, shape (variables, chains).
 
     Args:
-        field: log-odds of each variable where all others are false.
-        coupling: shape (variables, variables), what each true variable adds to others' log-odds.
-        sizes: of the sets of consecutive variables that are updated together.
-        seed: of the random numbers.
+        field: log-odds of each variable if all others are false.
+        coupling: increase of a variable's log-odds by another true variable, shape (variables,
+            variables).
+        sizes: sizes of the sets of consecutive variables that are updated together.
+        seed: random seed.
     """
 
     def __init__(self, field: np.ndarray, coupling: np.ndarray, sizes: list[int], seed: int):
@@ -89,7 +87,7 @@ class _Chains:
         self.odds, self.noise = np.empty(shape, np.float32), np.empty(shape, np.float32)
 
     def sweep(self, beta: float) -> None:
-        # Half the chains get the other half's noise turned round, which is as random and cheaper.
+        # Half of the chains use the negated noise of the other half, which is cheaper.
         half = self.random.random(out=self.half, dtype=np.float32)
         half *= np.float32(1 - 2**-22)
         half += np.float32(2**-23)  # never 0 nor 1
@@ -97,9 +95,9 @@ class _Chains:
         noise = np.concatenate((half, -half), axis=1, out=self.noise)
         noise *= np.float32(1 / beta)
         noise -= self.field
-        for own, coupling in self.sets:
-            odds = np.matmul(coupling, self.state, out=self.odds[own])
-            np.greater(odds, noise[own], out=self.state[own])
+        for rows, coupling in self.sets:
+            odds = np.matmul(coupling, self.state, out=self.odds[rows])
+            np.greater(odds, noise[rows], out=self.state[rows])
 
     def conditional(self) -> np.ndarray:
         odds = self.odds
@@ -128,15 +126,15 @@ class _Chains:
         self.state = np.take(self.state, np.minimum(chosen, self.count - 1), axis=1)
 
 
-def _largest(exponent: np.ndarray, most: float) -> float:
-    low, high, step = 0.0, most, most
+def _largest(exponent: np.ndarray, limit: float) -> float:
+    low, high, step = 0.0, limit, limit
     for _ in range(10):
         weight = np.exp(step * exponent)
         if weight.sum() ** 2 >= EFFECTIVE * len(weight) * (weight @ weight):
             low = step
         else:
             high = step
-        if low == most:
+        if low == limit:
             break
         step = (low + high) / 2
     return low

@@ -11,18 +11,17 @@ relation from a context X to an atom or a context Y is a factor of its probabili
 
 Neutral pairs have no factor.
 
-The released code has these tables behind ``use_priors=False``; by default its rows of X = 0 are
-1 - prior, prior instead. Those of the paper are taken here, since its examples follow from them:
+The released code uses these tables only with ``use_priors=False``; by default its rows of X = 0 are
+1 - prior, prior. We use the tables of the paper, since they reproduce its examples:
 
-- Example 1: a context that entails the atom with 0.8 and one that contradicts it with 0.9, both of
-  prior 0.99, give P(atom) = 0.318.
-- Example 2: a third context contradicts the second, and P(atom) = 0.59. The probability is not
-  stated; 0.9 gives 0.41 with one factor for the two contexts, 0.60 with a factor a direction. The
-  number follows from 0.986 with one, from 0.892 with two.
+- Example 1: a context that entails the atom with 0.8 and one that contradicts it with 0.9, both
+  with prior 0.99, give P(atom) = 0.318.
+- Example 2: a third context contradicts the second, and P(atom) = 0.59. The probability of this
+  contradiction is not stated; 0.9 gives 0.41 with one factor for the two contexts, 0.60 with one
+  factor per direction. The number follows from 0.986 with one factor, from 0.892 with two.
 
-How many factors two contexts have is ``context_factors``: one a ``pair``, as the released code
-makes of the answers to both directions, or one a ``direction``, as section 3.3's FR3 has it (f(Cj,
-Ck) for j, k = 1..m, j ≠ k).
+``context_factors`` sets the number of factors of two contexts: one per ``pair``, as in the released
+code, or one per ``direction``, as in section 3.3's FR3 (f(Cj, Ck) for j, k = 1..m, j ≠ k).
 """
 
 from collections.abc import Mapping
@@ -37,18 +36,18 @@ from eval.verify.factreasoner.relations import (
     Answer,
     Plan,
     RelationName,
-    both_directions,
-    each_direction,
+    keep_directions,
+    merge_directions,
 )
 
 ContextFactors = Literal["pair", "direction"]
 
-# Probabilities of 0 and 1 would make hard constraints, which may contradict each other.
+# Clips probabilities, since 0 and 1 would be hard constraints, which may conflict.
 _EPSILON = 1e-6
 
 
 class Edge(NamedTuple):
-    """A relation of two variables of a graph, by their numbers."""
+    """A relation between two variables of a graph."""
 
     source: int
     target: int
@@ -58,31 +57,32 @@ class Edge(NamedTuple):
 
 @dataclass
 class Graph:
-    """One graph: its variables are the claims, then the contexts.
+    """A graph whose variables are the claims, then the contexts.
 
     Attributes:
-        plan: its claims and contexts, and which pairs were asked.
-        atom_prior: of every claim.
-        to_claims: relations from contexts to claims, neutral ones left out.
-        between: relations between contexts, neutral ones left out.
-        asked, failed: numbers of pairs of each claim; ``failed`` ones have no answer.
-        failed_between: pairs of contexts without an answer in either direction.
+        plan: claims, contexts, and the judged pairs.
+        atom_prior: prior of every claim.
+        to_claims: relations from contexts to claims, without neutral ones.
+        between: relations between contexts, without neutral ones.
+        pair_counts: number of pairs of each claim.
+        failed_counts: number of pairs of each claim without an answer.
+        failed_between: number of pairs of contexts without an answer in either direction.
     """
 
     plan: Plan
     atom_prior: float
     to_claims: list[Edge]
     between: list[Edge]
-    asked: list[int]
-    failed: list[int]
+    pair_counts: list[int]
+    failed_counts: list[int]
     failed_between: int = 0
 
     def names(self) -> list[str]:
         """Ids of the variables: the claims, then the contexts."""
-        return [one.id for one in (*self.plan.claims, *self.plan.contexts)]
+        return [node.id for node in (*self.plan.claims, *self.plan.contexts)]
 
     def network(self) -> Network:
-        """The Markov network; variable i is claim i, or context i - len(claims)."""
+        """Return the Markov network; variable i is claim i or context i - len(claims)."""
         priors = [self.atom_prior] * len(self.plan.claims)
         priors += [context.prior for context in self.plan.contexts]
         factors = [
@@ -94,11 +94,7 @@ class Graph:
 
 
 def table(relation: RelationName, p: float) -> np.ndarray:
-    """Table 1, shape (2, 2): index 0 is false, 1 true; source first.
-
-    Raises:
-        KeyError: a neutral relation, which has no factor.
-    """
+    """Return Table 1, shape (2, 2): index 0 is false, 1 true; source first."""
     p = _inside(p)
     rows = {
         "entailment": [[p, p], [1 - p, p]],
@@ -112,35 +108,35 @@ def _inside(p: float) -> float:
     return min(max(p, _EPSILON), 1 - _EPSILON)
 
 
-def build(
+def build_graph(
     plan: Plan,
     answers: Mapping[Pair, Answer | None],
     atom_prior: float,
     context_factors: ContextFactors = "pair",
 ) -> Graph:
-    """The graph of a plan whose pairs were answered.
+    """Build the graph of a plan from its answers.
 
     Args:
-        plan: its pairs.
-        answers: to all of them; ``None`` where the model failed.
-        atom_prior: of every claim.
-        context_factors: one relation of both directions between contexts, or one of each.
+        plan: the judged pairs.
+        answers: answer to each pair; ``None`` if the model failed.
+        atom_prior: prior of every claim.
+        context_factors: one factor per ``pair`` of contexts, or one per ``direction``.
     """
-    own = len(plan.claims)
-    graph = Graph(plan, atom_prior, [], [], [0] * own, [0] * own)
+    n = len(plan.claims)
+    graph = Graph(plan, atom_prior, [], [], [0] * n, [0] * n)
     for context, claim in plan.to_claims:
         answer = answers[plan.claim_pair(context, claim)]
-        graph.asked[claim] += 1
-        graph.failed[claim] += answer is None
+        graph.pair_counts[claim] += 1
+        graph.failed_counts[claim] += answer is None
         if answer is not None and answer.relation != "neutral":
-            graph.to_claims.append(Edge(own + context, claim, *answer))
-    join = both_directions if context_factors == "pair" else each_direction
-    for one, other in plan.between:
-        there = answers[plan.context_pair(one, other)]
-        back = answers[plan.context_pair(other, one)]
-        graph.failed_between += there is None and back is None
-        for answer, direction in join(there, back):
+            graph.to_claims.append(Edge(n + context, claim, *answer))
+    join = merge_directions if context_factors == "pair" else keep_directions
+    for first, second in plan.between:
+        forward = answers[plan.context_pair(first, second)]
+        backward = answers[plan.context_pair(second, first)]
+        graph.failed_between += forward is None and backward is None
+        for answer, direction in join(forward, backward):
             if answer.relation != "neutral":
-                ends = (one, other) if direction == "there" else (other, one)
-                graph.between.append(Edge(own + ends[0], own + ends[1], *answer))
+                ends = (first, second) if direction == "forward" else (second, first)
+                graph.between.append(Edge(n + ends[0], n + ends[1], *answer))
     return graph

@@ -17,14 +17,13 @@ RANKS: tuple[Method, ...] = ("exact", "annealed", "wmb")
 
 
 class Posterior(NamedTuple):
-    """What inference says of one network.
+    """The result of inference on one network.
 
     Attributes:
         p: P(variable is true), shape (variables,).
-        method: how it was found; where parts of the network that nothing connects were solved in
-            different ways, the least exact of them.
-        width: induced width of the elimination order; for ``annealed``, which needs none, the
-            width at which the search for an order was given up.
+        method: inference method; the least exact one among the connected parts.
+        width: induced width of the elimination order; for ``annealed`` the width at which the
+            search for an order stopped.
     """
 
     p: np.ndarray
@@ -39,51 +38,49 @@ def solve(
     approximate: Literal["annealed", "wmb"] = "annealed",
     seed: int = 0,
 ) -> list[Posterior]:
-    """The posteriors of a batch of documents' networks, each as if it were solved alone.
+    """Compute the posteriors of a batch of networks, each independently.
 
-    Connected parts are solved apart: exactly where a min-fill order has an induced width of at most
-    ``max_width``, otherwise approximately. The paper's solver runs weighted mini-buckets with
-    i-bound 6 on every network. On dense ones that is off by 0.2 a posterior on average
-    (benchmarks/inference.py), so here the default is a population annealed by Gibbs sampling;
-    ``wmb`` gives the paper's method.
+    Connected parts are solved separately: exactly if a min-fill order has an induced width of at
+    most ``max_width``, otherwise approximately. The paper runs weighted mini-buckets with i-bound 6
+    on every network (``wmb``). On dense networks its mean error is 0.2 per posterior
+    (benchmarks/inference.py), so the default is population annealing.
 
     Args:
-        networks: one a document.
-        i_bound: of the mini-buckets: a part has at most ``i_bound + 1`` variables.
-        max_width: the largest induced width for exact inference; tables have 2**(width + 1)
-            entries.
-        approximate: the method beyond it.
-        seed: of the annealing's random numbers.
+        networks: one per document.
+        i_bound: i-bound of the mini-buckets, which have at most ``i_bound + 1`` variables.
+        max_width: maximum induced width for exact inference; tables have 2**(width + 1) entries.
+        approximate: the method above ``max_width``.
+        seed: random seed of the annealing.
     """
-    found = []
+    posteriors = []
     for network in networks:
         whole = logs(network)
         p = expit(whole.single[:, 1] - whole.single[:, 0])
         method, width = "exact", 0
         for members, part in _parts(whole):
-            order, own_width = min_fill(part, max_width)
-            how: Method = "exact" if own_width <= max_width else approximate
-            if how == "annealed":
+            order, part_width = min_fill(part, max_width)
+            part_method: Method = "exact" if part_width <= max_width else approximate
+            if part_method == "annealed":
                 p[members] = anneal(part, seed)
-            elif how == "exact":
-                p[members] = eliminate(part, order, own_width)
+            elif part_method == "exact":
+                p[members] = eliminate(part, order, part_width)
             else:
-                order, own_width = min_fill(part)
+                order, part_width = min_fill(part)
                 p[members] = eliminate(part, order, i_bound)
-            method, width = max(method, how, key=RANKS.index), max(width, own_width)
-        # Sums of products may be above 1 by their last bits.
-        found.append(Posterior(np.clip(p, 0.0, 1.0), method, width))
-    return found
+            method, width = max(method, part_method, key=RANKS.index), max(width, part_width)
+        # Sums of products may exceed 1 by rounding errors.
+        posteriors.append(Posterior(np.clip(p, 0.0, 1.0), method, width))
+    return posteriors
 
 
 def _parts(whole: Logs) -> list[tuple[np.ndarray, Logs]]:
     n = len(whole.single)
     edges = (np.ones(len(whole.pairs)), tuple(whole.pairs.T))
     count, label = connected_components(coo_array(edges, shape=(n, n)), directed=False)
-    found = []
+    parts = []
     for c in np.flatnonzero(np.bincount(label, minlength=count) > 1):
         members = np.flatnonzero(label == c)
         inside = label[whole.pairs[:, 0]] == c
         pairs = np.searchsorted(members, whole.pairs[inside])
-        found.append((members, Logs(whole.single[members], pairs, whole.joint[inside])))
-    return found
+        parts.append((members, Logs(whole.single[members], pairs, whole.joint[inside])))
+    return parts

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# A pair whose log-odds interact by less than this moves no posterior by more than it: no edge.
+# Pairs with a smaller interaction of their log-odds change posteriors by less and have no edge.
 DECOUPLED = 1e-13
 
 
@@ -25,8 +25,8 @@ class Network(NamedTuple):
     """A distribution: the product of the factors, divided by its sum over all assignments.
 
     Attributes:
-        variables: how many there are; they are numbered from 0.
-        factors: in any order; several may have one scope.
+        variables: number of variables, which are numbered from 0.
+        factors: in any order; several may have the same scope.
     """
 
     variables: int
@@ -34,12 +34,12 @@ class Network(NamedTuple):
 
 
 class Logs(NamedTuple):
-    """A network's factors as natural logarithms, one table a scope.
+    """A network's factors as natural logarithms, one table per scope.
 
     Attributes:
         single: shape (variables, 2).
         pairs: shape (m, 2), the smaller variable first, no pair twice.
-        joint: shape (m, 2, 2), one table a pair.
+        joint: shape (m, 2, 2), one table per pair.
     """
 
     single: np.ndarray
@@ -48,10 +48,10 @@ class Logs(NamedTuple):
 
 
 def logs(network: Network) -> Logs:
-    """Take logarithms and add up the factors of one scope.
+    """Take logarithms and sum the factors of each scope.
 
-    Pairs that do not interact (a table that is a product of two) become single factors, so that an
-    atom that nothing speaks about keeps exactly its prior.
+    Pairs that do not interact (the table is a product) become single factors, so that an atom
+    without evidence keeps exactly its prior.
     """
     scopes, tables = _of_arity(network, 1)
     single = np.zeros((network.variables, 2))
@@ -69,7 +69,7 @@ def logs(network: Network) -> Logs:
 
 
 def interaction(joint: np.ndarray) -> np.ndarray:
-    """Shape (m,): by how much one variable's truth changes the other's log-odds."""
+    """Return the change of one variable's log-odds by the other's truth, shape (m,)."""
     return joint[:, 1, 1] - joint[:, 1, 0] - joint[:, 0, 1] + joint[:, 0, 0]
 
 

@@ -1,4 +1,4 @@
-"""Which pairs of texts FactReasoner asks a relation model about, and what their answers mean."""
+"""The text pairs that FactReasoner's relation model judges, and the meaning of its answers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from records import Claim
 
 RelationName = Literal["entailment", "neutral", "contradiction", "equivalence"]
 
-# At p <= 1/2 the tables of Table 1 say the opposite of the relation's name, or nothing.
-_LEAST = 0.5
+# At p <= 1/2 the factors of Table 1 mean the opposite of the relation, or nothing.
+_MIN_PROBABILITY = 0.5
 
 
 class Answer(NamedTuple):
-    """What the relation model says of a pair: its likeliest relation and that one's probability."""
+    """The likeliest relation of a pair and its probability."""
 
     relation: RelationName
     p: float
 
 
 class Context(NamedTuple):
-    """A context of a graph: a passage's id, its text as it is read, and its prior."""
+    """A context of a graph: the passage's id, the premise, and the prior."""
 
     id: str
     text: str
@@ -36,16 +36,16 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The variables of one graph and the pairs that are asked for its factors.
+    """The variables of one graph and the pairs to judge.
 
     Attributes:
-        document: place of the document in the batch.
+        document: index of the document in the batch.
         version: 1, 2 or 3 (FR1, FR2, FR3).
         claims: the atoms.
         contexts: the contexts.
-        to_claims: (context, claim), places in the two lists; asked from context to claim only.
-        between: unordered pairs of contexts, the smaller place first; asked in both directions.
-        skipped: pairs that a cheap score called unrelated.
+        to_claims: (context, claim) indices, judged from context to claim only.
+        between: pairs of context indices, smaller first, judged in both directions.
+        skipped: number of pairs skipped by ``skip_below``.
     """
 
     document: int
@@ -57,23 +57,21 @@ class Plan:
     skipped: int = 0
 
     def claim_pair(self, context: int, claim: int) -> Pair:
-        """Premise and hypothesis of a context and a claim."""
         return self.contexts[context].text, self.claims[claim].text
 
     def context_pair(self, premise: int, hypothesis: int) -> Pair:
-        """Premise and hypothesis of two contexts."""
         return self.contexts[premise].text, self.contexts[hypothesis].text
 
     def pairs(self) -> Iterable[Pair]:
-        """All premises and hypotheses that the plan asks about."""
+        """Yield all (premise, hypothesis) pairs of the plan."""
         for pair in self.to_claims:
             yield self.claim_pair(*pair)
-        for one, other in self.between:
-            yield self.context_pair(one, other)
-            yield self.context_pair(other, one)
+        for first, second in self.between:
+            yield self.context_pair(first, second)
+            yield self.context_pair(second, first)
 
 
-def plan(
+def plan_pairs(
     document: int,
     version: int,
     claims: Sequence[Claim],
@@ -81,97 +79,96 @@ def plan(
     skip_below: float | None = None,
     encoder: SentenceEncoder | None = None,
 ) -> Plan:
-    """The pairs of one graph (section 3.1).
+    """Plan the pairs of one graph (section 3.1).
 
-    FR1 asks about a claim's own contexts, FR2 about each context and each claim, FR3 about each two
-    contexts as well. Pairs that retrieval brought together are never skipped: a claim with its own
-    context, two contexts of one claim.
+    FR1 judges each claim with its retrieved contexts, FR2 each claim with each context, FR3 also
+    each pair of contexts. A claim with its retrieved context, and two contexts of the same claim,
+    are never skipped.
 
     Args:
-        document: place of the document in the batch.
+        document: index of the document in the batch.
         version: 1, 2 or 3.
         claims: the atoms.
-        contexts: each with the ids of the claims that it was retrieved for.
-        skip_below: pairs of a smaller score (:func:`eval.retrieve.dense.relatedness`) are not
-            asked: how much of the claim the context has, or of two contexts one of the other, the
-            larger; ``None`` asks all.
-        encoder: scores are cosines of its vectors; without it, shares of stems.
+        contexts: contexts with the ids of the claims that they were retrieved for.
+        skip_below: skip pairs with a lower :func:`eval.retrieve.dense.relatedness`; for two
+            contexts the larger of both directions. ``None`` skips none.
+        encoder: relatedness is the cosine of its vectors; by default the share of stems.
     """
     texts = [context for context, _ in contexts]
-    owners = [own for _, own in contexts]
+    owners = [claim_ids for _, claim_ids in contexts]
     to_claims = [(c, a) for a in range(len(claims)) for c in range(len(contexts))]
     if version == 1:
         to_claims = [(c, a) for c, a in to_claims if claims[a].id in owners[c]]
     between = list(combinations(range(len(contexts)), 2)) if version == 3 else []
-    every = len(to_claims) + len(between)
+    total = len(to_claims) + len(between)
     if version > 1 and skip_below is not None:
-        scores = relatedness([one.text for one in (*claims, *texts)], encoder)
-        behind = scores[len(claims) :]  # rows of the contexts
-        of_contexts = behind[:, len(claims) :]
+        scores = relatedness([text.text for text in (*claims, *texts)], encoder)
+        scored = scores[len(claims) :]  # relatedness of contexts (rows) to all texts
+        of_contexts = scored[:, len(claims) :]
         to_claims = [
-            (c, a) for c, a in to_claims if claims[a].id in owners[c] or behind[c, a] >= skip_below
+            (c, a) for c, a in to_claims if claims[a].id in owners[c] or scored[c, a] >= skip_below
         ]
         between = [
             (c, d)
             for c, d in between
             if owners[c] & owners[d] or max(of_contexts[c, d], of_contexts[d, c]) >= skip_below
         ]
-    skipped = every - len(to_claims) - len(between)
+    skipped = total - len(to_claims) - len(between)
     return Plan(document, version, claims, texts, to_claims, between, skipped)
 
 
-def ask(entailment: EntailmentModel, plans: Iterable[Plan]) -> dict[Pair, Answer | None]:
-    """The answers to all pairs of a batch, each asked once, in one call.
+def query_relations(
+    entailment: EntailmentModel, plans: Iterable[Plan]
+) -> dict[Pair, Answer | None]:
+    """Judge the distinct pairs of a batch in one call.
 
     Returns:
-        By pair; ``None`` where the model's answer failed (a row of NaN).
+        Pair to answer; ``None`` if the model failed (a row of NaN).
     """
     pairs = list(dict.fromkeys(pair for plan in plans for pair in plan.pairs()))
     rows = model_probabilities(entailment.relations, pairs, 3) if pairs else []
-    return {pair: _read(row) for pair, row in zip(pairs, rows, strict=True)}
+    return {pair: _parse_row(row) for pair, row in zip(pairs, rows, strict=True)}
 
 
-def _read(row: np.ndarray) -> Answer | None:
-    """The likeliest; a relation that is no likelier than not counts as neutral.
-
-    In Table 1 an entailment of p < 1/2 makes its atom *less* likely. A generated label, as in the
-    paper, seldom has so little; of three calibrated classes the likeliest may.
-    """
+def _parse_row(row: np.ndarray) -> Answer | None:
+    # A relation with p <= 1/2 counts as neutral: in Table 1 an entailment with p < 1/2 makes its
+    # atom *less* likely. The paper's generated labels rarely have such a low probability; the
+    # likeliest of three calibrated classes may.
     if np.isnan(row).any():
         return None
     best = int(call_relation(row))
     p = float(row[best])
-    return Answer("neutral" if p <= _LEAST else RELATIONS[best], p)
+    return Answer("neutral" if p <= _MIN_PROBABILITY else RELATIONS[best], p)
 
 
-Directed = tuple[Answer, Literal["there", "back"]]
+Directed = tuple[Answer, Literal["forward", "backward"]]
 
 
-def both_directions(there: Answer | None, back: Answer | None) -> list[Directed]:
-    """One relation of two texts from the answers to both directions, and which one it is.
+def merge_directions(forward: Answer | None, backward: Answer | None) -> list[Directed]:
+    """Merge the answers to both directions into one relation, as in the released code.
 
-    Equivalence when both entail; else the one that is not neutral; of two that are not, the more
-    probable, the first on a tie. As the released code does; a direction that failed has no say.
+    Equivalence if both entail; else the relation that is not neutral; if neither is neutral, the
+    more probable one, the forward one on a tie. Failed directions are ignored.
     """
-    known = each_direction(there, back)
-    if len(known) < 2:
-        return known
-    (one, _), (other, _) = known
-    first = one.p >= other.p
-    if one.relation == "equivalence":
-        return [(known[not first][0], "there")]
-    if "neutral" in (one.relation, other.relation):
-        first = other.relation == "neutral"
-    return [known[not first]]
+    answers = keep_directions(forward, backward)
+    if len(answers) < 2:
+        return answers
+    (first, _), (second, _) = answers
+    keep_first = first.p >= second.p
+    if first.relation == "equivalence":
+        return [(answers[not keep_first][0], "forward")]
+    if "neutral" in (first.relation, second.relation):
+        keep_first = second.relation == "neutral"
+    return [answers[not keep_first]]
 
 
-def each_direction(there: Answer | None, back: Answer | None) -> list[Directed]:
-    """Each direction's own relation; two entailments are two equivalences (footnote 2)."""
-    known: list[Directed] = []
-    if there is not None:
-        known.append((there, "there"))
-    if back is not None:
-        known.append((back, "back"))
-    if [answer.relation for answer, _ in known] == ["entailment"] * 2:
-        known = [(answer._replace(relation="equivalence"), way) for answer, way in known]
-    return known
+def keep_directions(forward: Answer | None, backward: Answer | None) -> list[Directed]:
+    """Keep the relation of each direction; two entailments become equivalences (footnote 2)."""
+    answers: list[Directed] = []
+    if forward is not None:
+        answers.append((forward, "forward"))
+    if backward is not None:
+        answers.append((backward, "backward"))
+    if [answer.relation for answer, _ in answers] == ["entailment"] * 2:
+        answers = [(answer._replace(relation="equivalence"), way) for answer, way in answers]
+    return answers

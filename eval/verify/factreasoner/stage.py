@@ -10,15 +10,15 @@ from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from eval.retrieve.dense import SentenceEncoder
 from eval.stages import EntailmentModel
 from eval.verify.claim_by_claim import RETRIEVAL_FAILED, premise
-from eval.verify.factreasoner.graph import ContextFactors, Graph, build
+from eval.verify.factreasoner.graph import ContextFactors, Graph, build_graph
 from eval.verify.factreasoner.inference import Posterior, solve
-from eval.verify.factreasoner.relations import Context, ask, plan
+from eval.verify.factreasoner.relations import Context, plan_pairs, query_relations
 from eval.verify.factreasoner.uai import write_graph
 from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
 _ASSESSOR = "factreasoner"
-# |P - 0.5| up to this is undecided.
+# Maximum |P - 0.5| of undecided claims.
 _TOLERANCE = 1e-9
 _DIGITS = 6
 
@@ -27,53 +27,52 @@ _DIGITS = 6
 class FactReasoner:
     """Judge all claims of a document together, by a graphical model over claims and contexts.
 
-    Each version gives verdicts of its own name, from one scoring of all pairs:
+    Each version has separately named verdicts, computed from the same relations:
 
-    - ``fr1``: a claim and the contexts that were retrieved for it; a graph a claim.
-    - ``fr2``: all claims and all contexts of the document, each text once.
+    - ``fr1``: one graph per claim, with the contexts retrieved for it.
+    - ``fr2``: all claims and all contexts of the document, without duplicate texts.
     - ``fr3``: the same with relations between contexts.
 
-    With Core the selected claims are judged anew, among all contexts of the document: also those
-    that were retrieved for a claim that is not selected.
+    With Core, the selected claims are judged again among all contexts of the document, including
+    those retrieved for other claims.
 
-    ``p`` is the posterior P(claim is true); above 0.5 the claim is supported, below contradicted,
-    at 0.5 (up to 1e-9) undecided. The released code's labels are S above 0.5 and NS at or below it.
+    ``p`` is the posterior P(claim is true). The claim is supported above 0.5, contradicted below,
+    and undecided at 0.5 (tolerance 1e-9). The released code labels S above 0.5, otherwise NS.
 
-    A claim for which nothing was found keeps its prior in ``fr1``, and is undecided at 0.5 (there
-    it is NS); in the others the other claims' contexts may tell. A claim whose retrieval failed, or
-    all of whose pairs the model failed to judge, is ``failed``. A failed pair has no factor (there
-    it is neutral).
+    A claim without contexts keeps its prior in ``fr1`` and is undecided at 0.5 (released: NS); in
+    ``fr2`` and ``fr3`` contexts of other claims may decide it. A claim is ``failed`` if its
+    retrieval failed or the model failed on all of its pairs. A failed pair has no factor (released:
+    neutral).
 
-    Verdicts carry what a graph is drawn from: ``relations`` ([{context, relation, p}]), ``pairs``
-    and, where there are any, ``failed_pairs``. The first verdict of a graph carries
-    ``context_posteriors`` ({id: p}) and, where there are any, ``context_relations`` ([{from, to,
-    relation, p}]), ``failed_context_pairs``, ``skipped_pairs`` and, if not exact, ``inference``.
-    ``evidence`` are the contexts with a relation to the claim, strongest first.
+    Verdicts have the edges of the graph: ``relations`` ([{context, relation, p}]), ``pairs`` and
+    ``failed_pairs``. The first verdict of a graph also has ``context_posteriors`` ({id: p}),
+    ``context_relations`` ([{from, to, relation, p}]), ``failed_context_pairs``, ``skipped_pairs``
+    and, if not exact, ``inference``. ``evidence`` lists the contexts with a relation to the claim,
+    strongest first.
 
-    ``skip_below`` is not of the paper but of its code since (version 0.8), there 0.2 of a MiniLM's
-    cosines. What is not asked counts as neutral: two assessors in one experiment, with and without,
-    tell what that loses.
+    ``skip_below`` is from version 0.8 of the released code (0.2, cosines of a MiniLM), not from the
+    paper. To measure its effect, run two assessors with and without it in one experiment.
 
     Args:
-        entailment: the relation model. Its probabilities decide the factors, so that it should be
-            calibrated; give it a cache where Core runs, which asks the same pairs again.
-        versions: which of 1, 2 and 3.
-        atom_prior: P(claim is true) before anything is known.
-        context_prior: P(context is true) where the passage has none.
-        passage_priors: take the passages' own ``prior`` where they have one.
-        title_in_premise: put a passage's title before its text.
-        context_factors: one factor a ``pair`` of contexts, from the answers to both directions, or
-            one a ``direction`` (``graph.py`` says who has which). Of ``fr3``.
-        skip_below: do not ask about pairs that share less than this share of the hypothesis' stems,
-            weighted by rarity within the document, and that retrieval did not bring together; such
-            pairs count as neutral. Not given, all pairs are asked.
-        encoder: ``skip_below`` is of cosines of its vectors, not of stems.
-        uai: a folder into which each graph is written as a UAI file for other solvers
-            (:func:`eval.verify.factreasoner.uai.write_graph`).
-        max_width: largest induced width for exact inference.
-        approximate: the method beyond it; ``wmb``, weighted mini-buckets, is the paper's.
-        i_bound: of the mini-buckets.
-        seed: of the annealing.
+        entailment: the relation model; it should be calibrated, since its probabilities are the
+            factors. Set its cache if Core is used, which judges the same pairs again.
+        versions: any of 1, 2 and 3.
+        atom_prior: prior P(claim is true).
+        context_prior: prior P(context is true) of passages without a ``prior``.
+        passage_priors: use the passages' ``prior`` if present.
+        title_in_premise: prepend a passage's title to its text.
+        context_factors: one factor per ``pair`` of contexts, merged from both directions (released
+            code), or one per ``direction`` (paper). For ``fr3``.
+        skip_below: skip pairs that share less than this share of the hypothesis' stems, weighted by
+            rarity in the document, unless retrieval paired them; skipped pairs are neutral. By
+            default no pair is skipped.
+        encoder: use cosines of its vectors for ``skip_below`` instead of stems.
+        uai: folder for the graphs as UAI files for other solvers.
+        max_width: maximum induced width for exact inference.
+        approximate: inference method above ``max_width``; ``wmb``, weighted mini-buckets, is the
+            paper's.
+        i_bound: i-bound of the mini-buckets.
+        seed: seed of the annealing.
     """
 
     entailment: EntailmentModel
@@ -93,7 +92,7 @@ class FactReasoner:
 
     def __post_init__(self) -> None:
         if not self.versions or len(set(self.versions)) < len(self.versions):
-            raise UserError(f"versions: {self.versions}; give 1, 2 and 3, or some, each once")
+            raise UserError(f"versions: expected distinct values of 1 to 3, got {self.versions}")
         self.judges_sets = self.versions != [1]
 
     def __call__(
@@ -113,42 +112,44 @@ class FactReasoner:
             approximate=self.approximate,
             seed=self.seed,
         )
-        found = {}
+        verdicts = {}
         for graph, posterior in zip(graphs, posteriors, strict=True):
             for verdict in _verdicts(graph, posterior):
-                found[graph.plan.document, verdict.name, verdict.claim] = verdict
+                verdicts[graph.plan.document, verdict.name, verdict.claim] = verdict
         return [
             [
-                found.get((row, f"fr{version}", claim.id))
+                verdicts.get((row, f"fr{version}", claim.id))
                 or _failed(claim, version, RETRIEVAL_FAILED)
                 for version in self.versions
-                for claim in own
+                for claim in listed
             ]
-            for row, own in enumerate(claims)
+            for row, listed in enumerate(claims)
         ]
 
     def graphs(
         self, claims: Sequence[Sequence[Claim]], passages: Sequence[Sequence[Passage]]
     ) -> list[Graph]:
-        """The graphs of a batch; of ``fr1`` one a claim, else one a document.
+        """Build the graphs of a batch: one per claim for ``fr1``, else one per document.
 
-        Variable i of a graph's network is claim i, after the claims come the contexts. Claims whose
-        retrieval failed are in none.
+        The variables of a graph's network are the claims, then the contexts. Claims whose retrieval
+        failed are excluded.
         """
         plans = []
-        for row, (own, texts) in enumerate(zip(claims, passages, strict=True)):
-            usable = [claim for claim in own if claim.contexts is not None]
+        for row, (listed, texts) in enumerate(zip(claims, passages, strict=True)):
+            usable = [claim for claim in listed if claim.contexts is not None]
             contexts = [(self._context(text), _owners(text, usable)) for text in texts]
             for version in self.versions:
                 if version == 1:
                     for claim in usable:
-                        its = [both for both in contexts if claim.id in both[1]]
-                        plans.append(plan(row, version, [claim], its))
+                        retrieved = [pair for pair in contexts if claim.id in pair[1]]
+                        plans.append(plan_pairs(row, version, [claim], retrieved))
                 elif usable:
-                    once = _without_copies(contexts)
-                    plans.append(plan(row, version, usable, once, self.skip_below, self.encoder))
-        answers = ask(self.entailment, plans)
-        return [build(own, answers, self.atom_prior, self.context_factors) for own in plans]
+                    kept = _merge_copies(contexts)
+                    plans.append(
+                        plan_pairs(row, version, usable, kept, self.skip_below, self.encoder)
+                    )
+        answers = query_relations(self.entailment, plans)
+        return [build_graph(plan, answers, self.atom_prior, self.context_factors) for plan in plans]
 
     def _context(self, passage: Passage) -> Context:
         prior = passage.prior if self.passage_priors else None
@@ -160,28 +161,28 @@ def _owners(passage: Passage, claims: Sequence[Claim]) -> set[str]:
     return {claim.id for claim in claims if passage.id in (claim.contexts or [])}
 
 
-def _without_copies(
+def _merge_copies(
     contexts: Sequence[tuple[Context, set[str]]],
 ) -> list[tuple[Context, set[str]]]:
-    found: dict[str, tuple[Context, set[str]]] = {}
-    for context, claims in contexts:
+    unique: dict[str, tuple[Context, set[str]]] = {}
+    for context, claim_ids in contexts:
         text = " ".join(context.text.split())
-        first, own = found.get(text, (context, set()))
+        first, owners = unique.get(text, (context, set()))
         prior = max(first.prior, context.prior)
-        found[text] = (first._replace(prior=prior), own | claims)
-    return list(found.values())
+        unique[text] = (first._replace(prior=prior), owners | claim_ids)
+    return list(unique.values())
 
 
 def _verdicts(graph: Graph, posterior: Posterior) -> Iterator[Verdict]:
     names, version = graph.names(), graph.plan.version
-    of_graph = _of_graph(graph, posterior, names)
+    graph_fields = _graph_fields(graph, posterior, names)
     for number, claim in enumerate(graph.plan.claims):
-        asked, failed = graph.asked[number], graph.failed[number]
+        pairs, failed = graph.pair_counts[number], graph.failed_counts[number]
         edges = sorted((e for e in graph.to_claims if e.target == number), key=lambda e: -e.p)
-        more = {"pairs": asked} | ({"failed_pairs": failed} if failed else {}) | of_graph
-        of_graph = {}
-        if asked and failed == asked:
-            yield _failed(claim, version, "no relation to a context could be judged", more)
+        fields = {"pairs": pairs} | ({"failed_pairs": failed} if failed else {}) | graph_fields
+        graph_fields = {}
+        if pairs and failed == pairs:
+            yield _failed(claim, version, "no relation to a context could be judged", fields)
             continue
         p = float(posterior.p[number])
         label: VerdictLabel = "supported" if p > 0.5 else "contradicted"
@@ -193,24 +194,24 @@ def _verdicts(graph: Graph, posterior: Posterior) -> Iterator[Verdict]:
             p=p,
             evidence=[names[edge.source] for edge in edges],
             relations=[
-                {"context": names[e.source], "relation": e.relation, "p": _short(e.p)}
+                {"context": names[e.source], "relation": e.relation, "p": _round(e.p)}
                 for e in edges
             ],
-            **more,
+            **fields,
         )
 
 
-def _of_graph(graph: Graph, posterior: Posterior, names: Sequence[str]) -> dict:
-    own = len(graph.plan.claims)
-    posteriors = zip(names[own:], posterior.p[own:], strict=True)
-    more: dict = {"context_posteriors": {name: _short(p) for name, p in posteriors}}
+def _graph_fields(graph: Graph, posterior: Posterior, names: Sequence[str]) -> dict:
+    n = len(graph.plan.claims)
+    posteriors = zip(names[n:], posterior.p[n:], strict=True)
+    fields: dict = {"context_posteriors": {name: _round(p) for name, p in posteriors}}
     if graph.between:
-        more["context_relations"] = [
+        fields["context_relations"] = [
             {
                 "from": names[edge.source],
                 "to": names[edge.target],
                 "relation": edge.relation,
-                "p": _short(edge.p),
+                "p": _round(edge.p),
             }
             for edge in graph.between
         ]
@@ -218,20 +219,20 @@ def _of_graph(graph: Graph, posterior: Posterior, names: Sequence[str]) -> dict:
         "failed_context_pairs": graph.failed_between,
         "skipped_pairs": graph.plan.skipped,
     }
-    more |= {name: count for name, count in counts.items() if count}
-    return more if posterior.method == "exact" else more | {"inference": posterior.method}
+    fields |= {name: count for name, count in counts.items() if count}
+    return fields if posterior.method == "exact" else fields | {"inference": posterior.method}
 
 
-def _short(p: float) -> float:
+def _round(p: float) -> float:
     return round(float(p), _DIGITS)
 
 
-def _failed(claim: Claim, version: int, reason: str, more: dict | None = None) -> Verdict:
+def _failed(claim: Claim, version: int, reason: str, fields: dict | None = None) -> Verdict:
     return Verdict(
         claim=claim.id,
         assessor=_ASSESSOR,
         name=f"fr{version}",
         label="failed",
         reason=reason,
-        **(more or {}),
+        **(fields or {}),
     )

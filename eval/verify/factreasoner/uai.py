@@ -1,9 +1,9 @@
 """FactReasoner's graphs as UAI files, for other solvers.
 
-The format of the UAI inference competitions, which Merlin, toulbar2, libDAI's converters and pyGMs
-read: words separated by white space. A network is ``MARKOV``, the number of variables, the number
-of values of each, the number of factors, a scope a factor (its length, then its variables), and a
-table a factor (its length, then its entries, the last variable changing fastest).
+The format of the UAI inference competitions, read by Merlin, toulbar2, libDAI's converters and
+pyGMs: words separated by white space. A network is ``MARKOV``, the number of variables, the number
+of values of each, the number of factors, one scope per factor (its length, then its variables), and
+one table per factor (its length, then its entries, the last variable changing fastest).
 """
 
 from pathlib import Path
@@ -13,12 +13,12 @@ from eval.verify.factreasoner.graph import Graph
 from eval.verify.factreasoner.network import Network
 from records import json_line, sha256_text, write_text
 
-# Characters of a document's name in a file's, whose whole name may have 255 and ends in a digest.
+# Characters of a document id in a file name, which is limited to 255.
 _LONGEST_NAME = 150
 
 
 def uai_text(network: Network) -> str:
-    """A network as the text of a ``MARKOV`` file, with the numbers to the last bit."""
+    """Return a network as a ``MARKOV`` file, with exact floats."""
     lines = ["MARKOV", str(network.variables), " ".join(["2"] * network.variables)]
     lines += [str(len(network.factors))]
     lines += [" ".join(map(str, (len(f.variables), *f.variables))) for f in network.factors]
@@ -29,14 +29,13 @@ def uai_text(network: Network) -> str:
 
 
 def write_graph(folder: Path, document: str, graph: Graph) -> Path:
-    """Write a document's graph, and beside it a JSON file that names its variables.
+    """Write a document's graph and a JSON file with the names of its variables.
 
-    Files are called ``DOCUMENT.frVERSION.DIGEST.uai``: graphs of the same document that differ, as
-    with other relation models, for a selection, or of single claims in FR1, have files of their
-    own, and one that is written again has the same name and bytes.
+    Files are called ``DOCUMENT.frVERSION.DIGEST.uai``. Different graphs of a document (relation
+    models, selections, claims in FR1) have different digests; equal graphs are byte-identical.
 
     Returns:
-        The UAI file.
+        Path of the UAI file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     version = graph.plan.version
