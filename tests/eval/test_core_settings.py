@@ -18,9 +18,9 @@ from eval.experiments.core.core_settings import (
     TUNING,
     CoreSettings,
     Selected,
-    best,
-    halves,
-    measures_of,
+    assign_halves,
+    best_setting,
+    compute_measures,
 )
 from eval.experiments.core.informativeness import Source
 from eval.experiments.core.labelled_texts import Text, read_texts
@@ -100,7 +100,7 @@ def test_every_setting_is_selected_from_one_scoring(files, tmp_path):
     assert len(settings) == 12
     found = {(r.metric, r.kind, r.variant, r.group): r for r in run.results}
     own = read_texts("honest.jsonl", "honest", None)
-    half = halves([*own, *read_texts("info.jsonl", "info", None)], 0)
+    half = assign_halves([*own, *read_texts("info.jsonl", "info", None)], 0)
     values = set()
     for number, setting in enumerate(settings):
         core = Core(Graded(), Graded(), ["{topic} is.", "{topic} was."], **setting)
@@ -144,7 +144,7 @@ def text(kind, topic, number=0):
 
 def test_a_topics_half_is_its_own_and_the_robustness_experiments():
     texts = [text(kind, f"t{n}", i) for kind in "ab" for n in range(400) for i in range(2)]
-    half = halves(texts, seed=0)
+    half = assign_halves(texts, seed=0)
     count = Counter(half.values())
     assert set(count) == {TUNING, HELD_BACK}
     assert min(count.values()) > 160, "four standard deviations"
@@ -152,8 +152,10 @@ def test_a_topics_half_is_its_own_and_the_robustness_experiments():
     assert all(own[half_of(topic, 0)] == name for topic, name in half.items())
     # Whatever other topics, kinds and texts are there.
     some = [t for t in texts if t.kind == "b" and int(t.document.topic[1:]) % 7 == 0]
-    assert halves(some[::-1], seed=0).items() <= half.items()
-    assert 160 < sum(half[topic] != name for topic, name in halves(texts, seed=1).items()) < 240
+    assert assign_halves(some[::-1], seed=0).items() <= half.items()
+    assert (
+        160 < sum(half[topic] != name for topic, name in assign_halves(texts, seed=1).items()) < 240
+    )
 
 
 def rows(shares, kind, plain=None):
@@ -172,24 +174,26 @@ def rows(shares, kind, plain=None):
 def test_the_margin_is_to_the_worst_of_the_others():
     own = rows([[0.9, 0.6], [0.7, 0.6]], "honest")
     own += rows([[0.8, 0.1], [0.8, 0.1]], "info") + rows([[0.2, 0.3], [0.2, 0.3]], "repetitive")
-    found = measures_of(own, ["honest", "info", "repetitive"], "honest", seed=0)
+    found = compute_measures(own, ["honest", "info", "repetitive"], "honest", seed=0)
     margins = [found["margin_kept_share", "honest", number]["value"] for number in (0, 1)]
     assert margins == pytest.approx([0.0, 0.3])
     assert found["kept_share", "honest", 0]["value"] == pytest.approx(0.8)
     assert found["margin_precision", "honest", 0]["value"] is None
-    assert best(found, "margin_kept_share", 2) == 1
-    assert best(found, "margin_precision", 2) is None
+    assert best_setting(found, "margin_kept_share", 2) == 1
+    assert best_setting(found, "margin_precision", 2) is None
 
 
 def test_of_equal_settings_the_first_is_chosen():
     own = rows([[0.5, 0.9, 0.9]] * 2, "honest") + rows([[0.5, 0.1, 0.1]] * 2, "info")
-    found = measures_of(own, ["honest", "info"], "honest", seed=0)
-    assert best(found, "margin_kept_share", 3) == 1
+    found = compute_measures(own, ["honest", "info"], "honest", seed=0)
+    assert best_setting(found, "margin_kept_share", 3) == 1
 
 
 def test_the_half_that_is_judged_takes_no_part_in_choosing(files, tmp_path, monkeypatch):
     """Of the topics held back the other setting would be the better one."""
-    half = halves([t for kind, s in files.items() for t in read_texts(s.file, kind, None)], seed=0)
+    half = assign_halves(
+        [t for kind, s in files.items() for t in read_texts(s.file, kind, None)], seed=0
+    )
 
     def known(self, texts):
         return [
@@ -228,7 +232,7 @@ def test_a_runs_claims_and_verdicts_are_taken(files, tmp_path):
         if (r.metric, r.selection) == ("precision", "none")
     }
     assert plain == {(k, h): (v, 3) for k, v in (("honest", 1), ("info", 0)) for h in (TUNING, HELD_BACK)}  # noqa: E501  # fmt: skip
-    with pytest.raises(UserError, match="assessor: 'nli'; give one of labels"):
+    with pytest.raises(UserError, match="assessor: expected one of labels"):
         read_texts("scored.jsonl", "honest", "nli")
 
 

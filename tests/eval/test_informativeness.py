@@ -9,8 +9,8 @@ from eval.__main__ import main
 from eval.experiments.core.informativeness import (
     Informativeness,
     Source,
+    compute_measures,
     max_likelihoods,
-    measures_of,
 )
 from eval.models.encoder import Unli
 from records import (
@@ -31,7 +31,7 @@ ROWS = [
 
 
 def values(scores, rows=ROWS):
-    found = measures_of(CLASSES, rows, scores, seed=0)
+    found = compute_measures(CLASSES, rows, scores, seed=0)
     return {name: (topics, value["value"]) for name, (topics, value) in found.items()}
 
 
@@ -60,7 +60,7 @@ def test_in_order_compares_claims_of_one_topic_only():
 
 def test_two_models_give_paired_differences():
     score = np.linspace(0, 1, len(ROWS))
-    found = measures_of(CLASSES, ROWS, [score, score], seed=0)
+    found = compute_measures(CLASSES, ROWS, [score, score], seed=0)
     assert {v["value"] for _, v in found.values()} == {0.0}
     assert all(v["ci95"] == [0.0, 0.0] for _, v in found.values())
 

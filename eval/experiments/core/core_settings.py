@@ -1,15 +1,13 @@
-"""Which p, ε and threshold of Core let honest texts pass and stop the others? (2407.03572, §3–5.)
+"""Choose p, ε and the entailment threshold of Core (2407.03572, §3–5), which the paper leaves open.
 
-The paper leaves all three open. Here every setting of a grid selects from the same claims, and no
-model is asked twice for anything. Half of the topics choose the setting, and the other half say
-what it is worth: a setting that is chosen and judged on the same texts looks better than it is. The
-halves are those of ``experiment robustness --experiment.half`` with the same seed.
+Every setting of a grid selects from the same claims, with cached model outputs. The setting is
+chosen on one half of the topics and evaluated on the other half. The halves are those of
+``experiment robustness --experiment.half`` with the same seed.
 
-Of every text: ``kept_share``, the share of its claims that Core keeps, and, where its claims have
-labels or a run's verdicts, ``precision``, the supported share of those (0 where none is kept). The
-``margin`` of a setting is the honest texts' mean of either less the largest mean of another kind:
-how far the worst attack stays below honest texts. The setting with the largest margin is chosen; of
-equal ones the first in the grid.
+The measures of a text are ``kept_share``, the share of its claims that Core keeps, and, with labels
+or a run's verdicts, ``precision``, the supported share of the kept claims (0 if none is kept). The
+``margin`` of a setting is the mean of the honest texts minus the largest mean of another kind. The
+setting with the largest margin is chosen, the first one in case of a tie.
 """
 
 import random
@@ -43,56 +41,56 @@ from eval.select.weights import BleachedClaims
 from eval.stages import EntailmentModel, UnliModel
 from records import Document, Result, ResultFile, UserError
 
-# The halves of the topics, as results name them: the one that chooses first.
+# Names of the topic halves in results; the setting is chosen on the first one.
 TUNING, HELD_BACK = HALVES = ("tuning", "held back")
-# A text of many claims asks for many pairs, which stay in memory until its chunk is done.
+# Texts per chunk; all pairs of a chunk are in memory.
 CHUNK = 32
 
 
 class Setting(BaseModel):
-    """What is chosen; the fields are :class:`eval.select.core.Core`'s options."""
+    """Options of :class:`eval.select.core.Core` in the grid."""
 
     p: float
     epsilon: float
     entail_threshold: float | None
 
 
-def _told(setting: dict) -> str:
+def _format_setting(setting: dict) -> str:
     threshold = setting["entail_threshold"]
-    said = "likeliest" if threshold is None else f"{threshold:g}"
-    return f"p = {setting['p']:g}, ε = {setting['epsilon']:g}, entailment: {said}"
+    relation = "likeliest" if threshold is None else f"{threshold:g}"
+    return f"p = {setting['p']:g}, ε = {setting['epsilon']:g}, entailment: {relation}"
 
 
 def _summary(file: ResultFile) -> list[str]:
     number = file.provenance["chosen"]
-    own = [row for row in file.results if (row.variant, row.group) == (number, HELD_BACK)]
-    told = [f"{row.metric} of {row.kind}: {cell(row, note='n = {n}')}" for row in own]
-    chosen = _told(file.provenance["settings"][number])
-    return [f"chosen by {file.provenance['choose_by']}: {chosen}; on the topics held back:", *told]
+    rows = [row for row in file.results if (row.variant, row.group) == (number, HELD_BACK)]
+    lines = [f"{row.metric} of {row.kind}: {cell(row, note='n = {n}')}" for row in rows]
+    chosen = _format_setting(file.provenance["settings"][number])
+    return [f"chosen by {file.provenance['choose_by']}: {chosen}; on held-back topics:", *lines]
 
 
 def _tables(file: ResultFile, folder: Path) -> list[TextTable]:
     chosen = Table("The chosen setting", {"kind": "Texts"}, ["metric", "selection", "group"])
-    every = Table("All settings", {"variant": "Setting"}, ["metric", "kind", "group"])
+    all_settings = Table("All settings", {"variant": "Setting"}, ["metric", "kind", "group"])
     settings, number = file.provenance["settings"], file.provenance["chosen"]
-    named = [
-        row.model_copy(update={"variant": _told(settings[row.variant])})
+    rows = [
+        row.model_copy(update={"variant": _format_setting(settings[row.variant])})
         for row in file.results
         if row.variant is not None
     ]
     return [
         chosen.of(row for row in file.results if row.variant in (None, number)),
-        every.of(named),
+        all_settings.of(rows),
     ]
 
 
 def _by_epsilon(file: ResultFile, folder: Path) -> list[Plot]:
     settings, number = file.provenance["settings"], file.provenance["chosen"]
-    alike = {**settings[number], "epsilon": None}
+    fixed = {**settings[number], "epsilon": None}
     rows: list[Result] = [
         row.model_copy(update={"variant": settings[row.variant]["epsilon"]})
         for row in file.results
-        if row.variant is not None and {**settings[row.variant], "epsilon": None} == alike
+        if row.variant is not None and {**settings[row.variant], "epsilon": None} == fixed
     ]
     title, where = "Kept share by ε in nats, at the chosen p and threshold", {"group": HELD_BACK}
     figure = Figure(title, "variant", ["kind"], {"kept_share": ""}, where, kind="lines")
@@ -100,12 +98,12 @@ def _by_epsilon(file: ResultFile, folder: Path) -> list[Plot]:
 
 
 class Selected(BaseModel):
-    """What every setting made of a text, in the order of the settings.
+    """Measures of a text for every setting, in the order of the settings.
 
     Attributes:
-        plain: its precision without Core, where its claims' truth is known.
-        kept_share: of the claims that could be judged; ``None`` of none.
-        failed: claims that could not be selected from, under any setting.
+        kept_share: share of the judged claims that are kept; ``None`` without judged claims.
+        plain: precision without Core; ``None`` if the truth is unknown.
+        failed: number of claims whose selection failed.
     """
 
     id: str
@@ -117,36 +115,36 @@ class Selected(BaseModel):
 
 @dataclass(eq=False)
 class CoreSettings(Experiment):
-    """The experiment.
+    """Choose Core's p, ε and entailment threshold on half of the topics.
 
     Args:
-        texts: kind to where its texts are: documents, with ``claims`` or split into sentences, or
-            ``scored.jsonl`` of a run of ``score``, whose claims and verdicts are taken.
-        entailment: judges document entailment and exclusion, and the cap where ``cap`` does not.
-        unli: judges p(claim | bleached claim).
-        bleached: as Core's.
-        honest: the kind whose claims are to stay.
-        p: the shares to try; see :class:`eval.select.core.Core`, here and below.
-        epsilon: the ε to try, in nats.
-        entail_threshold: the thresholds to try; null for the most probable relation.
-        floor: probabilities below it count as it.
-        cap: a model of its own for the cap.
-        relevance: judges Rel.
-        choose_by: what the margin is made of; ``precision`` needs the truth of all kinds' claims.
-        assessor: whose verdicts of a run are taken, as its results name it; null where it has one.
-        topics: at most this many topics a kind, drawn at random; 0 for all.
-        per_topic: at most this many texts of a kind a topic, drawn at random; 0 for all.
-        domain: named in the results.
-        seed: of draws, halves and bootstrap.
+        texts: kind to its texts: documents, with ``claims`` or split into sentences, or
+            ``scored.jsonl`` of a ``score`` run with claims and verdicts.
+        entailment: model for document entailment and exclusion, and for the cap by default.
+        unli: model for p(claim | bleached claim).
+        bleached: Core's bleached claims.
+        honest: the kind whose claims Core should keep.
+        p: values of Core's ``p`` to try.
+        epsilon: values of ε to try, in nats.
+        entail_threshold: thresholds to try; null for the most probable relation.
+        floor: lower limit of probabilities.
+        cap: separate model for the cap.
+        relevance: model for Rel.
+        choose_by: measure of the margin; ``precision`` needs the truth of all kinds' claims.
+        assessor: assessor of a run whose verdicts are used; null if it has only one.
+        topics: maximum number of topics per kind, sampled at random; 0 for all.
+        per_topic: maximum number of texts per kind and topic, sampled at random; 0 for all.
+        domain: domain in the results.
+        seed: seed of sampling, halves and bootstrap.
     """
 
     name = "core_settings"
     page = Page(
         "Which setting of Core lets honest texts pass and stops the others?",
-        "On Core (arXiv 2407.03572, sections 3 to 5). The margin is the honest texts’ value less "
-        "the largest other one; the setting with the largest margin on the tuning half is chosen, "
-        "and the other half took no part in choosing. n counts topics; brackets hold 95 % "
-        "bootstrap intervals over topics.",
+        "Core (arXiv 2407.03572, sections 3 to 5). The margin is the value of honest texts minus "
+        "the largest other value. The setting with the largest margin on the tuning half is "
+        "chosen and evaluated on the other half. n counts topics; brackets are 95 % bootstrap "
+        "intervals over topics.",
         [_tables],
         [_by_epsilon],
         summary=_summary,
@@ -175,38 +173,35 @@ class CoreSettings(Experiment):
         at_least_one(p=self.p, epsilon=self.epsilon, entail_threshold=self.entail_threshold)
         natural(topics=self.topics, per_topic=self.per_topic)
         if len(self.texts) < 2 or self.honest not in self.texts:
-            raise UserError(
-                f"texts: give {self.honest!r} and at least one kind that is to be stopped"
-            )
+            raise UserError(f"texts: expected {self.honest!r} and at least one other kind")
         self.settings = [
-            Setting(p=one, epsilon=nats, entail_threshold=threshold)
-            for one, nats, threshold in product(self.p, self.epsilon, self.entail_threshold)
+            Setting(p=p, epsilon=nats, entail_threshold=threshold)
+            for p, nats, threshold in product(self.p, self.epsilon, self.entail_threshold)
         ]
         self._cores(self.entailment, self.unli, self.cap, self.relevance)
 
     def measure(self, run: Run) -> Found:
-        """Select under every setting, choose on one half of the topics, judge on the other.
+        """Select with every setting, choose on one half of the topics, evaluate on the other.
 
-        The settings stand in the results' provenance, in the order of their numbers, which are the
-        ``variant`` of results.
+        A result's ``variant`` is the index of its setting in the provenance's ``settings``.
         """
-        left_out: Counter[str] = Counter()
-        texts = [text for kind in self.texts for text in self._texts(kind, left_out)]
-        half = halves(texts, self.seed)
+        skipped: Counter[str] = Counter()
+        texts = [text for kind in self.texts for text in self._texts(kind, skipped)]
+        half = assign_halves(texts, self.seed)
         rows = run.process("texts", self._select, texts, Selected, CHUNK)
         values, chosen = [], None
         for name in HALVES:
-            own = [
+            half_rows = [
                 (t, r) for t, r in zip(texts, rows, strict=True) if half[t.document.topic] == name
             ]
-            found = measures_of(own, list(self.texts), self.honest, self.seed)
+            measures = compute_measures(half_rows, list(self.texts), self.honest, self.seed)
             if name == TUNING:
-                chosen = best(found, f"margin_{self.choose_by}", len(self.settings))
-            values += _values(found, own, name)
+                chosen = best_setting(measures, f"margin_{self.choose_by}", len(self.settings))
+            values += _values(measures, half_rows, name)
         if chosen is None:
             raise UserError(
-                f"choose_by: {self.choose_by}: some kind has no text of which it is known; give "
-                "labelled claims or runs' scored.jsonl, or choose by kept_share"
+                f"choose_by: {self.choose_by} is unknown for all texts of some kind; use labelled "
+                "claims or scored.jsonl of a run, or choose by kept_share"
             )
         settings = [setting.model_dump() for setting in self.settings]
         return Found(
@@ -216,7 +211,7 @@ class CoreSettings(Experiment):
                 "chosen": chosen,
                 "choose_by": self.choose_by,
                 "honest": self.honest,
-                "left_out": dict(left_out),
+                "left_out": dict(skipped),
             },
         )
 
@@ -237,17 +232,17 @@ class CoreSettings(Experiment):
     def _select(self, texts: Sequence[Text]) -> list[Selected]:
         entailment, unli = CachedJudgements(self.entailment), CachedJudgements(self.unli)
         cap = None if self.cap is None else CachedJudgements(self.cap)
-        relevance = None if self.relevance is None else _RememberedRelevance(self.relevance)
+        relevance = None if self.relevance is None else _CachedRelevance(self.relevance)
         documents = [text.document.model_copy(update={"id": text.id}) for text in texts]
         claims = [text.claims for text in texts]
         shares: list[list[float | None]] = [[] for _ in texts]
         precision: list[list[float | None]] = [[] for _ in texts]
         failed = [0] * len(texts)
         for core in self._cores(entailment, unli, cap, relevance):
-            for row, own in enumerate(core(documents, claims)):
-                kept = {selection.claim for selection in own if selection.selected}
-                failed[row] = sum(selection.reason == "failed" for selection in own)
-                judged = len(own) - failed[row]
+            for row, selections in enumerate(core(documents, claims)):
+                kept = {selection.claim for selection in selections if selection.selected}
+                failed[row] = sum(selection.reason == "failed" for selection in selections)
+                judged = len(selections) - failed[row]
                 shares[row].append(len(kept) / judged if judged else None)
                 precision[row].append(_precision(texts[row], kept, failed[row]))
         return [
@@ -261,52 +256,53 @@ class CoreSettings(Experiment):
             for row, text in enumerate(texts)
         ]
 
-    def _texts(self, kind: str, left_out: Counter[str]) -> Iterator[Text]:
+    def _texts(self, kind: str, skipped: Counter[str]) -> Iterator[Text]:
         source = self.texts[kind]
         draw = random.Random(f"{self.seed}:{kind}")
-        every = [
-            one
-            for one in read_texts(source.file, kind, self.assessor)
-            if source.kind in (None, one.document.kind)
+        texts = [
+            text
+            for text in read_texts(source.file, kind, self.assessor)
+            if source.kind in (None, text.document.kind)
         ]
-        found = [one for one in every if one.claims]
-        left_out["text without a claim"] += len(every) - len(found)
-        if not found:
+        with_claims = [text for text in texts if text.claims]
+        skipped["text without a claim"] += len(texts) - len(with_claims)
+        if not with_claims:
             raise UserError(f"{source.file}: no text of kind {source.kind!r} has a claim")
         by_topic: dict[str, list[Text]] = defaultdict(list)
-        for one in found:
-            by_topic[one.document.topic].append(one)
+        for text in with_claims:
+            by_topic[text.document.topic].append(text)
         for topic in sorted(drawn(by_topic, self.topics, draw)):
-            own = by_topic[topic]
-            yield from draw.sample(own, min(self.per_topic or len(own), len(own)))
+            topic_texts = by_topic[topic]
+            n = len(topic_texts)
+            yield from draw.sample(topic_texts, min(self.per_topic or n, n))
 
 
-class _RememberedRelevance:
-    """Rel of documents, judged once."""
+class _CachedRelevance:
+    """Caches Rel of the documents."""
 
     def __init__(self, relevance: Relevance):
         self.relevance = relevance
-        self.known: list | None = None
+        self.cache: list | None = None
 
     def __call__(self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]) -> list:
-        if self.known is None:
-            self.known = self.relevance(documents, sentences)
-        return self.known
+        if self.cache is None:
+            self.cache = self.relevance(documents, sentences)
+        return self.cache
 
 
 def _precision(text: Text, kept: set[str] | None, unjudged: int) -> float | None:
-    """Factual precision of a text, without length penalty.
+    """Return the factual precision of a text, without length penalty.
 
-    ``None`` where no truth is known: of no claim, or of none that is kept though some are.
+    ``None`` if the truth of all claims, or of all kept claims, is unknown.
     """
-    known = {verdict.claim for verdict in text.verdicts}
-    if not known or (kept and not kept & known):
+    judged = {verdict.claim for verdict in text.verdicts}
+    if not judged or (kept and not kept & judged):
         return None
-    claims = [claim for claim in text.claims if claim.id in known]
+    claims = [claim for claim in text.claims if claim.id in judged]
     return score_document(text.document, claims, text.verdicts, kept, 0, unjudged).precision
 
 
-def halves(texts: Sequence[Text], seed: int) -> dict[str, str]:
+def assign_halves(texts: Sequence[Text], seed: int) -> dict[str, str]:
     named = {"tuning": TUNING, "test": HELD_BACK}
     half = {text.document.topic: named[half_of(text.document.topic, seed)] for text in texts}
     for kind in {text.kind: None for text in texts}:
@@ -314,79 +310,79 @@ def halves(texts: Sequence[Text], seed: int) -> dict[str, str]:
         for name in named.values():
             if name not in {half[topic] for topic in topics}:
                 raise UserError(
-                    f"texts: {kind!r} has no topic in the half {name!r} of its {len(topics)}; give "
-                    "more topics or another seed"
+                    f"texts: kind {kind!r} has no topic in the {name!r} half ({len(topics)} topics "
+                    "in total); use more topics or another seed"
                 )
     return half
 
 
-def measures_of(
+def compute_measures(
     rows: Sequence[tuple[Text, Selected]], kinds: Sequence[str], honest: str, seed: int
 ) -> dict[tuple[str, str, int | None], dict]:
-    """Means over texts with bootstrap intervals over topics.
+    """Compute means over texts with bootstrap intervals over topics.
 
     Returns:
-        (metric, kind, number of the setting) to ``value`` and ``ci95``; the number is ``None``
-        without Core. Margins have the honest kind.
+        (metric, kind, index of the setting) to ``value`` and ``ci95``; the index is ``None``
+        without Core. The kind of margins is the honest one.
     """
     kind = np.asarray([kinds.index(text.kind) for text, _ in rows])
     tables = {
         "kept_share": np.asarray([row.kept_share for _, row in rows], dtype=float),
         "precision": np.asarray([row.precision for _, row in rows], dtype=float),
-    }  # (texts, settings), NaN where nothing is known
+    }  # (texts, settings), NaN if unknown
     plain = np.asarray([row.plain for _, row in rows], dtype=float)
 
     def statistics(chosen: np.ndarray) -> dict:
-        own = [chosen[kind[chosen] == place] for place in range(len(kinds))]
-        found = {}
+        rows_of_kind = [chosen[kind[chosen] == index] for index in range(len(kinds))]
+        values = {}
         for metric, table in tables.items():
-            means = np.stack([nan_mean(table[rows]) for rows in own])  # (kinds, settings)
+            means = np.stack([nan_mean(table[rows]) for rows in rows_of_kind])  # (kinds, settings)
             first = kinds.index(honest)
             margin = means[first] - np.delete(means, first, axis=0).max(axis=0)
             for number in range(table.shape[1]):
                 for name, value in zip(kinds, means[:, number], strict=True):
-                    found[metric, name, number] = float(value)
-                found[f"margin_{metric}", honest, number] = float(margin[number])
-        for name, rows in zip(kinds, own, strict=True):
-            found["precision", name, None] = float(nan_mean(plain[rows]))
-        return found
+                    values[metric, name, number] = float(value)
+                values[f"margin_{metric}", honest, number] = float(margin[number])
+        for name, rows in zip(kinds, rows_of_kind, strict=True):
+            values["precision", name, None] = float(nan_mean(plain[rows]))
+        return values
 
     return bootstrap(statistics, [text.document.topic for text, _ in rows], seed=seed)
 
 
-def best(
-    found: Mapping[tuple[str, str, int | None], dict], metric: str, settings: int
+def best_setting(
+    values: Mapping[tuple[str, str, int | None], dict], metric: str, settings: int
 ) -> int | None:
-    """The setting with the largest margin, of equal ones the first; ``None`` without any margin."""
-    margins = {number: one["value"] for (m, _, number), one in found.items() if m == metric}
-    known = [number for number in range(settings) if margins.get(number) is not None]
-    return max(known, key=lambda number: (margins[number], -number), default=None)
+    """Return the first setting with the largest margin; ``None`` without margins."""
+    margins = {number: row["value"] for (m, _, number), row in values.items() if m == metric}
+    candidates = [number for number in range(settings) if margins.get(number) is not None]
+    return max(candidates, key=lambda number: (margins[number], -number), default=None)
 
 
 def _values(
-    found: Mapping[tuple[str, str, int | None], dict],
+    measures: Mapping[tuple[str, str, int | None], dict],
     rows: Sequence[tuple[Text, Selected]],
     half: str,
 ) -> Iterator[dict]:
-    for (metric, kind, number), value in found.items():
+    for (metric, kind, number), value in measures.items():
         if value["value"] is None:
             continue
-        margin, precise = metric.startswith("margin_"), metric.endswith("precision")
-        own = [(t, r) for t, r in rows if margin or t.kind == kind]
-        if precise:
-            own = [(t, r) for t, r in own if t.verdicts]
-            known = [r.plain if number is None else r.precision[number] for _, r in own]
+        is_margin, is_precision = metric.startswith("margin_"), metric.endswith("precision")
+        kind_rows = [(t, r) for t, r in rows if is_margin or t.kind == kind]
+        if is_precision:
+            kind_rows = [(t, r) for t, r in kind_rows if t.verdicts]
+            row_values = [r.plain if number is None else r.precision[number] for _, r in kind_rows]
         else:
-            known = [r.kept_share[number] for _, r in own]
-        entered = [t for (t, _), value in zip(own, known, strict=True) if value is not None]
+            row_values = [r.kept_share[number] for _, r in kind_rows]
+        entered = [t for (t, _), v in zip(kind_rows, row_values, strict=True) if v is not None]
         yield {
             "metric": metric,
             "kind": kind,
             "group": half,
             "selection": "none" if number is None else "core",
             "variant": number,
-            "against": "the worst of the others" if margin else None,
+            "against": "the worst of the others" if is_margin else None,
             "n": len({text.document.topic for text in entered}),
-            "failed": 0 if number is None else sum(row.failed for _, row in own),
+            "failed": 0 if number is None else sum(row.failed for _, row in kind_rows),
             **value,
         }

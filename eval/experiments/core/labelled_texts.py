@@ -1,4 +1,4 @@
-"""Texts with claims of which it may be known whether they are true."""
+"""Texts with claims and, if available, verdicts on them."""
 
 from pydantic import BaseModel
 
@@ -10,11 +10,11 @@ from records import Claim, Document, UserError, Verdict, iter_rows, read_records
 
 
 class Text(BaseModel):
-    """A text with its claims, and what is known of their truth.
+    """A text with its claims and verdicts.
 
     Attributes:
         id: unique among all kinds.
-        verdicts: of its claims; empty where nothing is known.
+        verdicts: verdicts on the claims; empty if the truth is unknown.
     """
 
     id: str
@@ -25,43 +25,44 @@ class Text(BaseModel):
 
 
 def read_texts(path: str, kind: str, assessor: str | None) -> list[Text]:
-    """Documents with their claims and what is known of them.
+    """Read documents with their claims and verdicts.
 
     Args:
         path: documents, or ``scored.jsonl`` of a run.
-        kind: goes into the texts' ids.
-        assessor: whose verdicts of a run are taken; ``None`` where it has one.
+        kind: kind of the texts, a part of their ids.
+        assessor: assessor of a run whose verdicts are used; ``None`` if it has only one.
     """
     _, first = next(iter_rows(path), (0, {}))
     if {"document", "claims", "verdicts"} <= first.keys():
-        found = [_judged(one, path, assessor) for one in read_records(path, Scored)]
+        rows = [_judged(scored, path, assessor) for scored in read_records(path, Scored)]
     else:
         documents = read_records(path, Document)
         split = [document for document in documents if not Given().has(document)]
         sentences = dict(zip((d.id for d in split), Sentences()(split), strict=True))
-        found = []
+        rows = []
         for document in documents:
-            given = Given().has(document)
-            claims = Given()([document])[0] if given else sentences[document.id]
+            has_claims = Given().has(document)
+            claims = Given()([document])[0] if has_claims else sentences[document.id]
             claims = [claim for claim in claims if claim.failed is None]
             labelled = [claim for claim in claims if claim.label is not None]
             (verdicts,) = Labels()([document], [labelled], [[]])
-            found.append((document.model_copy(update={"claims": None}), claims, verdicts))
+            rows.append((document.model_copy(update={"claims": None}), claims, verdicts))
     return [
-        Text(id=f"{kind}-{place}", kind=kind, document=document, claims=claims, verdicts=verdicts)
-        for place, (document, claims, verdicts) in enumerate(found)
+        Text(id=f"{kind}-{index}", kind=kind, document=document, claims=claims, verdicts=verdicts)
+        for index, (document, claims, verdicts) in enumerate(rows)
     ]
 
 
 def _judged(
     scored: Scored, path: str, assessor: str | None
 ) -> tuple[Document, list[Claim], list[Verdict]]:
-    whose: dict[str, list[Verdict]] = {}
+    by_assessor: dict[str, list[Verdict]] = {}
     for verdict in scored.verdicts:
-        whose.setdefault(named(verdict.assessor, verdict.name), []).append(verdict)
-    several = assessor is None and len(whose) > 1
-    if several or (assessor is not None and whose and assessor not in whose):
-        raise UserError(f"{path}: assessor: {assessor!r}; give one of {', '.join(whose)}")
+        by_assessor.setdefault(named(verdict.assessor, verdict.name), []).append(verdict)
+    several = assessor is None and len(by_assessor) > 1
+    if several or (assessor is not None and by_assessor and assessor not in by_assessor):
+        options = ", ".join(by_assessor)
+        raise UserError(f"{path}: assessor: expected one of {options}, got {assessor!r}")
     claims = [claim for claim in scored.claims if claim.failed is None]
-    own = whose.get(assessor, []) if assessor else [v for one in whose.values() for v in one]
-    return scored.document.model_copy(update={"claims": None, "passages": None}), claims, own
+    verdicts = by_assessor.get(assessor, []) if assessor else scored.verdicts
+    return scored.document.model_copy(update={"claims": None, "passages": None}), claims, verdicts
