@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from components.words import WORD, to_nfc
 from eval.metrics.document import Scored, named
 from eval.pipeline import Pipeline
-from eval.retrieve.links import unread
+from eval.retrieve.links import unread_pages
 from eval.run.parts import find_parts
 from records import Document, Passage
 
@@ -33,7 +33,7 @@ def evidence_warnings(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]
     Of passages that the documents bring along and the retriever reads, as its attribute
     ``reads_own_passages`` says, nothing is said but that their pages could not be read.
     """
-    found = unread(passage for one in scored for passage in one.passages)
+    found = unread_pages(passage for one in scored for passage in one.passages)
     parts = find_parts(pipeline.retrieve)
     if any(getattr(part, "reads_own_passages", False) for part in parts):
         return found

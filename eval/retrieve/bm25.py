@@ -15,25 +15,21 @@ from records import Passage, read_records, sha256_file
 
 
 class PassageIndex:
-    """Passages with a BM25 index over their titles and texts.
-
-    Args:
-        passages: what is searched.
-    """
+    """A BM25 index over the titles and texts of passages."""
 
     def __init__(self, passages: Sequence[Passage]):
-        import bm25s  # loads scipy.sparse, which no --help needs
+        import bm25s  # slow: imports scipy.sparse
 
         logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
         self.passages = passages
         words = _words([f"{p.title} {p.text}" for p in passages])
-        # Passages of nothing but stop words have no vocabulary, which bm25s does not take.
+        # bm25s rejects an empty vocabulary (only stop words)
         self._index = bm25s.BM25() if any(words) else None
         if self._index:
-            self._index.index(words, **_QUIET)
+            self._index.index(words, **_NO_PROGRESS)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage]]:
-        """The ``k`` best passages of each query, best first; only those that share a word."""
+        """The ``k`` best passages of each query that share a word with it, best first."""
         if not queries or self._index is None:
             return [[] for _ in queries]
         return [
@@ -42,25 +38,22 @@ class PassageIndex:
         ]
 
     def _best(self, scores: np.ndarray, k: int) -> list[Passage]:
-        """Of equal scores, shape (passages,), the first wins.
-
-        Which of them bm25s's own selection takes depends on the processor.
-        """
+        # Ties go to the first passage; in bm25s's selection they depend on the processor.
         k = min(k, len(scores))
         least = np.partition(scores, -k)[-k]
-        places = np.flatnonzero((scores >= least) & (scores > 0))
-        order = np.argsort(-scores[places], kind="stable")[:k]
-        return [self.passages[place] for place in places[order].tolist()]
+        rows = np.flatnonzero((scores >= least) & (scores > 0))
+        order = np.argsort(-scores[rows], kind="stable")[:k]
+        return [self.passages[row] for row in rows[order].tolist()]
 
 
 class BM25(SearchRetriever):
-    """The ``k`` best passages of a file for each claim, by BM25.
+    """Retrieve the ``k`` best passages of a file for each claim by BM25.
 
     Args:
         passages: a file of passage records.
-        k: passages a claim.
-        topic_in_query: whether the topic goes before the claim.
-        per: ``claim`` searches for each claim, ``topic`` once a document, for its topic alone.
+        k: passages per claim.
+        topic_in_query: prepend the topic to the claim.
+        per: ``claim``: search for each claim; ``topic``: search once per document for its topic.
     """
 
     def __init__(
@@ -86,14 +79,14 @@ class BM25(SearchRetriever):
 
 
 def _words(texts: Sequence[str]) -> list[list[str]]:
-    whole = [to_nfc(text) for text in texts]
+    normalised = [to_nfc(text) for text in texts]
     import bm25s
     import Stemmer
 
-    how = {"token_pattern": _TOKEN, "stopwords": "en", "stemmer": Stemmer.Stemmer("english")}
-    return bm25s.tokenize(whole, **how, return_ids=False, **_QUIET)
+    options = {"token_pattern": _TOKEN, "stopwords": "en", "stemmer": Stemmer.Stemmer("english")}
+    return bm25s.tokenize(normalised, **options, return_ids=False, **_NO_PROGRESS)
 
 
-# bm25s's own, a word of two characters at least, ends a word at a mark on a letter.
+# Like the default of bm25s, but words may contain combining marks.
 _TOKEN = rf"\w[\w{INNER_CHARS}]+"
-_QUIET = {"show_progress": False}
+_NO_PROGRESS = {"show_progress": False}

@@ -1,7 +1,8 @@
-"""Passages cut to a number of characters, or into their sentences, whatever found them."""
+"""Truncate another retriever's passages, or split them into sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from jsonargparse.typing import PositiveInt
 
@@ -12,14 +13,14 @@ from records import Claim, Document, Passage
 
 @dataclass(eq=False)
 class Cut:
-    """Another retriever's passages, each cut to its first characters.
+    """Another retriever's passages, truncated.
 
-    FactReasoner (2502.18573) reads at most 4,000 characters of a page. The cut is at the end of a
-    word where there is one in the last fifth.
+    FactReasoner (2502.18573) reads at most 4,000 characters of a page. Passages end after a word if
+    there is a space in the last fifth.
 
     Args:
-        retrieve: finds the passages.
-        max_characters: characters of a passage's text.
+        retrieve: retriever of the passages.
+        max_characters: maximum characters of a passage's text.
     """
 
     retrieve: Retriever
@@ -28,8 +29,8 @@ class Cut:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        found, passages = self.retrieve(documents, claims)
-        return found, [[self._cut(passage) for passage in own] for own in passages]
+        claims_found, passages = self.retrieve(documents, claims)
+        return claims_found, [[self._cut(passage) for passage in group] for group in passages]
 
     def _cut(self, passage: Passage) -> Passage:
         text = passage.text
@@ -41,13 +42,13 @@ class Cut:
 
 @dataclass(eq=False)
 class InSentences:
-    """Another retriever's passages, each sentence a passage of its own under the same title.
+    """Another retriever's passages, split into one passage per sentence, with ids ``PASSAGE#0``, …
 
-    For relation models that were trained on single sentences: of a whole page they read overlap as
-    entailment. A sentence's id is its passage's with its number behind ``#``.
+    For relation models trained on single sentences, which confuse overlap with entailment on whole
+    pages.
 
     Args:
-        retrieve: finds the passages.
+        retrieve: retriever of the passages.
     """
 
     retrieve: Retriever
@@ -55,13 +56,13 @@ class InSentences:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        found, passages = self.retrieve(documents, claims)
-        parts = [{one.id: _sentences(one) for one in own} for own in passages]
-        claims_found = [
-            [_with_sentences(claim, by_id) for claim in own]
-            for own, by_id in zip(found, parts, strict=True)
+        claims_found, passages = self.retrieve(documents, claims)
+        parts = [{passage.id: _sentences(passage) for passage in group} for group in passages]
+        with_sentences = [
+            [_with_sentences(claim, by_id) for claim in document_claims]
+            for document_claims, by_id in zip(claims_found, parts, strict=True)
         ]
-        return claims_found, [[one for own in by_id.values() for one in own] for by_id in parts]
+        return with_sentences, [list(chain.from_iterable(by_id.values())) for by_id in parts]
 
 
 def _sentences(passage: Passage) -> list[Passage]:
@@ -74,5 +75,5 @@ def _sentences(passage: Passage) -> list[Passage]:
 def _with_sentences(claim: Claim, parts: dict[str, list[Passage]]) -> Claim:
     if claim.contexts is None:
         return claim
-    names = [one.id for name in claim.contexts for one in parts.get(name, [])]
-    return claim.model_copy(update={"contexts": names})
+    ids = [sentence.id for name in claim.contexts for sentence in parts.get(name, [])]
+    return claim.model_copy(update={"contexts": ids})

@@ -1,8 +1,8 @@
-"""Dense retrieval: passages and queries as vectors of a sentence encoder, the nearest ones found.
+"""Dense retrieval: nearest passages by the vectors of a sentence encoder.
 
-AmbigBio's passages come from GTR (Ni et al. 2022; 2402.05629, section 2.2): a T5 encoder, mean
-pooling, a linear layer, normalisation. ``modules.json`` in a sentence-transformers folder says
-which of these steps a model has, so GTR, MiniLM and E5 run through the same code here.
+AmbigBio uses GTR (Ni et al. 2022; 2402.05629, section 2.2): a T5 encoder, mean pooling, a linear
+layer, normalisation. sentence-transformers configures these steps in ``modules.json``, so that GTR,
+MiniLM and E5 use the same code.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from transformers import PreTrainedModel
 
-# Passages that are encoded and written together: what a killed run loses at most.
+# Passages that are encoded and written together; an interrupted run loses at most one chunk.
 CHUNK = 2048
-# Rows of the index, and queries, that meet at a time: 64 MiB of scores.
+# Rows and queries of one matrix product: 64 MiB of scores
 BLOCK = 65_536
 QUERIES = 256
 
 _FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
-# What is no lines of JSON, or packed, and is read whole.
-_WHOLE = {".csv", ".tsv", ".txt", ".parquet", ".gz", ".json", ".score"}
+# Formats that are read into memory: not JSONL, or compressed
+_READ_WHOLE = {".csv", ".tsv", ".txt", ".parquet", ".gz", ".json", ".score"}
 
 
 class SentenceEncoder:
-    """A sentence-transformers model; nothing is fetched for one that lies in a folder.
+    """A sentence-transformers model; a local folder needs no network.
 
     Args:
-        model: a hub id, a folder or ``package:…``; one without ``modules.json`` is pooled by the
-            mean and normalised.
-        batch_size: texts that are encoded together.
-        max_length: tokens of a text; ``None`` for what the model's settings say.
+        model: a hub id, a folder or ``package:…``; without ``modules.json``, mean pooling and
+            normalisation are used.
+        batch_size: texts per batch.
+        max_length: maximum tokens of a text; null: the model's setting.
         device: ``auto``, ``cpu``, ``cuda``, …
     """
 
@@ -70,7 +70,7 @@ class SentenceEncoder:
         max_length: PositiveInt | None = None,
         device: str = "auto",
     ):
-        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
+        logging.disable_progress_bar()  # loading weights takes a second
         self._base = resolve_base(model)
         self.model = model
         self.batch_size = batch_size
@@ -79,22 +79,22 @@ class SentenceEncoder:
 
     @cached_property
     def folder(self) -> Path:
-        """Where the model lies; one of the hub is fetched when first wanted."""
+        """The model's folder; a hub model is downloaded on first use."""
         if isinstance(self._base, Path):
             return self._base
         return Path(snapshot_download(self._base, allow_patterns=list(_FILES)))
 
     @cached_property
     def max_length(self) -> int:
-        """Tokens of a text; the rest is not read."""
-        # Models of older versions have it beside their weights, under their own kind's name.
+        """Maximum tokens of a text; longer texts are truncated."""
+        # older models: in the folder of the weights, in a file named after the model type
         file = next(iter(sorted(self.folder.rglob("sentence_*_config.json"))), None)
         settings = json.loads(file.read_text(encoding="utf-8")) if file else {}
         return self._length or settings.get("max_seq_length") or 512
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over what decides the vectors."""
+        """SHA-256 of everything that affects the vectors."""
         files = sorted({path for pattern in _FILES for path in self.folder.rglob(pattern)})
         lines = [f"{p.relative_to(self.folder).as_posix()}:{sha256_file(p)}\n" for p in files]
         return sha256_text("".join([*lines, str(self.max_length)]))
@@ -103,7 +103,7 @@ class SentenceEncoder:
         """Vectors of shape (texts, width), float32."""
         return self._model.encode(
             list(texts),
-            prompt="",  # what goes before a text is the caller's to say
+            prompt="",  # the caller adds prefixes
             batch_size=self.batch_size,
             normalize_embeddings=not (self.folder / "modules.json").is_file(),
             show_progress_bar=False,
@@ -111,12 +111,11 @@ class SentenceEncoder:
 
     @cached_property
     def _model(self) -> SentenceTransformer:
-        # Seconds to load, with all that trains such models; only who needs vectors waits.
         from sentence_transformers import SentenceTransformer
 
         for pickled in sorted(self.folder.rglob("pytorch_model.bin")):
             if not pickled.with_name("model.safetensors").is_file():
-                raise UserError(f"{pickled.parent}: no model.safetensors; give a model that has it")
+                raise UserError(f"{pickled.parent}: no model.safetensors; use a model with it")
         options = {"use_safetensors": True, "dtype": torch.float32}
         try:
             model = SentenceTransformer(
@@ -126,8 +125,7 @@ class SentenceEncoder:
                 local_files_only=True,
             )
         except (OSError, ValueError, TypeError, ImportError, AttributeError) as error:
-            reason = first_line(error)
-            raise UserError(f"{self.model}: the model cannot be loaded ({reason})") from None
+            raise UserError(f"{self.model}: cannot load the model ({first_line(error)})") from None
         model.max_seq_length = self._fitting(getattr(model[0], "auto_model", None))
         return model.float()
 
@@ -140,11 +138,7 @@ class SentenceEncoder:
 
 
 def unit_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> np.ndarray:
-    """Vectors of length 1, whose products are cosines, whatever length the model's have.
-
-    Returns:
-        Shape (texts, width), float64; (0, 1) without a text.
-    """
+    """Encode texts as vectors of length 1, shape (texts, width), float64; (0, 1) without texts."""
     if not texts:
         return np.zeros((0, 1))
     vectors = np.asarray(encoder.encode(texts), dtype=float)
@@ -152,11 +146,10 @@ def unit_vectors(encoder: SentenceEncoder, texts: Sequence[str]) -> np.ndarray:
 
 
 def relatedness(texts: Sequence[str], encoder: SentenceEncoder | None) -> np.ndarray:
-    """How much any two of some texts have to do with each other.
+    """Pairwise similarity of texts, shape (n, n).
 
-    Returns:
-        Shape (n, n): cosines of the encoder's vectors; without one, at [i, j] the share of text j's
-        weighted stems that text i has (:func:`components.overlap.stem_shares`).
+    Cosines of the encoder's vectors; without an encoder, [i, j] is the share of text j's weighted
+    stems that text i contains (:func:`components.overlap.stem_shares`).
     """
     if encoder is None:
         return stem_shares(texts)
@@ -165,20 +158,11 @@ def relatedness(texts: Sequence[str], encoder: SentenceEncoder | None) -> np.nda
 
 
 class PassageFile(Sequence[Passage]):
-    """The passages of a JSONL file, read from the disk when they are wanted.
-
-    In memory is where each begins: 8 bytes a passage.
-
-    Args:
-        path: a file of passage records.
-
-    Raises:
-        BadInput: a line that is no passage.
-    """
+    """The passages of a JSONL file, read on access; memory holds 8 bytes per passage."""
 
     def __init__(self, path: Path):
         if not path.is_file():
-            raise UserError(f"{path}: no such file; give a file of passages")
+            raise UserError(f"{path}: no such file; expected a file of passages")
         self.path = path
         self._starts = array("q")
         with path.open("rb") as file:
@@ -191,39 +175,38 @@ class PassageFile(Sequence[Passage]):
                     self._starts.append(start)
                 start += len(line)
         if not self._starts:
-            raise UserError(f"{path}: the file is empty; expected at least one Passage a line")
+            raise UserError(f"{path}: the file is empty; expected at least one Passage")
 
     def __len__(self) -> int:
         return len(self._starts)
 
-    def __getitem__(self, place: int) -> Passage:
+    def __getitem__(self, index: int) -> Passage:
         with self.path.open("rb") as file:
-            file.seek(self._starts[place])
+            file.seek(self._starts[index])
             line = file.readline()
         try:
             return Passage.model_validate_json(line)
         except ValidationError:
-            # It says which line is wrong, and how; a file of that size is worth the second look.
-            read_records(self.path, Passage)
+            read_records(self.path, Passage)  # raises an error with the line and the field
             raise UserError(
-                f"{self.path}: lines that end in no line feed (\\n); save it with one behind each"
+                f"{self.path}: lines do not end with a line feed (\\n); save it with line feeds"
             ) from None
 
 
 class Hit(NamedTuple):
-    """A passage's place and its similarity to a query."""
+    """A passage's row and its similarity to a query."""
 
-    place: int
+    row: int
     score: float
 
 
 class DenseIndex:
-    """Vectors of passages, searched exactly.
+    """Vectors of passages with exact search.
 
     Args:
-        file: ``.npy`` file of the vectors, made here when absent and read through memory mapping;
-            a killed run goes on in it. ``None`` keeps them in memory.
-        prefix: goes before each passage, where the model wants one (E5: ``passage: ``).
+        file: ``.npy`` file of the vectors, memory-mapped; created if missing, and an interrupted
+            run resumes it. ``None``: in memory.
+        prefix: prefix of each passage, if the model needs one (E5: ``passage: ``).
     """
 
     def __init__(
@@ -243,35 +226,32 @@ class DenseIndex:
                 self._write(file)
             try:
                 self.vectors = np.load(file, mmap_mode="r")
-            except (ValueError, EOFError):  # one that was cut, or is none
-                raise UserError(f"{file}: no whole file of vectors; delete it") from None
+            except (ValueError, EOFError):
+                raise UserError(f"{file}: truncated or not a .npy file; delete it") from None
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The ``k`` nearest passages of each query by inner product, best first."""
         if not queries:
             return []
-        asked = torch.from_numpy(self.encoder.encode(queries))  # (queries, width)
+        query_vectors = torch.from_numpy(self.encoder.encode(queries))  # (queries, width)
         best: list[list[Hit]] = [[] for _ in queries]
         for start in range(0, len(self.vectors), BLOCK):
             block = torch.from_numpy(self.vectors[start : start + BLOCK].astype(np.float32))
             for first in range(0, len(queries), QUERIES):
-                own = best[first : first + QUERIES]
-                _keep_best(own, asked[first : first + QUERIES] @ block.T, start, k)
+                group = best[first : first + QUERIES]
+                _keep_best(group, query_vectors[first : first + QUERIES] @ block.T, start, k)
         return best
 
     def _chunks(self, first: int) -> Iterator[np.ndarray]:
         starts = range(first, len(self.passages), CHUNK)
         for start in tqdm(starts, desc="vectors", unit=f"x{CHUNK}", disable=None):
             stop = min(start + CHUNK, len(self.passages))
-            own = [self.passages[place] for place in range(start, stop)]
-            texts = [f"{self.prefix}{p.title} {p.text}".strip() for p in own]
+            chunk = [self.passages[row] for row in range(start, stop)]
+            texts = [f"{self.prefix}{p.title} {p.text}".strip() for p in chunk]
             yield self.encoder.encode(texts).astype(np.float16)
 
     def _write(self, file: Path) -> None:
-        """Chunk after chunk behind the header of an ``.npy`` file, which is renamed when whole.
-
-        Another process that writes it (workers begin at the same time) is waited for.
-        """
+        """Write chunks to a partial file, and rename it when complete; other processes wait."""
         file.parent.mkdir(parents=True, exist_ok=True)
         partial = file.with_suffix(".partial")
         with os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as rows:
@@ -291,49 +271,45 @@ class DenseIndex:
             header, {"descr": "<f2", "fortran_order": False, "shape": shape}
         )
         head, size = len(header.getvalue()), os.fstat(rows.fileno()).st_size
-        done = max(0, size - head) // (2 * width * CHUNK) * CHUNK  # whole chunks that are there
+        written = max(0, size - head) // (2 * width * CHUNK) * CHUNK  # complete chunks
         rows.write(header.getvalue())
-        rows.seek(head + 2 * width * done)
+        rows.seek(head + 2 * width * written)
         rows.truncate()
-        for chunk in self._chunks(done):
+        for chunk in self._chunks(written):
             rows.write(chunk.astype("<f2").tobytes())
             rows.flush()
 
 
 def _keep_best(best: list[list[Hit]], scores: torch.Tensor, start: int, k: int) -> None:
-    """Bring each query's ``k`` best up to date with its scores for the rows from ``start`` on.
-
-    Args:
-        scores: (queries, rows), rounded here.
-    """
+    """Update each query's ``k`` best with scores, (queries, rows), of rows from ``start``."""
     scores.round_(decimals=DECIMALS)
     least = scores.topk(min(k, scores.shape[1])).values[:, -1:]
-    # All that tie with the last one, since topk picks any of them.
-    rows, places = (scores >= least).nonzero(as_tuple=True)
-    marks = scores[rows, places].tolist()
-    for row, place, mark in zip(rows.tolist(), places.tolist(), marks, strict=True):
-        best[row].append(Hit(start + place, round(mark, DECIMALS)))
-    for own in best:
-        own.sort(key=lambda hit: (-hit.score, hit.place))
-        del own[k:]
+    # include all ties with the last score, since topk picks any of them
+    rows, columns = (scores >= least).nonzero(as_tuple=True)
+    values = scores[rows, columns].tolist()
+    for row, column, value in zip(rows.tolist(), columns.tolist(), values, strict=True):
+        best[row].append(Hit(start + column, round(value, DECIMALS)))
+    for hits in best:
+        hits.sort(key=lambda hit: (-hit.score, hit.row))
+        del hits[k:]
 
 
 class Dense(SearchRetriever):
-    """The ``k`` nearest passages of a file for each claim, by a sentence encoder.
+    """Retrieve the ``k`` nearest passages of a file for each claim by a sentence encoder.
 
     Args:
-        passages: a file of passage records; JSONL stays on the disk, all else is read whole.
+        passages: a file of passage records; JSONL is read on access, other formats into memory.
         model: a sentence-transformers model: a hub id, a folder or ``package:…``.
-        k: passages a claim.
-        topic_in_query: whether the topic goes before the claim.
-        query_prefix: goes before each query, where the model wants one (E5: ``query: ``).
-        passage_prefix: goes before each passage.
-        batch_size: texts that are encoded together; changes the speed.
-        max_length: tokens of a text; null for what the model's settings say.
+        k: passages per claim.
+        topic_in_query: prepend the topic to the claim.
+        query_prefix: prefix of each query, if the model needs one (E5: ``query: ``).
+        passage_prefix: prefix of each passage.
+        batch_size: texts per batch.
+        max_length: maximum tokens of a text; null: the model's setting.
         device: ``auto``, ``cpu``, ``cuda``, …
-        cache_dir: folder of the passages' vectors, so that they are made once, and a killed run
-            goes on; two bytes a number. They stay in memory without it.
-        per: ``claim`` searches for each claim, ``topic`` once a document, for its topic alone.
+        cache_dir: folder of the vectors (float16), to encode once and to resume an interrupted run;
+            null: in memory.
+        per: ``claim``: search for each claim; ``topic``: search once per document for its topic.
     """
 
     def __init__(
@@ -371,8 +347,8 @@ class Dense(SearchRetriever):
 
     @cached_property
     def _index(self) -> DenseIndex:
-        whole = self.path.suffix.lower() in _WHOLE
-        passages = read_records(self.path, Passage) if whole else PassageFile(self.path)
+        in_memory = self.path.suffix.lower() in _READ_WHOLE
+        passages = read_records(self.path, Passage) if in_memory else PassageFile(self.path)
         file = None
         if self.cache_dir is not None:
             key = [self._encoder.fingerprint, sha256_file(self.path), self.passage_prefix]
@@ -380,7 +356,7 @@ class Dense(SearchRetriever):
         return DenseIndex(passages, self._encoder, file, self.passage_prefix)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        found = self._index.search([f"{self.query_prefix}{query}" for query in queries], k)
-        places = sorted({hit.place for hits in found for hit in hits})
-        known = {place: self._index.passages[place] for place in places}
-        return [[known[hit.place] for hit in hits] for hits in found]
+        results = self._index.search([f"{self.query_prefix}{query}" for query in queries], k)
+        rows = sorted({hit.row for hits in results for hit in hits})
+        passages = {row: self._index.passages[row] for row in rows}
+        return [[passages[hit.row] for hit in hits] for hits in results]

@@ -1,4 +1,4 @@
-"""Passages that came with the documents."""
+"""Passages that the documents contain."""
 
 from collections.abc import Sequence
 
@@ -15,16 +15,16 @@ class Given:
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
         passages = [_passages(document) for document in documents]
-        for document, mine, own in zip(documents, claims, passages, strict=True):
-            _check_contexts(document, mine, own)
+        for document, group, available in zip(documents, claims, passages, strict=True):
+            _check_contexts(document, group, available)
         filled = [
             [
                 claim
                 if claim.contexts is not None
-                else claim.model_copy(update={"contexts": [passage.id for passage in own]})
-                for claim in mine
+                else claim.model_copy(update={"contexts": [passage.id for passage in available]})
+                for claim in group
             ]
-            for mine, own in zip(claims, passages, strict=True)
+            for group, available in zip(claims, passages, strict=True)
         ]
         return filled, passages
 
@@ -39,11 +39,11 @@ def _passages(document: Document) -> list[Passage]:
 def _check_contexts(
     document: Document, claims: Sequence[Claim], passages: Sequence[Passage]
 ) -> None:
-    known = {passage.id for passage in passages}
-    for claim in claims if known else ():
+    ids = {passage.id for passage in passages}
+    for claim in claims if ids else ():
         for name in claim.contexts or ():
-            if name not in known:
+            if name not in ids:
                 raise UserError(
                     f"document {document.id!r}: claim {claim.id!r}: contexts: {name!r} is not "
-                    "among the document's passages; mend the id, or take it out"
+                    "among the document's passages; fix or remove the id"
                 )

@@ -1,8 +1,8 @@
-"""Passages of whole pages: the page of the topic, or those that a search finds, and their best.
+"""Retrieve the best passages of the topic's page, or of the pages that a search finds.
 
-FActScore (2305.14251, section 4) takes the page whose title is the topic and ranks its passages by
-BM25, or by the inner product of GTR's vectors (its released code has both), for the topic and the
-claim. FActScore ends where no page has that title; here the pages are then searched for.
+FActScore (2305.14251, section 4) uses the page whose title is the topic and ranks its passages for
+topic and claim by BM25 or by the inner product of GTR vectors (its released code has both). If no
+page has that title, FActScore fails; here the pages are searched.
 """
 
 from abc import abstractmethod
@@ -15,15 +15,12 @@ from eval.retrieve.bm25 import PassageIndex
 from eval.retrieve.search import Per, SearchRetriever, with_contexts
 from records import Claim, Document, Passage
 
-# Scores that agree so far tie, and the first passage wins: another machine rounds otherwise.
+# Decimals of a score: rounding differs by machine. Ties go to the first passage.
 DECIMALS = 4
 
 
 class PassageEncoder(Protocol):
-    """Texts to vectors; the inner product says how near two texts are.
-
-    ``fingerprint`` is a SHA-256 over all that decides the vectors.
-    """
+    """Encodes texts as vectors for inner products; ``fingerprint`` is a hash of its settings."""
 
     fingerprint: str
 
@@ -32,32 +29,32 @@ class PassageEncoder(Protocol):
 
 
 class Job(NamedTuple):
-    """Passages that some queries choose from."""
+    """Passages and the queries to rank them for."""
 
     passages: Sequence[Passage]
     queries: Sequence[str]
 
 
 def rank(jobs: Sequence[Job], k: int, encoder: PassageEncoder | None) -> list[list[list[Passage]]]:
-    """The ``k`` best passages for each query of each job, best first.
+    """Rank the ``k`` best passages for each query of each job, best first.
 
     Args:
-        jobs: BM25's statistics are those of a job's own passages.
-        k: passages a query.
-        encoder: ranks by the inner product of vectors; BM25 ranks without it, and leaves out
-            passages that share no word with the query.
+        jobs: BM25 statistics are computed per job.
+        k: passages per query.
+        encoder: ranks by the inner product of vectors; ``None``: BM25, without passages that share
+            no word with the query.
     """
     if encoder is None:
         return [PassageIndex(job.passages).search(job.queries, k) for job in jobs]
     texts = dict.fromkeys(_text(passage) for job in jobs for passage in job.passages)
     queries = dict.fromkeys(query for job in jobs if job.passages for query in job.queries)
-    places = {text: place for place, text in enumerate({**texts, **queries})}
-    vectors = encoder.encode(list(places)) if places else np.empty((0, 1))
+    rows = {text: row for row, text in enumerate({**texts, **queries})}
+    vectors = encoder.encode(list(rows)) if rows else np.empty((0, 1))
     return [
         _nearest(
             job.passages,
-            vectors[[places[query] for query in job.queries]],
-            vectors[[places[_text(passage)] for passage in job.passages]],
+            vectors[[rows[query] for query in job.queries]],
+            vectors[[rows[_text(passage)] for passage in job.passages]],
             k,
         )
         if job.passages
@@ -71,21 +68,21 @@ def _text(passage: Passage) -> str:
 
 
 def _nearest(
-    passages: Sequence[Passage], asked: np.ndarray, vectors: np.ndarray, k: int
+    passages: Sequence[Passage], queries: np.ndarray, vectors: np.ndarray, k: int
 ) -> list[list[Passage]]:
-    scores = (asked @ vectors.T).round(DECIMALS)  # (queries, passages)
+    scores = (queries @ vectors.T).round(DECIMALS)  # (queries, passages)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    return [[passages[place] for place in row] for row in order.tolist()]
+    return [[passages[index] for index in row] for row in order.tolist()]
 
 
 class PageRetriever(SearchRetriever):
-    """The passages of the page that the document's topic names, or of pages that are searched for.
+    """Passages of the page whose title is the document's topic, or else of a search's pages.
 
     Args:
-        k: passages a claim.
-        words: words a passage; ``None`` for the passages that a source has itself.
+        k: passages per claim.
+        words: words per passage; ``None``: the source's passages.
         encoder: ranks the passages instead of BM25.
-        topic_in_query: whether the topic goes before the claim.
+        topic_in_query: prepend the topic to the claim.
         per: ``claim`` or ``topic``, see :class:`~eval.retrieve.search.SearchRetriever`.
     """
 
@@ -102,53 +99,52 @@ class PageRetriever(SearchRetriever):
         self.encoder = encoder
 
     @abstractmethod
-    def _named(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:
-        """The passages of the page that each topic names, if there is one; ``None``: failed."""
+    def _topic_passages(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:
+        """The passages of each topic's page, without topics that have none; ``None``: failed."""
 
     @abstractmethod
-    def _matching(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        """All passages of the pages that match each query; ``None`` where the search failed."""
+    def _search_passages(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
+        """All passages of the pages that match each query; ``None`` if the search failed."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        found = self._matching(queries, k)
-        jobs = [Job(own or [], [query]) for own, query in zip(found, queries, strict=True)]
+        pages = self._search_passages(queries, k)
+        jobs = [Job(group or [], [query]) for group, query in zip(pages, queries, strict=True)]
         ranked = rank(jobs, k, self.encoder)
-        return [
-            hits if own is not None else None for own, (hits,) in zip(found, ranked, strict=True)
-        ]
+        return [None if group is None else r[0] for group, r in zip(pages, ranked, strict=True)]
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        """Claims with ``contexts`` (best first) and the passages that each document's claims use.
-
-        A claim for which nothing was found gets ``contexts=[]``, one whose search failed ``None``.
-        """
         queries = self._queries(documents, claims)
         pairs = list(zip(documents, queries, strict=True))
-        asked = dict.fromkeys((document.topic, query) for document, own in pairs for query in own)
-        named = self._named(sorted({topic for topic, _ in asked}))
-        found = self._ranked(named, asked)
-        others = self._found(query for topic, query in asked if topic not in named)
-        for topic, query in asked:
-            found.setdefault((topic, query), others.get(query))
+        searches = dict.fromkeys(
+            (document.topic, query) for document, group in pairs for query in group
+        )
+        by_topic = self._topic_passages(sorted({topic for topic, _ in searches}))
+        hits = self._rank_topics(by_topic, searches)
+        searched = self._search_distinct(
+            query for topic, query in searches if topic not in by_topic
+        )
+        for topic, query in searches:
+            hits.setdefault((topic, query), searched.get(query))
         return with_contexts(
-            claims, [[found[document.topic, query] for query in own] for document, own in pairs]
+            claims,
+            [[hits[document.topic, query] for query in group] for document, group in pairs],
         )
 
-    def _ranked(
-        self, named: dict[str, list[Passage] | None], asked: Iterable[tuple[str, str]]
+    def _rank_topics(
+        self, by_topic: dict[str, list[Passage] | None], searches: Iterable[tuple[str, str]]
     ) -> dict[tuple[str, str], list[Passage] | None]:
-        queries: dict[str, list[str]] = {topic: [] for topic in named}
-        for topic, query in asked:
-            if topic in named:
+        queries: dict[str, list[str]] = {topic: [] for topic in by_topic}
+        for topic, query in searches:
+            if topic in by_topic:
                 queries[topic].append(query)
-        jobs = [Job(named[topic] or [], own) for topic, own in queries.items()]
+        jobs = [Job(by_topic[topic] or [], group) for topic, group in queries.items()]
         ranked = rank(jobs, self.k, self.encoder)
         return {
-            (topic, query): None if named[topic] is None else hit
-            for (topic, own), hits in zip(queries.items(), ranked, strict=True)
-            for query, hit in zip(own, hits, strict=True)
+            (topic, query): None if by_topic[topic] is None else hit
+            for (topic, group), hits in zip(queries.items(), ranked, strict=True)
+            for query, hit in zip(group, hits, strict=True)
         }
 
     def _settings(self) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""Web search through Serper (serper.dev), which gives Google's results as JSON.
+"""Web search through Serper (serper.dev), which returns Google's results as JSON.
 
-SAFE (2403.18802, section 3) and VeriScore (2406.19276, section 3.2) search with it. The evidence is
-what the page of results shows: titles and snippets; the pages behind them are read by
-``eval/retrieve/links.py``.
+SAFE (2403.18802, section 3) and VeriScore (2406.19276, section 3.2) use it. The evidence is titles
+and snippets; ``eval/retrieve/links.py`` reads the linked pages.
 """
 
 import hashlib
@@ -22,24 +21,23 @@ from records import Passage, sha256_text
 
 
 class Serper(SearchRetriever):
-    """The ``k`` best results of a web search for each claim, as passages.
+    """Retrieve the ``k`` best results of a web search for each claim, as passages.
 
-    Google's answer box comes first where there is one, then its knowledge graph, then the results;
-    all count among the ``k`` (SAFE counts the results alone). A passage's id is its link with a
-    hash of its text, because another query shows another snippet of the same page.
+    The order is Google's answer box, its knowledge graph, then the results; all count towards ``k``
+    (SAFE counts only the results). A passage's id is its link with a hash of its text, since the
+    snippet of a page depends on the query.
 
     Args:
-        k: passages a claim.
-        api_key_env: environment variable that holds the key.
-        base_url: of the service.
-        boxes: whether the answer box and the knowledge graph are passages; VeriScore takes the
-            results alone.
-        topic_in_query: whether the topic goes before the claim.
-        per: ``claim`` searches for each claim, ``topic`` once a document, for its topic alone.
-        cache: SQLite file of answers; with it nothing is asked twice, also after a crash.
-        concurrency: queries under way at a time.
-        timeout_s: seconds until an attempt is given up.
-        retries: how often a failed attempt is repeated; a query without an answer has failed.
+        k: passages per claim.
+        api_key_env: environment variable with the API key.
+        base_url: URL of the service.
+        boxes: use the answer box and the knowledge graph; VeriScore uses only the results.
+        topic_in_query: prepend the topic to the claim.
+        per: ``claim``: search for each claim; ``topic``: search once per document for its topic.
+        cache: SQLite file of the answer cache.
+        concurrency: number of concurrent queries.
+        timeout_s: timeout of an attempt in seconds.
+        retries: number of retries of a failed attempt; then the query has failed.
     """
 
     def __init__(
@@ -63,14 +61,14 @@ class Serper(SearchRetriever):
 
     @property
     def identity(self) -> dict[str, Any]:
-        return {**self._settings(), **self._asked_of, "boxes": self.boxes}
+        return {**self._settings(), **self._service, "boxes": self.boxes}
 
     @property
-    def _asked_of(self) -> dict[str, str]:
+    def _service(self) -> dict[str, str]:
         return {"base_url": self.client.base_url}
 
     def keep_answers_in(self, folder: Path) -> None:
-        """Keep the answers in this folder, unless ``cache`` names another place."""
+        """Cache the answers in this folder, unless ``cache`` is set."""
         if self.cache_path is None:
             self.cache_path = folder / ANSWERS
 
@@ -81,33 +79,32 @@ class Serper(SearchRetriever):
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
         results = min(max(k, RESULTS), MAX_RESULTS)
         keys = {query: self._key(query, results) for query in queries if query.strip()}
-        known = self._cache.get(list(keys.values())) if self._cache else {}
-        todo = [query for query, key in keys.items() if key not in known]
-        replies: dict[str, Reply | None] = {query: known.get(key) for query, key in keys.items()}
+        cached = self._cache.get(list(keys.values())) if self._cache else {}
+        todo = [query for query, key in keys.items() if key not in cached]
+        replies: dict[str, Reply | None] = {query: cached.get(key) for query, key in keys.items()}
         search = partial(self.client.search, results=results)
         for query, reply in ask_each(todo, search, self.concurrency):
             replies[query] = reply
             if reply is not None and self._cache:
                 self._cache.put({keys[query]: reply})
-        # An empty query finds nothing, and is not worth a credit.
-        found = [replies.get(query, {}) for query in queries]
-        return [None if reply is None else self._passages(reply)[:k] for reply in found]
+        # an empty query has no results and is not sent
+        answers = [replies.get(query, {}) for query in queries]
+        return [None if reply is None else self._passages(reply)[:k] for reply in answers]
 
     def _key(self, query: str, results: int) -> bytes:
-        service = json.dumps(["serper", self._asked_of, results], sort_keys=True)
+        service = json.dumps(["serper", self._service, results], sort_keys=True)
         return answer_key(hashlib.sha256(service.encode()).digest(), [query])
 
     def _passages(self, reply: Reply) -> list[Passage]:
-        found = [_result(_mapping(result)) for result in reply.get("organic", ())]
+        passages = [_result(_mapping(result)) for result in reply.get("organic", ())]
         if self.boxes:
             answer = _answer(_mapping(reply.get("answerBox")))
             graph = _graph(_mapping(reply.get("knowledgeGraph")))
-            found = [answer, graph, *found]
-        return list({passage.id: passage for passage in found if passage}.values())
+            passages = [answer, graph, *passages]
+        return list({passage.id: passage for passage in passages if passage}.values())
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    """A part of the reply; empty where it is absent or of another shape."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -134,11 +131,9 @@ def _result(result: Mapping[str, Any]) -> Passage | None:
     )
 
 
-def _passage(title: object, text: object, url: object, source: str, **more: str) -> Passage | None:
+def _passage(title: object, text: object, url: object, source: str, **extra: str) -> Passage | None:
     if not text:
         return None
-    place = f"{url or title or source}#{sha256_text(str(text))[:8]}"
+    id = f"{url or title or source}#{sha256_text(str(text))[:8]}"
     link = str(url) if url else None
-    return Passage(
-        id=place, title=str(title or ""), text=str(text), url=link, source=source, **more
-    )
+    return Passage(id=id, title=str(title or ""), text=str(text), url=link, source=source, **extra)

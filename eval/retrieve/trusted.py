@@ -1,4 +1,4 @@
-"""Passages with the prior of the source that they are from."""
+"""Add the prior of its source to each passage."""
 
 import re
 from collections.abc import Sequence
@@ -12,24 +12,23 @@ from jsonargparse.typing import ClosedUnitInterval
 from eval.stages import Retriever
 from records import Claim, Document, Passage, SourcePrior, read_records, sha256_file
 
-# What a passage's source is: its field ``source``, its title, or the host of its address.
 By = Literal["source", "title", "host"]
 
-# A copy in the Wayback Machine, as most addresses of AVeriTeC are, is of the site that it copies.
-_COPY = re.compile(r"https?://web\.archive\.org/web/\w+/(?=https?://)", re.IGNORECASE)
+# The Wayback Machine; most URLs of AVeriTeC are its copies.
+_ARCHIVE = re.compile(r"https?://web\.archive\.org/web/\w+/(?=https?://)", re.IGNORECASE)
 
 
-def _copied(url: str) -> str:
-    copy = _COPY.match(url)
+def _archived_url(url: str) -> str:
+    copy = _ARCHIVE.match(url)
     return url[copy.end() :] if copy else url
 
 
 def source_of(passage: Passage, by: By) -> str:
-    """The name of a passage's source; empty where it has none, or an address that is none."""
+    """The name of a passage's source; empty if it has none or an invalid URL."""
     if by == "host":
         try:
-            host = urlsplit(_copied(passage.url or "")).hostname
-        except ValueError:  # brackets of no IPv6 address
+            host = urlsplit(_archived_url(passage.url or "")).hostname
+        except ValueError:  # an invalid IPv6 address
             host = None
         return (host or "").removeprefix("www.")
     return (passage.title if by == "title" else passage.source) or ""
@@ -39,14 +38,14 @@ def source_of(passage: Passage, by: By) -> str:
 class Trusted:
     """Another retriever's passages, each with its source's ``prior``.
 
-    FactReasoner and the weighed majority vote read it: the probability that what a passage says is
-    true. Passages that have one keep it.
+    The prior is the probability that a passage is true, for FactReasoner and the weighted majority
+    vote. Passages with a prior are unchanged.
 
     Args:
-        retrieve: finds the passages.
-        priors: file of ``source``, ``prior``, as `data_builders source_priors` writes it.
-        by: what a passage's source is: its ``source``, its ``title``, or the ``host`` of its url.
-        otherwise: prior of a source that the file does not have.
+        retrieve: retriever of the passages.
+        priors: file with ``source`` and ``prior``, as `data_builders source_priors` writes it.
+        by: field that identifies the source: ``source``, ``title``, or the ``host`` of the URL.
+        otherwise: prior of sources that the file does not contain.
     """
 
     retrieve: Retriever
@@ -56,7 +55,6 @@ class Trusted:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What decides the priors."""
         return {
             "priors_sha256": sha256_file(self.priors),
             "by": self.by,
@@ -64,17 +62,19 @@ class Trusted:
         }
 
     @cached_property
-    def _known(self) -> dict[str, float]:
+    def _priors(self) -> dict[str, float]:
         return {row.source: row.prior for row in read_records(self.priors, SourcePrior)}
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        found, passages = self.retrieve(documents, claims)
-        return found, [[self._with_prior(passage) for passage in own] for own in passages]
+        claims_found, passages = self.retrieve(documents, claims)
+        return claims_found, [
+            [self._with_prior(passage) for passage in group] for group in passages
+        ]
 
     def _with_prior(self, passage: Passage) -> Passage:
         if passage.prior is not None:
             return passage
-        prior = self._known.get(source_of(passage, self.by), self.otherwise)
+        prior = self._priors.get(source_of(passage, self.by), self.otherwise)
         return passage.model_copy(update={"prior": prior})

@@ -1,4 +1,4 @@
-"""A wiki's pages as they are now, over its action API: the topic's page, or a search for pages."""
+"""Retrieve passages of a wiki's current pages through its action API."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from eval.retrieve.pages import PageRetriever, PassageEncoder
 from eval.retrieve.search import Per
 from records import Passage, UserError
 
-# A whole plain text, of one page a request (TextExtracts gives no more), and its revision.
+# The plain text and revision of a page; TextExtracts returns one full text per request.
 TEXT = {
     "prop": "extracts|revisions",
     "explaintext": 1,
@@ -24,13 +24,13 @@ TEXT = {
     "exlimit": 1,
     "rvprop": "ids|timestamp",
 }
-# Wikipedia's search refuses queries of more than 300 characters.
+# Wikipedia's search rejects queries of more than 300 characters.
 LONGEST_QUERY = 300
-# Pages kept in memory; without a cache_dir a page would be asked for by each search that finds it.
+# Pages kept in memory, so that a page is requested once without a cache_dir, too
 PAGES_KEPT = 1024
 
 _HEADING = re.compile(r"^(=+)\s*(.*?)\s*=+$")
-# Sections of links and lists, which say nothing about the topic.
+# Sections of links and lists
 _ASIDE = {
     *("bibliography", "citations", "external links", "further reading", "notes", "references"),
     *("see also", "sources"),
@@ -38,41 +38,36 @@ _ASIDE = {
 
 
 class Site(NamedTuple):
-    """What passages say of the wiki they are from.
-
-    Attributes:
-        name: the wiki's.
-        address: of a revision, whose number follows.
-    """
+    """A wiki's name, and the URL of a revision without its number."""
 
     name: str
     address: str
 
 
 def site_of(wiki: MediaWiki) -> Site:
-    """The wiki's name and addresses, from itself."""
-    known = wiki.ask({"meta": "siteinfo", "siprop": "general"}, "site")["query"]["general"]
-    server = known["server"]
+    """Query the wiki for its name and addresses."""
+    info = wiki.ask({"meta": "siteinfo", "siprop": "general"}, "site")["query"]["general"]
+    server = info["server"]
     whole = server if urlsplit(server).scheme else f"https:{server}"
-    return Site(known["sitename"], f"{whole}{known['script']}?oldid=")
+    return Site(info["sitename"], f"{whole}{info['script']}?oldid=")
 
 
 def page_passages(page: Page, words: int, site: Site) -> list[Passage]:
-    """The passages of a page that was asked for with ``TEXT``, with the revision that was read."""
+    """Split a page that was requested with ``TEXT`` into passages, with its revision."""
     revision = page["revisions"][0]
-    more = {
+    fields = {
         "url": f"{site.address}{revision['revid']}",
         "source": site.name,
         "revision": revision["revid"],
         "date": revision["timestamp"],
     }
     text = article_text(page.get("extract") or "")
-    return [p.model_copy(update=more) for p in passages_of(page["title"], text, words)]
+    return [p.model_copy(update=fields) for p in passages_of(page["title"], text, words)]
 
 
 def read_page(wiki: MediaWiki, title: str) -> Page | None:
-    """The page of a title, with its whole text; ``None`` where it has none, or one of meanings."""
-    if "#" in title:  # the wiki would take what follows for the name of a section
+    """Read a page with its full text; ``None`` if it does not exist or is a disambiguation page."""
+    if "#" in title:  # the wiki would interpret the rest as a section
         return None
     params = TEXT | {"prop": f"{TEXT['prop']}|pageprops", "ppprop": "disambiguation"}
     for _, page in wiki.pages([title], params, "texts", per_request=1):
@@ -80,15 +75,15 @@ def read_page(wiki: MediaWiki, title: str) -> Page | None:
             continue
         if "extract" not in page:
             raise UserError(
-                f"{wiki.endpoint} gives no texts: its wiki lacks the extension TextExtracts; give "
-                "another wiki as api"
+                f"{wiki.endpoint} returns no texts: its wiki lacks the extension TextExtracts; set "
+                "api to another wiki"
             )
         return page
     return None
 
 
 def search_titles(wiki: MediaWiki, query: str, most: int) -> list[str]:
-    """Titles of the pages that the wiki's own search finds, best first."""
+    """Titles that the wiki's search returns, best first."""
     params = {
         "list": "search",
         "srsearch": query,
@@ -100,7 +95,7 @@ def search_titles(wiki: MediaWiki, query: str, most: int) -> list[str]:
 
 
 def article_text(extract: str) -> str:
-    """A plain-text extract without its headings and without sections of links and lists."""
+    """Remove headings, and sections of links and lists, from a plain-text extract."""
     lines, aside = [], 0
     for line in extract.splitlines():
         heading = _HEADING.match(line.strip())
@@ -113,17 +108,13 @@ def article_text(extract: str) -> str:
     return " ".join(" ".join(lines).split())
 
 
-class OfWiki:
-    """What is the same whichever passages are wanted of a wiki.
-
-    Attributes:
-        wiki: its client.
-    """
+class WikiClient:
+    """Base class of retrievers that query a wiki."""
 
     wiki: MediaWiki
 
     def keep_answers_in(self, folder: Path) -> None:
-        """Keep the wiki's answers in this folder, unless ``cache_dir`` names another."""
+        """Cache the wiki's answers in this folder, unless ``cache_dir`` is set."""
         if self.wiki.cache_dir is None:
             self.wiki.cache_dir = folder / ".pages"
 
@@ -132,28 +123,27 @@ class OfWiki:
         return site_of(self.wiki)
 
 
-class Wikipedia(OfWiki, PageRetriever):
-    """The ``k`` best passages for each claim, from Wikipedia (or another wiki) as it is now.
+class Wikipedia(WikiClient, PageRetriever):
+    """Retrieve the ``k`` best passages for each claim from the current Wikipedia or another wiki.
 
-    The page that the document's topic names is read whole, redirects followed. Where there is none,
-    or it only lists what the topic may mean, the wiki's own search finds pages for the topic, and
-    where it finds none, for the claim. Their passages are ranked here. Requests go one at a time,
-    and wait as long as the wiki asks. A topic takes one, a search up to ``pages`` + 2: large runs
-    want a dump (``eval.retrieve.knowledge.SqliteKnowledge``).
+    The page whose title is the document's topic is read, following redirects. If it does not exist
+    or is a disambiguation page, the wiki's search finds pages for the topic, or else for the claim.
+    Requests are sequential and respect the wiki's rate limits: one per topic, up to ``pages`` + 2
+    per search. For large runs use a dump (``eval.retrieve.knowledge.SqliteKnowledge``).
 
     Args:
-        user_agent: who asks, with an address (``my-lab/1.0 (me@my-lab.example)``); needed for any
-            remote wiki.
-        k: passages a claim.
+        user_agent: user agent with a contact address (``my-lab/1.0 (me@my-lab.example)``);
+            required for remote wikis.
+        k: passages per claim.
         api: URL of the wiki's api.php.
-        pages: pages that a search reads.
-        words: words a passage.
-        cache_dir: folder of kept answers, so that nothing is asked twice within a month.
-        topic_in_query: whether the topic goes before the claim.
-        encoder: a sentence encoder that ranks the passages; null for BM25.
-        per: ``claim`` searches for each claim, ``topic`` once a document, for its topic alone.
-        timeout_s: seconds until an attempt is given up.
-        retries: how often a failed attempt is repeated; a search without an answer has failed.
+        pages: number of pages that a search reads.
+        words: words per passage.
+        cache_dir: folder of the answer cache; entries are reused for a month.
+        topic_in_query: prepend the topic to the claim.
+        encoder: sentence encoder that ranks the passages; null: BM25.
+        per: ``claim``: search for each claim; ``topic``: search once per document for its topic.
+        timeout_s: timeout of an attempt in seconds.
+        retries: number of retries of a failed attempt; then the search has failed.
     """
 
     def __init__(
@@ -179,14 +169,14 @@ class Wikipedia(OfWiki, PageRetriever):
     def identity(self) -> dict[str, Any]:
         return {**self._settings(), "api": self.wiki.endpoint, "pages": self.pages}
 
-    def _named(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:
-        found = ask_each(topics, lambda topic: self._read(topic) or self._of(topic))
-        return {topic: own for topic, own in found if own is None or own}
+    def _topic_passages(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:
+        passages = ask_each(topics, lambda topic: self._read(topic) or self._search_and_read(topic))
+        return {topic: group for topic, group in passages if group is None or group}
 
-    def _matching(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        return [passages for _, passages in ask_each(queries, self._of)]
+    def _search_passages(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
+        return [passages for _, passages in ask_each(queries, self._search_and_read)]
 
-    def _of(self, query: str) -> list[Passage]:
+    def _search_and_read(self, query: str) -> list[Passage]:
         return [passage for title in self._search(query) for passage in self._read(title)]
 
     def _search(self, query: str) -> list[str]:
@@ -196,9 +186,9 @@ class Wikipedia(OfWiki, PageRetriever):
                 words.pop()
             if not words:
                 return []
-            found = search_titles(self.wiki, joined.join(words), self.pages)
-            if found:
-                return found
+            titles = search_titles(self.wiki, joined.join(words), self.pages)
+            if titles:
+                return titles
         return []
 
     def _read_page(self, title: str) -> list[Passage]:

@@ -1,4 +1,4 @@
-"""Whole pages that a wiki's search finds for a claim, as LangChain's retriever gives them."""
+"""Retrieve whole pages by a wiki's search, like LangChain's Wikipedia retriever."""
 
 import sys
 from collections.abc import Sequence
@@ -14,41 +14,35 @@ from eval.retrieve.search import Per, SearchRetriever
 from eval.retrieve.wikipedia import (
     LONGEST_QUERY,
     PAGES_KEPT,
-    OfWiki,
+    WikiClient,
     page_passages,
     read_page,
     search_titles,
 )
 from records import Passage
 
-# Words of a passage that is a whole page.
-_ALL = sys.maxsize
 
+class WikipediaSearch(WikiClient, SearchRetriever):
+    """Retrieve the first ``k`` results of Wikipedia's (or another wiki's) search for each claim.
 
-class WikipediaSearch(OfWiki, SearchRetriever):
-    """The first ``k`` pages that Wikipedia's (or another wiki's) own search finds for each claim.
+    FactReasoner (2502.18573, section 4) uses LangChain's Wikipedia retriever with ``k: 3``, the
+    claim as the query, and the first 4,000 characters of a page (:class:`~eval.retrieve.cut.Cut`).
+    As there, the query is the first 300 characters of the claim, and disambiguation pages are
+    skipped without replacement. Unlike there, headings and sections of links and lists are removed.
 
-    FactReasoner (2502.18573, section 4) takes ``k: 3`` pages of LangChain's Wikipedia retriever,
-    asked with the claim as it stands, and of each the beginning: put
-    :class:`~eval.retrieve.cut.Cut` around for at most 4,000 characters. As there the query is the
-    first 300 characters of the claim, the wiki decides what it finds, and a page that only lists
-    meanings is left out without another in its place. Headings, and sections of links and lists,
-    are left out of the text, there they are in it.
-
-    Requests go one at a time, and wait as long as the wiki asks: one a claim and one a page that
-    was not read before. Where the topic's own page is wanted, take
-    :class:`~eval.retrieve.wikipedia.Wikipedia`.
+    Requests are sequential and respect the wiki's rate limits: one per claim and one per new page.
+    :class:`~eval.retrieve.wikipedia.Wikipedia` retrieves the topic's page instead.
 
     Args:
-        user_agent: who asks, with an address (``my-lab/1.0 (me@my-lab.example)``); needed for any
-            remote wiki.
-        k: pages a claim.
+        user_agent: user agent with a contact address (``my-lab/1.0 (me@my-lab.example)``);
+            required for remote wikis.
+        k: pages per claim.
         api: URL of the wiki's api.php.
-        cache_dir: folder of kept answers, so that nothing is asked twice within a month.
-        topic_in_query: whether the topic goes before the claim.
-        per: ``claim`` searches for each claim, ``topic`` once a document, for its topic alone.
-        timeout_s: seconds until an attempt is given up.
-        retries: how often a failed attempt is repeated; a search without an answer has failed.
+        cache_dir: folder of the answer cache; entries are reused for a month.
+        topic_in_query: prepend the topic to the claim.
+        per: ``claim``: search for each claim; ``topic``: search once per document for its topic.
+        timeout_s: timeout of an attempt in seconds.
+        retries: number of retries of a failed attempt; then the search has failed.
     """
 
     def __init__(
@@ -71,14 +65,17 @@ class WikipediaSearch(OfWiki, SearchRetriever):
         return {**self._settings(), "api": self.wiki.endpoint}
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        return [found for _, found in ask_each(queries, lambda query: self._of(query, k))]
+        return [
+            passages
+            for _, passages in ask_each(queries, lambda query: self._search_and_read(query, k))
+        ]
 
-    def _of(self, query: str, k: int) -> list[Passage]:
-        asked = " ".join(query.split())[:LONGEST_QUERY].rstrip()
-        titles = search_titles(self.wiki, asked, k) if asked else []
-        found = [passage for title in titles for passage in self._read(title)]
-        return list({passage.id: passage for passage in found}.values())
+    def _search_and_read(self, query: str, k: int) -> list[Passage]:
+        text = " ".join(query.split())[:LONGEST_QUERY].rstrip()
+        titles = search_titles(self.wiki, text, k) if text else []
+        passages = [passage for title in titles for passage in self._read(title)]
+        return list({passage.id: passage for passage in passages}.values())
 
     def _read_page(self, title: str) -> list[Passage]:
         page = read_page(self.wiki, title)
-        return page_passages(page, _ALL, self._site) if page else []
+        return page_passages(page, sys.maxsize, self._site) if page else []

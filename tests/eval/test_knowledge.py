@@ -284,7 +284,7 @@ def test_two_texts_of_one_id_are_refused_and_a_failed_search_is_none():
     (found,), (used,) = with_contexts(ours, [[[one], None, [one]]])
     assert [claim.contexts for claim in found] == [["p"], None, ["p"]]
     assert used == [one]
-    with pytest.raises(UserError, match="'p' names two texts"):
+    with pytest.raises(UserError, match="'p' has two texts"):
         with_contexts(ours, [[[one], [], [other]]])
 
 

@@ -17,7 +17,7 @@ from eval.experiments.factreasoner.factreasoner import FactReasoner
 from eval.pipeline import Pipeline
 from eval.retrieve.cut import Cut
 from eval.retrieve.given import Given
-from eval.retrieve.links import PagesOfLinks, unread
+from eval.retrieve.links import PagesOfLinks, unread_pages
 from eval.run.parts import add_answer_caches
 from eval.verify.labels import Labels
 from records import Claim, Document, Passage, UserError, write_json, write_jsonl
@@ -73,7 +73,7 @@ def test_a_passage_has_the_text_of_its_page_cut_and_its_snippet_beside(server):
     assert (page.id, page.title, page.url, page.source) == (url, "Ada", url, "Google")
     assert page.model_extra["snippet"] == two[0].text
     assert server.asked == ["/ada"]
-    assert unread(passages) == []
+    assert unread_pages(passages) == []
 
 
 def test_where_no_page_can_be_had_the_snippet_stays_and_says_why(server):
@@ -94,7 +94,7 @@ def test_where_no_page_can_be_had_the_snippet_stays_and_says_why(server):
     }
     kept = [one for one in passages if told.get(one.id)]
     assert {(one.text, one.source) for one in kept} == {(own[0].text, "Google")}
-    assert unread(passages) == [
+    assert unread_pages(passages) == [
         "6 of 7 passages are snippets, since their pages could not be read: HTTP 404 (1), "
         "no text but application/pdf (1), it says less than its snippet (1), other reasons (3)"
     ]

@@ -206,7 +206,7 @@ def test_queries_go_side_by_side_within_bounds(server):
         ({"api_key_env": "a0f3c2"}, "not the key"),
         ({"base_url": "http://serper.example"}, "https address"),
         ({"base_url": "https://me:secret@serper.example"}, "holds a user"),
-        ({"per": "topic", "topic_in_query": False}, "nothing to search for"),
+        ({"per": "topic", "topic_in_query": False}, "topic_in_query"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(options, message):

@@ -25,7 +25,7 @@ from eval.metrics.corpus import expected_claims
 from eval.metrics.document import Scored
 from eval.pipeline import Pipeline
 from eval.report.declare import Page, Table
-from eval.retrieve.links import unread
+from eval.retrieve.links import unread_pages
 from eval.run.run import Run, check_ids
 from eval.stages import Decomposer, EntailmentModel, Retriever, Reviser, Verifier
 from records import Document, ResultFile, UserError, read_records
@@ -207,7 +207,7 @@ class FactReasoner(Experiment):
                 )
                 shared = {"domain": domain, "group": group, "generator": _generator(documents)}
                 values += [shared | row for row in values_of(scored, k, challengers, self.seed)]
-                for line in unread(passage for one in scored for passage in one.passages):
+                for line in unread_pages(passage for one in scored for passage in one.passages):
                     print(f"warning: {domain}, {group}: {line}", file=sys.stderr)
                 names = {"set": domain, "evidence": group}
                 rows += [names | one.model_dump(mode="json", exclude_none=True) for one in scored]
