@@ -142,4 +142,4 @@ _HEAD = _COLUMNS.format("kind of text", "generator", "Core", "assessor").rstrip(
 
 def _line(row: Result) -> str:
     name = _COLUMNS.format(row.kind, row.generator, row.selection, row.assessor or "")
-    return f"{name} precision {terminal.value(row)}"
+    return f"{name} precision {terminal.format_value(row)}"
