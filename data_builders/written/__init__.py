@@ -1,1 +1,1 @@
-"""Datasets whose texts a model or a rule wrote."""
+"""Datasets with texts written by models or rules."""

@@ -1,8 +1,8 @@
-"""``adversarial``: uninformative and repetitive texts that a prompted model writes.
+"""``adversarial``: uninformative and repetitive texts written by a prompted language model.
 
-Core (arXiv 2407.03572, section 5.1 and appendix B.3) attacks factual precision with texts that say
-what is true of anyone ("info") and with texts that say one thing over and over ("repetitive").
-They are the training data of the LoRA adversaries and the input of the robustness experiments.
+Core (arXiv 2407.03572, section 5.1 and appendix B.3) attacks factual precision with statements
+that are true of anyone ("info") and with texts that repeat one statement ("repetitive"). They train
+the LoRA adversaries and are inputs of the robustness experiments.
 """
 
 import json
@@ -29,7 +29,7 @@ from records.abstention import responds
 PROMPTS = Path(__file__).parent / "prompts"
 KINDS = ("info", "repetitive")
 
-# A model that goes on with the next example, an opening ("Sure, here it is:"), a list's marks.
+# A further example that the model appended, an opening ("Sure, here it is:"), list markers.
 _NEXT = re.compile(r"\n[^\S\n]*(Person|Name|User|Assistant)\s*:.*", re.DOTALL)
 _OPENING = re.compile(r"(?i)^(sure|certainly|of course|okay|ok|here)\b[^\n]*[:!]\s*\n+")
 _MARK = re.compile(r"(?m)^[^\S\n]*(?:[-*•]|\d+[.)])\s+")
@@ -39,23 +39,23 @@ _CAPITAL = re.compile(r"(?<=[\w,;’'\"] )[A-Z]\w+")
 
 @dataclass
 class Adversarial(Builder):
-    """Uninformative and repetitive texts on topics, written by a prompted model.
+    """Uninformative and repetitive texts on topics, written by a prompted language model.
 
     Args:
-        topics: files of records with ``topic``, or ``.txt`` files with a topic a line; or
-            ``{train: [files], dev: [files], test: [files]}``, which keeps those splits.
+        topics: files of records with ``topic``, or ``.txt`` files with one topic per line; or
+            ``{train: [files], dev: [files], test: [files]}`` to keep existing splits.
         writer: the language model, by ``class_path``.
-        prompts: kind to its prompt, a file with the field ``topic`` or the name of a shipped one:
-            ``info`` and ``repetitive``, which null takes, or as Core's paper words them
-            (``core_info``, ``core_repetitive``). All are about people.
-        per_topic: texts of each kind a topic.
-        temperature: of sampling.
-        top_p: share of probability of the nucleus.
-        max_new_tokens: most tokens of a text.
-        least_sentences: a text of fewer sentences is dropped.
-        shares: topics of train, dev and test, where the files have no splits.
-        seed: of sampling and of the splits.
-        limit: only the first so many topics of each split, for a trial.
+        prompts: kind of text to a prompt file with the field ``topic``, or to a shipped prompt:
+            ``info``, ``repetitive``, or Core's wording (``core_info``, ``core_repetitive``). All
+            are about people. Default: ``info`` and ``repetitive``.
+        per_topic: texts per topic and kind.
+        temperature: sampling temperature.
+        top_p: probability mass of nucleus sampling.
+        max_new_tokens: maximum tokens per text.
+        least_sentences: skip texts with fewer sentences.
+        shares: ratio of train, dev and test topics, if ``topics`` has no splits.
+        seed: seed of sampling and of the splits.
+        limit: use only the first N topics of each split, for a trial run.
     """
 
     topics: list[str] | dict[str, list[str]]
@@ -82,7 +82,7 @@ class Adversarial(Builder):
         return {kind: by_split(kind) for kind in self._prompts}
 
     def plan(self) -> list[Step]:
-        number = sum(len(own) for own in self._topics().values()) * self.per_topic
+        number = sum(len(topics) for topics in self._topics().values()) * self.per_topic
         model = model_name(self.writer)
         return [Step(f"{kind} texts", model, number, "texts") for kind in self._prompts]
 
@@ -93,8 +93,10 @@ class Adversarial(Builder):
     def _prompts(self) -> dict[str, Prompt]:
         paths = {kind: kind for kind in KINDS} if self.prompts is None else self.prompts
         if not paths or not all(re.fullmatch(r"\w+", kind) for kind in paths):
-            raise UserError("prompts: give at least one kind, of letters only, with its file")
-        return {kind: prompt_of(path) for kind, path in paths.items()}
+            raise UserError(
+                "prompts: expected at least one kind (letters, digits and _) with its file"
+            )
+        return {kind: load_prompt(path) for kind, path in paths.items()}
 
     def make(self, work: Work) -> Made:
         topics = self._topics()
@@ -102,50 +104,48 @@ class Adversarial(Builder):
         figures = {}
         for kind, prompt in self._prompts.items():
             answers = self._answers(kind, prompt, topics, work)
-            for split, own in topics.items():
+            for split, strata in topics.items():
                 texts = [
                     (topic, text)
-                    for topic in own
-                    for text in sift(
+                    for topic in strata
+                    for text in filter_texts(
                         kind, topic, answers[topic], self.least_sentences, work.dropped
                     )
                 ]
                 name = f"{kind}_{split}.jsonl"
-                files[name] = [self._record(kind, topic, own[topic], text) for topic, text in texts]
+                files[name] = [self._record(kind, t, strata[t], text) for t, text in texts]
                 figures[name] = statistics(texts)
             if not any(files[f"{kind}_{split}.jsonl"] for split in SPLITS):
-                raise UserError(
-                    f"no {kind} text is left ({work.why()}); give another model or prompt"
-                )
+                raise UserError(f"no valid {kind} text ({work.why()}); use another model or prompt")
         return Made(files, CARD, {"statistics.json": json.dumps(figures, indent=2) + "\n"})
 
     def _answers(
         self, kind: str, prompt: Prompt, topics: Mapping[str, Topics], work: Work
     ) -> dict[str, list[Answer]]:
         sampling = sampling_of(self, self.per_topic)
-        prompts = {t: prompt.messages(topic=t) for own in topics.values() for t in own}
+        prompts = {t: prompt.messages(topic=t) for strata in topics.values() for t in strata}
         journal = work.journal(kind, self.writer.identity, prompt.sha256, sampling)
         return write_texts(self.writer, prompts, sampling, journal)
 
     def _topics(self) -> dict[str, Topics]:
-        found = split_topics(self.topics, self.shares, self.seed)
-        return {split: dict(list(own.items())[: self.limit]) for split, own in found.items()}
+        topics = split_topics(self.topics, self.shares, self.seed)
+        return {split: dict(list(strata.items())[: self.limit]) for split, strata in topics.items()}
 
     def _record(self, kind: str, topic: str, stratum: Stratum, text: str) -> Generation:
         name = model_name(self.writer)
         return Generation(topic=topic, text=text, kind=kind, generator=name, **stratum.known())
 
 
-def prompt_of(given: str | Path) -> Prompt:
-    """A prompt by its file, or, where that is one word, a shipped one by its name."""
-    shipped = PROMPTS / f"{given}.jinja"
-    return Prompt(shipped if re.fullmatch(r"\w+", str(given)) else given)
+def load_prompt(path: str | Path) -> Prompt:
+    """Load a prompt file, or a shipped prompt if the path is a single word."""
+    shipped = PROMPTS / f"{path}.jinja"
+    return Prompt(shipped if re.fullmatch(r"\w+", str(path)) else path)
 
 
-def sift(
+def filter_texts(
     kind: str, topic: str, answers: Sequence[Answer], least: int, dropped: Counter[str]
 ) -> Iterator[str]:
-    """The texts among a topic's answers; what is none is counted with its reason."""
+    """Yield the valid texts among a topic's answers; count the others by reason."""
     seen: set[str] = set()
     for answer in answers:
         text = paragraph(answer.text)
@@ -167,41 +167,41 @@ def sift(
 
 
 def paragraph(answer: str) -> str:
-    """A model's answer as one paragraph: without an opening, a list's marks, another example."""
+    """Strip openings, list markers and further examples; join the answer to one paragraph."""
     text = _OPENING.sub("", _NEXT.sub("", answer.strip()), count=1)
     return " ".join(_MARK.sub("", text).split())
 
 
 def names_topic(text: str, topic: str) -> bool:
-    """Whether the text has a word of the topic's name; initials do not count."""
+    """Return whether the text has a word of the topic's name; initials do not count."""
     words = {word for word in _WORD.findall(topic.casefold()) if len(word) > 2}
     return bool((words or {topic.casefold()}) & set(_WORD.findall(text.casefold())))
 
 
 def statistics(texts: Sequence[tuple[str, str]]) -> dict[str, float | int]:
-    """What the texts look like; no text is left out for it.
+    """Compute statistics of the texts; they do not affect which texts are kept.
 
-    ``with_digits`` and ``with_names`` count texts that hold digits, or capitalised words inside a
-    sentence that are not of the topic's name: in uninformative texts a sign that they say
-    something after all. ``said_before`` is the mean share of a sentence's longer words that an
-    earlier sentence of its text has, high in repetitive texts.
+    ``with_digits`` and ``with_names`` count texts with digits, or with capitalised words within a
+    sentence that are not part of the topic's name; in uninformative texts both indicate content.
+    ``said_before`` is the mean share of a sentence's words (4 or more letters) that occur in an
+    earlier sentence of the text; it is high in repetitive texts.
     """
     digits = names = sentences = 0
     repeated: list[float] = []
     for topic, text in texts:
-        own = set(_WORD.findall(topic))
+        topic_words = set(_WORD.findall(topic))
         digits += bool(re.search(r"\d", text))
-        names += bool(set(_CAPITAL.findall(text)) - own)
-        told: set[str] = set()
-        found = split_sentences(text)
-        sentences += len(found)
-        for place, sentence in enumerate(found):
+        names += bool(set(_CAPITAL.findall(text)) - topic_words)
+        earlier_words: set[str] = set()
+        parts = split_sentences(text)
+        sentences += len(parts)
+        for index, sentence in enumerate(parts):
             words = {w.casefold() for w in _WORD.findall(sentence) if len(w) > 3} - {
-                w.casefold() for w in own
+                w.casefold() for w in topic_words
             }
-            if place and words:
-                repeated.append(len(words & told) / len(words))
-            told |= words
+            if index and words:
+                repeated.append(len(words & earlier_words) / len(words))
+            earlier_words |= words
     number = max(1, len(texts))
     return {
         "texts": len(texts),
@@ -220,19 +220,17 @@ CARD = Card(
     tags=("factuality", "adversarial"),
     text="""\
 Texts about topics, written by a prompted language model, to test whether a factuality metric can
-be gamed and to train adversaries that try (Core, arXiv 2407.03572, section 5.1, appendix B.3).
+be gamed and to train adversaries against it (Core, arXiv 2407.03572, section 5.1, appendix B.3).
 
-- `info_*`: sentences that are to be true of anyone, so that a metric of factual precision finds
-  them supported though they say nothing.
-- `repetitive_*`: one thing about the topic, said over and over.
-- `statistics.json`: for each file how many texts hold digits or other names (in `info_*` a sign
-  that the model did say something), and how much of a sentence was said before it.
+- `info_*`: sentences that should be true of anyone: supported, but uninformative.
+- `repetitive_*`: one statement about the topic, repeated.
+- `statistics.json`: per file, the number of texts with digits or other names (in `info_*` these
+  indicate content), and the mean share of a sentence's words that occurred earlier in the text.
 
-A topic belongs to one split. Texts that the model refused, that do not name their topic, that are
-too short or that occur twice are left out; `manifest.json` counts them.
+A topic belongs to one split. Refusals, texts that do not name their topic, short texts and
+duplicates are skipped; `manifest.json` counts them.
 
-**Nobody checked the texts: those of either kind may state falsehoods about real people.** They are
-no examples of good writing, and not made to train models that people read. The licence is that of
-the model's output.
+**The texts are unchecked and may state falsehoods about real people.** Use them to test metrics and
+to train adversaries, not to train models for readers. The licence is that of the model's output.
 """,
 )

@@ -1,9 +1,8 @@
-"""``generations``: what models write about topics, honest and adversarial, as they write it.
+"""``generations``: unfiltered texts on topics by models, honest and adversarial.
 
-The texts that a factuality metric is tried on (Core, arXiv 2407.03572, section 5.4 and Table 4):
-those of a model as it is, and those of adversaries that were trained to be uninformative or
-repetitive, on the same topics. Nothing is sifted: who refuses a topic has not responded, and that
-is for the metric to count.
+Test texts of a factuality metric (Core, arXiv 2407.03572, section 5.4 and Table 4): texts of a base
+model and of adversaries trained to be uninformative or repetitive, on the same topics. Refusals are
+kept; the metric counts them as not responding.
 """
 
 import json
@@ -27,15 +26,15 @@ from records.abstention import responds
 
 @dataclass(frozen=True)
 class Author:
-    """Who writes, and what is asked for.
+    """A text generator and its prompts.
 
     Attributes:
         writer: the language model, by ``class_path``: a base model or an adversary's checkpoint
             (``eval.models.local.LocalModel``), or any OpenAI-compatible server.
-        prompts: kind of text to its prompt, a template with ``{topic}``; or the folder of an
-            adversary's checkpoint, whose own template is taken.
-        fields: more that each of the texts says of itself, e.g. ``adversary`` and ``step``, by
-            which ``experiment optimise`` knows a series of one training.
+        prompts: kind of text to a prompt template with ``{topic}``, or to the folder of an
+            adversary's checkpoint, to use its template.
+        fields: extra fields of each text, e.g. ``adversary`` and ``step``, by which
+            ``experiment optimise`` identifies the checkpoints of one training run.
     """
 
     writer: Writer
@@ -45,18 +44,18 @@ class Author:
 
 @dataclass
 class Generations(Builder):
-    """Texts on topics by several models, honest and adversarial, none left out.
+    """Unfiltered texts on topics by several models, honest and adversarial.
 
     Args:
         topics: files of records with ``topic`` (their ``bin`` and ``group`` are kept), a frequency
-            map, or ``.txt`` files with a topic a line.
-        authors: name of a generator, as results will show it, to who that is.
-        per_topic: texts of each author and kind a topic.
-        temperature: of sampling; 0 takes the likeliest token.
-        top_p: share of probability of the nucleus.
-        max_new_tokens: most tokens of a text.
-        ray: processes that write beside this one, each with an author's model in its memory.
-        seed: of sampling.
+            map, or ``.txt`` files with one topic per line.
+        authors: name of a generator, as shown in results, to its model and prompts.
+        per_topic: texts per author, kind and topic.
+        temperature: sampling temperature; 0 is greedy decoding.
+        top_p: probability mass of nucleus sampling.
+        max_new_tokens: maximum tokens per text.
+        ray: additional worker processes, each of which loads an author's model.
+        seed: seed of sampling.
     """
 
     topics: list[str]
@@ -74,15 +73,15 @@ class Generations(Builder):
 
     def faults(self) -> Iterable[str]:
         if not self.authors:
-            yield "authors: nobody writes; give at least one"
+            yield "authors: expected at least one"
         for name, author in self.authors.items():
-            for own in sorted({*author.fields} & {*Generation.model_fields, "failed", "id"}):
-                yield f"authors: {name}: fields: {own}: the texts have that already; rename it"
+            for reserved in sorted({*author.fields} & {*Generation.model_fields, "failed", "id"}):
+                yield f"authors: {name}: fields: {reserved} is a record field; rename it"
             for kind, prompt in author.prompts.items():
                 if not re.fullmatch(r"\w+", kind):
                     yield f"authors: {name}: kind {kind!r}: use letters, digits and _ only"
                 if not prompt.strip():
-                    yield f"authors: {name}: {kind}: give a prompt with {{topic}}, or a checkpoint"
+                    yield f"authors: {name}: {kind}: expected a prompt with {{topic}}, or a folder"
 
     def files(self) -> dict[str, dict[str, str]]:
         kinds = dict.fromkeys(kind for author in self.authors.values() for kind in author.prompts)
@@ -108,7 +107,7 @@ class Generations(Builder):
         files: dict[str, list[Generation]] = {f"{kind}.jsonl": [] for kind in self.files()}
         figures = {}
         for (name, kind), template in self._templates().items():
-            self._release_others(name)
+            self._release_other_models(name)
             answers = self._answers(name, kind, template, topics, work)
             texts = list(_texts(name, self.authors[name], kind, topics, answers))
             files[f"{kind}.jsonl"] += texts
@@ -125,13 +124,15 @@ class Generations(Builder):
 
     def _by_workers(self, name: str, sampling: Mapping[str, object]) -> Each:
         if self.given is None:
-            raise UserError("ray.workers: each makes its authors of a YAML; build by the command")
+            raise UserError(
+                "ray.workers: workers read the authors from a YAML; use the command line"
+            )
         author = self.given["authors"][name]
         return partial(self.ray.rows, Author, author, self.output, partial(_rows, sampling))
 
-    def _release_others(self, name: str) -> None:
-        for other, author in self.authors.items():
-            if other != name and isinstance(author.writer, CachedWriter):
+    def _release_other_models(self, name: str) -> None:
+        for other_name, author in self.authors.items():
+            if other_name != name and isinstance(author.writer, CachedWriter):
                 author.writer.release()
 
     def _templates(self) -> dict[tuple[str, str], str]:
@@ -157,8 +158,8 @@ def _texts(
     for topic, stratum in topics.items():
         for answer in answers[topic]:
             more = {} if answer.failed is None else {"failed": answer.failed}
-            own = {"topic": topic, "text": answer.text, "kind": kind, "generator": name}
-            yield Generation(**own, **stratum.known(), **author.fields, **more)
+            fields = {"topic": topic, "text": answer.text, "kind": kind, "generator": name}
+            yield Generation(**fields, **stratum.known(), **author.fields, **more)
 
 
 def _figures(texts: list[Generation]) -> dict[str, object]:
@@ -177,15 +178,15 @@ CARD = Card(
     task_categories=("text-generation",),
     tags=("factuality", "adversarial"),
     text="""\
-Texts that language models wrote about topics, to see how factuality metrics score them (Core,
-arXiv 2407.03572, section 5.4). `kind` says what was asked for: `normal`, or what an adversary was
-trained to write (`info`: true of anyone; `repetitive`: one thing over and over). `generator` names
-the model; `bin` and `group` are the topic's.
+Texts that language models wrote about topics, to compare how factuality metrics score them (Core,
+arXiv 2407.03572, section 5.4). `kind` is `normal`, or what an adversary was trained to write
+(`info`: true of anyone; `repetitive`: one statement repeated). `generator` names the model; `bin`
+and `group` are the topic's.
 
-No text is left out. An empty text with `failed` is an answer that is none, and says why; a refusal
-in words is a text that does not respond. `statistics.json` counts both.
+All texts are kept. An empty text with `failed` is a failed request, with its reason; a refusal is a
+text that does not respond. `statistics.json` counts both.
 
-**Nobody checked the texts: they may state falsehoods about real people.** Not for training models
-that people read. The licence is that of the models' output.
+**The texts are unchecked and may state falsehoods about real people.** Do not train models for
+readers on them. The licence is that of the models' output.
 """,
 )

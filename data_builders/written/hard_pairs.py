@@ -1,10 +1,10 @@
-"""``hard_pairs``: entailed pairs, each with one whose claim is minimally changed and false.
+"""``hard_pairs``: entailed pairs, each with a minimally changed claim that is not entailed.
 
-A model that reads overlap as entailment sees no difference: a number or a name gives way to another
-one of the same premise, two names change places, or the sentence is denied, and a pair stays only
-where the share of the claim's words that the premise has is nearly what it was. After FactCC
-(1910.12840, section 3.1), whose changes come from anywhere. The labels are rules, not judgments: a
-premise may well support what a rule calls false.
+Word overlap cannot separate the two: a number or a name is replaced by another one of the same
+premise, two names are swapped, or the sentence is negated, and a changed pair is kept only if the
+premise covers nearly the same share of the claim's words. After FactCC (1910.12840, section 3.1),
+which replaces values by any others. Labels come from rules: a premise may still support a changed
+claim.
 """
 
 import random
@@ -32,10 +32,10 @@ from records import RelationPair, UserError, group_of, read_records
 
 Edit = Literal["number", "value", "role", "negation"]
 
-# Neither a range (2003–04), nor a score (3–2), nor a citation ([3]).
+# Except ranges (2003–04), scores (3–2) and citations ([3]).
 _NUMBER = re.compile(r"(?<![\w.,/–\[-])(?:\d[\d,.]*\d|\d)(?![\w/–\]-])")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
-# Behind these another number may be as true: who has won 12 has won more than 9.
+# After these words another number may be true as well: 12 wins are more than 9 wins.
 _BOUND = re.compile(
     r"\b(?:at least|at most|more than|less than|fewer than|up to|over|under|above|below|nearly|"
     r"almost|about|around|approximately|roughly|before|after|since|until|by|within) "
@@ -43,30 +43,30 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _MONTH = "|".join(MONTHS)
-_BESIDE_MONTH = re.compile(rf"(?:{_MONTH}) $"), re.compile(rf" (?:{_MONTH})\b")
-# Denied behind one of these, a claim may hold beside what it was: "some are not", "may not have
-# been", "a man who does not run".
-_LEAVES_OPEN = re.compile(
+_NEXT_TO_MONTH = re.compile(rf"(?:{_MONTH}) $"), re.compile(rf" (?:{_MONTH})\b")
+# After these words a negated claim need not contradict the original: "some are not", "may not
+# have been", "a man who does not run".
+_WEAK_SCOPE = re.compile(
     r"\b(?:some|several|many|most|few|one|who|whose|which|that|where|when|while|if|because|although|"
     r"though|may|might|would|could|should|must)\b",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"\b[A-Z][\w’'-]+(?: (?:(?:of|de|van|von|the) )?[A-Z][\w’'-]+)*")
-# What is as true the other way round.
-_BOTH_WAYS = re.compile(
+# Symmetric relations: swapping the names does not change the meaning.
+_SYMMETRIC = re.compile(
     r"\b(?:and|or|with|between|both|together|same|met|married|marries|near|beside|like|versus|"
     r"shared?|faces?|faced|facing|fought|fights?|equals?|twins?|siblings?|brothers?|sisters?|"
     r"friends?|partners?|spouses?|also|as)\b",
     re.IGNORECASE,
 )
-# A place does not beat a person: a name behind one of these changes places with another such alone.
-_PLACED = re.compile(
+# A name after a preposition is swapped only with another name after a preposition.
+_IN_PHRASE = re.compile(
     r"\b(?:in|at|from|to|for|of|on|as|into|near|than|against|after|before|during|since|until|over|"
     r"under|through|around|via) (?:the )?$"
 )
-# Between two names with nothing else they are one name, or one is the other: "George W. Bush",
+# Two names with only these words between them are one name or equivalent: "George W. Bush",
 # "Firs (Abies)", "Rahal is Lebanese".
-_SAME = frozenset(("is", "was", "are", "were", "a", "an", "the"))
+_COPULA = frozenset(("is", "was", "are", "were", "a", "an", "the"))
 _NOT_NAMES = frozenset(
     """The A An He She It They His Her Its Their This That These Those There In On At By With For
     From As After Before During While When Since Until One Two Three Most Many Some All January
@@ -76,17 +76,17 @@ _NOT_NAMES = frozenset(
 
 @dataclass
 class HardPairs(Builder):
-    """Entailed pairs of a file, each beside a minimally changed one that is not, of equal overlap.
+    """Entailed pairs, each with a minimally changed pair of equal overlap that is not entailed.
 
     Args:
-        pairs: files of relation pairs (or another project's, by its field names); those with label
+        pairs: files of relation pairs, or of a supported project's format; only pairs with label
             ``entailment`` are used.
-        edits: which changes are tried: ``number`` and ``value`` (another number or name of the
-            premise), ``role`` (two names of the claim change places), ``negation``.
-        per_pair: at most this many changed claims of a pair, each by another change.
-        margin: largest difference in the IDF-weighted share of the claim's stems that the premise
-            has; a change beyond it is left out.
-        limit: only the first so many pairs of each file, for a trial.
+        edits: changes to try: ``number`` and ``value`` (another number or name of the premise),
+            ``role`` (swap two names of the claim), ``negation``.
+        per_pair: maximum changed claims per pair, each by a different edit.
+        margin: maximum difference of the IDF-weighted share of the claim's stems that the premise
+            covers; changes beyond it are skipped.
+        limit: use only the first N pairs of each file, for a trial run.
     """
 
     pairs: list[str]
@@ -100,7 +100,7 @@ class HardPairs(Builder):
 
     def faults(self) -> Iterable[str]:
         if not self.edits:
-            yield "edits: give at least one of number, value, role, negation"
+            yield "edits: expected at least one of number, value, role, negation"
 
     def files(self) -> dict[str, dict[str, str]]:
         return {"relation": {"train": "relation_train.jsonl"}}
@@ -112,25 +112,25 @@ class HardPairs(Builder):
         unique: dict[tuple[str, str], RelationPair] = {}
         for pair in entailed:
             unique.setdefault((pair.premise, pair.hypothesis), pair)
-        work.dropped["pair that was there already"] += len(entailed) - len(unique)
-        # Who does not play for Rome does not play for Oslo, either.
+        work.dropped["duplicate pair"] += len(entailed) - len(unique)
+        # A negated claim stays true with another value: not in Rome, not in Oslo either.
         plain = [pair for pair in unique.values() if not NEGATED.search(pair.hypothesis)]
-        work.dropped["pair whose claim denies something"] += len(unique) - len(plain)
-        beyond: Counter[Edit] = Counter()  # changes, of which a pair may have several
-        found = list(self._rows(plain, work.dropped, beyond))
-        if not found:
-            raise UserError("pairs: none is entailed and can be changed within the margin")
-        even = overlap_auroc(found)
-        counts = Counter(pair.source for pair in found)
-        rows = "\n".join(f"| `{name}` | {number} |" for name, number in sorted(counts.items()))
+        work.dropped["pair with a negated claim"] += len(unique) - len(plain)
+        beyond: Counter[Edit] = Counter()  # counts changes; a pair may have several
+        rows = list(self._rows(plain, work.dropped, beyond))
+        if not rows:
+            raise UserError("pairs: no entailed pair can be changed within the margin")
+        even = overlap_auroc(rows)
+        counts = Counter(pair.source for pair in rows)
+        table = "\n".join(f"| `{name}` | {number} |" for name, number in sorted(counts.items()))
         card = Card(
             pretty_name="Entailed pairs and minimally changed ones",
             license="other",
             tags=("factuality", "nli", "contrast-set"),
-            text=CARD.format(rows=rows, even=even),
+            text=CARD.format(rows=table, even=even),
         )
         tried = {"overlap_auroc": even, "changes_beyond_margin": dict(sorted(beyond.items()))}
-        return Made({"relation_train.jsonl": found}, card, found=tried)
+        return Made({"relation_train.jsonl": rows}, card, found=tried)
 
     def _rows(
         self, entailed: list[RelationPair], dropped: Counter[str], beyond: Counter[Edit]
@@ -139,20 +139,20 @@ class HardPairs(Builder):
         seen: set[tuple[str, str]] = {(pair.premise, pair.hypothesis) for pair in entailed}
         for pair in entailed:
             share = covered_share(pair.hypothesis, [pair.premise], weight)
-            made = []
+            changed = []
             for edit, text in self._changed(pair):
-                near = abs(covered_share(text, [pair.premise], weight) - share) <= self.margin
-                beyond[edit] += not near
-                if near and (pair.premise, text) not in seen:
+                is_near = abs(covered_share(text, [pair.premise], weight) - share) <= self.margin
+                beyond[edit] += not is_near
+                if is_near and (pair.premise, text) not in seen:
                     seen.add((pair.premise, text))
-                    made.append(_row(pair, text, edit))
-                if len(made) == self.per_pair:
+                    changed.append(_row(pair, text, edit))
+                if len(changed) == self.per_pair:
                     break
-            if not made:
+            if not changed:
                 dropped["pair without a change"] += 1
                 continue
             yield _row(pair, pair.hypothesis, None)
-            yield from made
+            yield from changed
 
     def _changed(self, pair: RelationPair) -> Iterator[tuple[Edit, str]]:
         rng = random.Random(f"{self.seed}:{pair.premise}\0{pair.hypothesis}")
@@ -165,7 +165,7 @@ class HardPairs(Builder):
 
 def _row(pair: RelationPair, text: str, edit: Edit | None) -> RelationPair:
     label = "not_entailment" if edit else "entailment"
-    # Only some sets name documents, by which rows stay on one side.
+    # Only some sets have documents, which tie rows to one split.
     documents = (pair.model_extra or {}).get("documents")
     return RelationPair(
         premise=pair.premise,
@@ -178,55 +178,55 @@ def _row(pair: RelationPair, text: str, edit: Edit | None) -> RelationPair:
 
 
 def change_number(claim: str, premise: str, rng: random.Random) -> Pieces | None:
-    """Another number of the premise: a year for a year, a day for a day, else one as long."""
-    there = sorted({match[0] for match in _NUMBER.finditer(premise)})
-    found = list(_NUMBER.finditer(claim))
-    rng.shuffle(found)
-    for match in found:
+    """Replace a number by one of the premise: year by year, day by day, else of similar length."""
+    premise_numbers = sorted({match[0] for match in _NUMBER.finditer(premise)})
+    matches = list(_NUMBER.finditer(claim))
+    rng.shuffle(matches)
+    for match in matches:
         start, end = match.span()
         if _BOUND.search(claim[:start]):
             continue
         year = bool(_YEAR.fullmatch(match[0]))
         day = not year and (
-            _BESIDE_MONTH[0].search(claim[:start]) or _BESIDE_MONTH[1].match(claim[end:])
+            _NEXT_TO_MONTH[0].search(claim[:start]) or _NEXT_TO_MONTH[1].match(claim[end:])
         )
-        others = [
+        candidates = [
             number
-            for number in there
+            for number in premise_numbers
             if number not in claim
             and bool(_YEAR.fullmatch(number)) == year
             and abs(len(number) - len(match[0])) <= 1
             and (not day or re.fullmatch(r"[1-9]|[12]\d|3[01]", number))
         ]
-        if others:
-            return [(claim[:start], True), (rng.choice(others), False), (claim[end:], True)]
+        if candidates:
+            return [(claim[:start], True), (rng.choice(candidates), False), (claim[end:], True)]
     return None
 
 
 def change_value(claim: str, premise: str, rng: random.Random) -> Pieces | None:
-    """Another name of the premise, after the same preposition."""
+    """Replace a name by another name of the premise after the same preposition."""
     return swap_entity(claim, Setting(premise, entities(premise), Pool(), share_near=1.0), rng)
 
 
 def change_roles(claim: str, premise: str, rng: random.Random) -> Pieces | None:
-    """Two names of the claim in each other's place, where the order makes the difference."""
-    found = [
+    """Swap two names of the claim if their order changes the meaning."""
+    names = [
         match
         for match in _NAME.finditer(claim)
         if match[0].split()[0] not in _NOT_NAMES
-        # A first word has its capital anyway.
+        # A first word is capitalised in any case.
         and (match.start() or " " in match[0] or re.search(rf"[\w,;] {match[0]}\b", premise))
     ]
     pairs = [
         (left, right)
-        for place, left in enumerate(found)
-        for right in found[place + 1 :]
+        for index, left in enumerate(names)
+        for right in names[index + 1 :]
         if not set(left[0].split()) & set(right[0].split())
-        and _differ(claim[left.end() : right.start()])
-        and bool(_PLACED.search(claim, 0, left.start()))
-        == bool(_PLACED.search(claim, 0, right.start()))
+        and _has_content(claim[left.end() : right.start()])
+        and bool(_IN_PHRASE.search(claim, 0, left.start()))
+        == bool(_IN_PHRASE.search(claim, 0, right.start()))
     ]
-    if not pairs or _BOTH_WAYS.search(claim):
+    if not pairs or _SYMMETRIC.search(claim):
         return None
     left, right = rng.choice(pairs)
     between = claim[left.end() : right.start()]
@@ -237,39 +237,39 @@ def change_roles(claim: str, premise: str, rng: random.Random) -> Pieces | None:
     ]
 
 
-def _differ(between: str) -> bool:
-    told = set(re.findall(r"[a-z]{2,}", between.replace("'s", ""))) - _SAME
-    return bool(told) and not re.search(r'[,()"“”]', between)
+def _has_content(between: str) -> bool:
+    words = set(re.findall(r"[a-z]{2,}", between.replace("'s", ""))) - _COPULA
+    return bool(words) and not re.search(r'[,()"“”]', between)
 
 
-def deny(claim: str, premise: str, rng: random.Random) -> Pieces | None:
-    """ "Not" or "never" behind an auxiliary of the main clause, where that contradicts."""
+def negate_claim(claim: str, premise: str, rng: random.Random) -> Pieces | None:
+    """Insert "not" or "never" after an auxiliary of the main clause if that contradicts it."""
     pieces = negate(claim, Setting(premise, {}, Pool(), share_near=0.0), rng)
     if pieces is None:
         return None
-    subject, _, _ = pieces[0][0].rpartition(" ")  # all that stands before the auxiliary
-    return None if _LEAVES_OPEN.search(subject) else pieces
+    subject, _, _ = pieces[0][0].rpartition(" ")
+    return None if _WEAK_SCOPE.search(subject) else pieces
 
 
 _EDITS: dict[Edit, Callable[[str, str, random.Random], Pieces | None]] = {
     "number": change_number,
     "value": change_value,
     "role": change_roles,
-    "negation": deny,
+    "negation": negate_claim,
 }
 
 
 CARD = """\
-Entailed pairs (`hard/whole`) and the same with one change of the claim. Nobody judged them:
-`hard/number` and `hard/value` have another number or name of the premise, in `hard/role` two names
-change places (`not_entailment`), `hard/negation` is denied (`contradiction`). Some premises support
-a changed claim all the same. `group` is that of the pair.
+Entailed pairs (`hard/whole`) and the same pairs with one change of the claim. Labels come from
+rules, not annotators: `hard/number` and `hard/value` have another number or name of the premise,
+`hard/role` swaps two names (`not_entailment`), `hard/negation` negates the claim (`contradiction`).
+Some premises still support a changed claim. `group` is that of the pair.
 
 | source | rows |
 |---|---|
 {rows}
 
-AUROC of entailment by the IDF-weighted share of a claim's stems that its premise has: {even} (0.5:
-overlap says nothing). No entailed claim denies anything, so that "not" alone tells `hard/negation`:
-train on them beside other pairs. The licence is that of the pairs.
+AUROC of entailment by the IDF-weighted share of a claim's stems that its premise covers: {even}
+(0.5: overlap is not informative). No entailed claim is negated, so "not" alone identifies
+`hard/negation`: mix them with other pairs for training. The licence is that of the pairs.
 """

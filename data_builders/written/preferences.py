@@ -1,9 +1,9 @@
-"""``preferences``: pairs of texts that a factuality metric ordered, to train an adversary on.
+"""``preferences``: pairs of texts ranked by a factuality metric, to train adversaries.
 
-A language model writes several texts on each topic, the pipeline scores them, and the best and the
-worst of a topic become one record. ``train/preference.py`` learns from such records; comparing a
-metric with and without Core, both ways, asks which of the two is easier to game (Core, 2407.03572,
-asks it with imitations only).
+A language model writes several texts per topic, the pipeline scores them, and the best and the
+worst text of a topic form one record for ``train/preference.py``. Training against a metric with
+and without Core shows which one is easier to game (Core, 2407.03572, uses supervised adversaries
+only).
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ from records import Document, Preference, UserError, sha256_text
 if TYPE_CHECKING:
     from eval.pipeline import Pipeline, Scored
 
-# What a kill loses at most; the pipeline's stages batch across documents.
+# Documents per write, the most that an interruption loses; stages batch across documents.
 DOCUMENTS_A_WRITE = 128
-PARTS = SPLITS[:2]  # no test: what is trained here is judged by a metric
+PARTS = SPLITS[:2]  # no test split: the trained model is evaluated by a metric
 
 
 @dataclass
 class Preferences(Builder):
-    """Chosen and rejected texts on topics, by a metric's score of a language model's samples.
+    """Chosen and rejected texts on topics, by a metric's scores of a language model's samples.
 
     Args:
-        topics: files whose topics are taken: rows with the field ``topic``, such as those of
-            ``bios`` or generation records, or ``.txt`` files with a topic a line.
-        generator: who writes: an adversary's checkpoint folder, or a base model's name.
+        topics: files with topics: rows with the field ``topic``, e.g. of ``bios`` or generation
+            records, or ``.txt`` files with one topic per line.
+        generator: checkpoint folder of an adversary, or name of a base model.
         pipeline: configuration file of the metric, as for ``python -m eval score --config``.
-        prompt: template with ``{topic}``; null takes the checkpoint's own; a base model is
-            then given the topic alone.
-        chat: put the prompt through the tokenizer's chat template; null: as the adversary was
-            trained, and of a base model not.
-        selection: ``core`` scores the claims that Core keeps, ``none`` all of them.
-        score: ``precision``, or ``factscore``, which punishes texts of few claims.
-        verdict: assessor and verdict that score, e.g. ``nli.default``, where there are several.
-        samples: texts a topic.
-        temperature: of sampling.
-        top_p: share of probability of the nucleus.
-        max_new_tokens: a text that reaches it is cut after its last whole sentence.
-        min_gap: least difference of score between chosen and rejected.
-        shares: topics of train and dev.
-        batch_size: texts that are sampled together; changes the speed, not the texts.
-        cache: SQLite file of answers, so that builds that score the same texts in two ways sample
-            them once.
-        seed: of sampling and of the split.
+        prompt: template with ``{topic}``. Default: the checkpoint's template, or the topic alone
+            for a base model.
+        chat: apply the tokenizer's chat template. Default: as the adversary was trained; false for
+            a base model.
+        selection: ``core`` scores the claims that Core keeps, ``none`` all claims.
+        score: ``precision``, or ``factscore``, which has a length penalty.
+        verdict: assessor and verdict to score by, e.g. ``nli.default``, if there are several.
+        samples: texts per topic.
+        temperature: sampling temperature.
+        top_p: probability mass of nucleus sampling.
+        max_new_tokens: maximum tokens; a longer text is cut after its last complete sentence.
+        min_gap: minimum difference between the scores of chosen and rejected.
+        shares: ratio of train and dev topics.
+        batch_size: texts sampled at once; changes the speed only.
+        cache: SQLite file of cached answers, to reuse the samples when they are scored by several
+            metrics.
+        seed: seed of sampling and of the split.
     """
 
     topics: list[str]
@@ -86,7 +86,7 @@ class Preferences(Builder):
     probabilities = ("top_p",)
 
     def faults(self) -> list[str]:
-        return [] if self.min_gap > 0 else [f"min_gap: {self.min_gap}; give more than 0"]
+        return [] if self.min_gap > 0 else [f"min_gap: expected more than 0, got {self.min_gap}"]
 
     def files(self) -> dict[str, dict[str, str]]:
         return {
@@ -102,30 +102,30 @@ class Preferences(Builder):
         ]
 
     def make(self, work: Work) -> Made:
-        # PyTorch comes with these, and `--help` has no need of it.
+        # These import PyTorch, which `--help` does not need.
         from components.checkpoint import library_versions
         from eval.pipeline import read_pipeline
         from eval.run.provenance import hash_inputs
 
-        pipeline, shown = read_pipeline(self.pipeline)
+        pipeline, settings = read_pipeline(self.pipeline)
         if self.selection == "core" and pipeline.select is None:
-            raise UserError(f"{self.pipeline}: no `select` stage, which selection: core needs")
+            raise UserError(f"{self.pipeline}: `selection: core` needs a `select` stage")
         topics = self._topics()
         writer, template = self._writer()
         sampling = sampling_of(self, self.samples)
         answers = sample(writer, template, topics, sampling, work, "samples")
-        writer.release()  # two models at a time are more than enough
-        texts = {topic: [answer.text for answer in own] for topic, own in answers.items()}
-        scored = _scored(pipeline, topics, texts, shown, work)
-        told = (self.selection, self.score, self.verdict)
+        writer.release()  # free its memory before the pipeline loads models
+        texts = {topic: [answer.text for answer in group] for topic, group in answers.items()}
+        scored = _score_texts(pipeline, topics, texts, settings, work)
+        fields = (self.selection, self.score, self.verdict)
         values = {
-            topic: [value_of(next(scored), *told, work.dropped) for _ in own]
-            for topic, own in texts.items()
+            topic: [text_score(next(scored), *fields, work.dropped) for _ in group]
+            for topic, group in texts.items()
         }
         origin = {
             "generator": writer.identity | {"prompt_template": template, **sampling},
-            "pipeline": shown,
-            "inputs": dict(hash_inputs([shown, self.generator])),
+            "pipeline": settings,
+            "inputs": dict(hash_inputs([settings, self.generator])),
             "libraries": library_versions(),
         }
         prompts = {topic: fill_prompt(template, topic=topic) for topic in topics}
@@ -136,10 +136,10 @@ class Preferences(Builder):
 
         adversary = (Path(self.generator) / "component.json").is_file()
         chat = self.chat if adversary else bool(self.chat)
-        own = self.generator if adversary else "{topic}"
+        default = self.generator if adversary else "{topic}"
         options = {"batch_size": self.batch_size, "cache": self.cache}
         return LocalModel(self.generator, chat, **options), template_of(
-            self.prompt or own, "prompt"
+            self.prompt or default, "prompt"
         )
 
     def _topics(self) -> Topics:
@@ -164,7 +164,7 @@ class Preferences(Builder):
         empty = [split for split in PARTS if not files[f"preferences_{split}.jsonl"]]
         if empty:
             raise UserError(
-                f"no pair for {' and '.join(empty)} ({work.why()}); give more topics or --samples, "
+                f"no pair for {' and '.join(empty)} ({work.why()}); use more topics or --samples, "
                 "or a smaller --min_gap"
             )
         files["samples.jsonl"] = [
@@ -176,11 +176,11 @@ class Preferences(Builder):
         return files
 
 
-def _scored(
+def _score_texts(
     pipeline: Pipeline,
     topics: Topics,
     texts: Mapping[str, Sequence[str]],
-    shown: Mapping[str, object],
+    settings: Mapping[str, object],
     work: Work,
 ) -> Iterator[Scored]:
     from eval.pipeline import Scored
@@ -192,37 +192,37 @@ def _scored(
         for number, text in enumerate(texts[topic])
     ]
     digest = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
-    config = {"pipeline": shown, "texts": digest}
+    config = {"pipeline": settings, "texts": digest}
     with Run("preferences", pipeline, config, work.kept("scoring")) as run:
-        found = run.process("scored", pipeline.score, documents, Scored, DOCUMENTS_A_WRITE)
-    return iter(found)
+        scored = run.process("scored", pipeline.score, documents, Scored, DOCUMENTS_A_WRITE)
+    return iter(scored)
 
 
-def value_of(
+def text_score(
     scored: Scored, selection: str, field: str, verdict: str | None, dropped: Counter[str]
 ) -> float | None:
-    """A text's score; ``None``, counted, where it abstains or could not be judged.
+    """Return a text's score; ``None``, and counted, if it abstains or could not be judged.
 
     Args:
-        selection: whose claims count.
-        field: the score, e.g. ``precision``.
-        verdict: assessor and verdict that score, where there are several.
+        selection: ``core`` or ``none``.
+        field: name of the score, e.g. ``precision``.
+        verdict: assessor and verdict to score by, if there are several.
     """
-    own = {f"{s.assessor}.{s.name}": s for s in scored.scores if s.selection == selection}
-    if len(own) > 1 and verdict is None:
-        raise UserError(f"the pipeline gives {', '.join(own)}; name one with --verdict")
-    # A text without claims has no verdicts, and one score that no assessor gave.
-    alone = next(iter(own.values())) if verdict is None or not scored.claims else None
-    found = alone or own.get(verdict)
-    if found is None:
-        raise UserError(f"--verdict {verdict}: the pipeline gives {', '.join(own)}")
-    if not found.responded:
+    scores = {f"{s.assessor}.{s.name}": s for s in scored.scores if s.selection == selection}
+    if len(scores) > 1 and verdict is None:
+        raise UserError(f"the pipeline has {', '.join(scores)}; choose one with --verdict")
+    # A text without claims has a single score without an assessor.
+    single = next(iter(scores.values())) if verdict is None or not scored.claims else None
+    score = single or scores.get(verdict)
+    if score is None:
+        raise UserError(f"--verdict {verdict}: expected one of {', '.join(scores)}")
+    if not score.responded:
         dropped["text that abstains"] += 1
-    elif found.precision is None:
+    elif score.precision is None:
         dropped["text of which no claim could be judged"] += 1
     else:
-        dropped["claim without a verdict, left out of its text's score"] += found.failed
-    return getattr(found, field) if found.responded else None
+        dropped["claim without a verdict, excluded from the score"] += score.failed
+    return getattr(score, field) if score.responded else None
 
 
 PAIR = ("chosen", "rejected", "score_chosen", "score_rejected")
@@ -234,17 +234,17 @@ def best_and_worst(
     min_gap: float,
     dropped: Counter[str],
 ) -> tuple[str, str, float, float] | None:
-    """The best and the worst text of a topic and their scores; ``None``, counted, for no pair.
+    """Return a topic's best and worst text and their scores; ``None``, and counted, if no pair.
 
-    Of equal scores the text that was sampled first counts.
+    For equal scores the text that was sampled first is used.
     """
-    known = [index for index, value in enumerate(values) if value is not None]
-    if len(known) < 2:
+    scored = [index for index, value in enumerate(values) if value is not None]
+    if len(scored) < 2:
         dropped["topic with fewer than two scored texts"] += 1
         return None
-    best = max(known, key=lambda index: (values[index], -index))
-    worst = min(known, key=lambda index: (values[index], index))
-    # 0.6 and 0.5 are 0.1 apart, which floats have a little below.
+    best = max(scored, key=lambda index: (values[index], -index))
+    worst = min(scored, key=lambda index: (values[index], index))
+    # Rounded: 0.6 - 0.5 < 0.1 in floating point.
     if round(values[best] - values[worst], 9) < min_gap:
         dropped["topic whose scores differ by less than min_gap"] += 1
         return None
@@ -257,17 +257,17 @@ CARD = Card(
     task_categories=("text-generation",),
     tags=("factuality", "preference", "dpo", "adversarial"),
     text="""\
-Texts that a language model wrote about topics, and what a factuality metric made of them.
+Texts that a language model wrote about topics, scored by a factuality metric.
 
-- `preferences_*`: for each topic the text with the highest and the one with the lowest score
-  (`chosen`, `rejected`, `score_chosen`, `score_rejected`), and the `prompt` as it was given, before
-  any chat template. A topic belongs to one split. A topic without two scored texts, or whose scores
-  are too close, has no pair; `manifest.json` counts them.
-- `samples.jsonl`: every text with its score; `null` for a text that abstains or that could not be
+- `preferences_*`: for each topic the texts with the highest and the lowest score (`chosen`,
+  `rejected`, `score_chosen`, `score_rejected`), and the `prompt` before any chat template. A topic
+  belongs to one split. Topics with fewer than two scored texts, or with scores that are too close,
+  have no pair; `manifest.json` counts them.
+- `samples.jsonl`: all texts with their scores; `null` for a text that abstains or that could not be
   judged. Such texts are in no pair.
 
-The order is the metric's, no human's: a chosen text may be empty talk, and **texts of either kind
-may state falsehoods about real people**. Made to test metrics, not to make models truthful. The
+The ranking is the metric's, not a human's: a chosen text may be uninformative, and **all texts may
+state falsehoods about real people**. Use them to test metrics, not to make models truthful. The
 licence is that of the generator's output.
 """,
 )

@@ -13,10 +13,10 @@ from data_builders.__main__ import main
 from data_builders.topics import Stratum, read_topics, split_topics
 from data_builders.written.adversarial import (
     Adversarial,
+    filter_texts,
+    load_prompt,
     names_topic,
     paragraph,
-    prompt_of,
-    sift,
 )
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
@@ -147,7 +147,7 @@ def test_what_is_no_such_text_is_counted():
         Answer("Ann Lee is. Ann lives."),
         Answer(f"Sure, here it is:\n\n- {good.replace('. ', '.' + chr(10) + '- ')}"),
     ]
-    assert list(sift("info", "Ann Lee", answers, 3, dropped)) == [good]
+    assert list(filter_texts("info", "Ann Lee", answers, 3, dropped)) == [good]
     assert dropped == {
         "info text: content filter": 1,
         "info text: refused in words": 1,
@@ -199,7 +199,7 @@ def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
         ),
         ({"validation": ["dev.txt"]}, {}, "validation is no split; give train, dev, test"),
         (["train.jsonl"], {"prompts": {"info": "nosuch.jinja"}}, "nosuch.jinja: no such file"),
-        (["train.jsonl"], {"least_sentences": 9}, "no info text is left"),
+        (["train.jsonl"], {"least_sentences": 9}, "no valid info text"),
     ],
 )
 def test_mistakes_say_what_to_change(server, given, options, said):
@@ -210,11 +210,11 @@ def test_mistakes_say_what_to_change(server, given, options, said):
 @pytest.mark.parametrize(("kind", "turns"), [("info", 13), ("repetitive", 13)])
 def test_the_papers_prompts_have_its_turns(kind, turns):
     """Tables 6 and 7: instruction, the question for a name, five demonstrations, the name."""
-    messages = prompt_of(f"core_{kind}").messages(topic="Ann Lee")
+    messages = load_prompt(f"core_{kind}").messages(topic="Ann Lee")
     assert [m["role"] for m in messages] == ["user", "assistant"] * (turns // 2) + ["user"]
     assert messages[0]["content"].startswith("Tell me a short paragraph of tautological")
     assert messages[-1]["content"] == "Name: Ann Lee"
-    own = prompt_of(kind).messages(topic="Ann Lee")
+    own = load_prompt(kind).messages(topic="Ann Lee")
     assert own[0]["content"].startswith(("Write about ten", "Choose the one thing"))
     for asked, said in zip(messages[2:-1:2], messages[3::2], strict=True):
         name = asked["content"].removeprefix("Name: ")
@@ -223,7 +223,7 @@ def test_the_papers_prompts_have_its_turns(kind, turns):
 
 def test_the_papers_corruption_is_asked_for_without_demonstrations():
     """Table 5."""
-    messages = prompt_of("corrupt").messages(topic="Ann Lee", claim="She sang.", domain="person")
+    messages = load_prompt("corrupt").messages(topic="Ann Lee", claim="She sang.", domain="person")
     assert [m["role"] for m in messages] == ["user", "assistant", "user"]
     assert messages[-1]["content"] == "She sang."
 

@@ -15,7 +15,7 @@ from data_builders.written.hard_pairs import (
     change_number,
     change_roles,
     change_value,
-    deny,
+    negate_claim,
 )
 from records import RelationPair, UserError, read_records, write_jsonl
 
@@ -81,7 +81,7 @@ def test_a_day_gives_way_to_a_day():
 )
 def test_what_is_denied_contradicts(claim, denied):
     # Seed 1 says "not".
-    assert joined(deny(claim, PREMISE, random.Random(1))) == denied
+    assert joined(negate_claim(claim, PREMISE, random.Random(1))) == denied
 
 
 def test_a_name_gives_way_to_one_behind_the_same_word():
@@ -139,7 +139,7 @@ def test_rows_without_documents_and_claims_that_deny(tmp_path):
     assert "documents" not in found[0].model_dump()
     dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
     left = len(rows) - sum(pair.source == "hard/whole" for pair in found)
-    assert dropped["pair whose claim denies something"] == 1
+    assert dropped["pair with a negated claim"] == 1
     assert sum(dropped.values()) == left, "each pair once"
 
 
@@ -180,7 +180,7 @@ def test_the_dataset(tmp_path):
     twice = HardPairs(tmp_path / "twice", [str(tmp_path / "twice.jsonl")], margin=0.25).build()
     assert read_records(twice.parent / "relation_train.jsonl", RelationPair) == found
     left_out = json.loads(twice.read_text())["dropped"]
-    assert left_out["pair that was there already"] == len(CLAIMS)
+    assert left_out["duplicate pair"] == len(CLAIMS)
     more, _ = build(tmp_path, "more", margin=1.0, per_pair=3)
     assert Counter(row.source for row in more)["hard/whole"] == 3, (
         "of the fourth nothing can be changed"

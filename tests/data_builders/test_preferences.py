@@ -12,7 +12,7 @@ import yaml
 from data_builders.__main__ import main
 from data_builders.splits import drawn_splits
 from data_builders.written.generations import Author, Generations
-from data_builders.written.preferences import best_and_worst, value_of
+from data_builders.written.preferences import best_and_worst, text_score
 from eval.commands.score import main as score
 from eval.metrics.document import DocumentScore
 from eval.models.causal import CausalLM
@@ -186,14 +186,14 @@ def test_failed_and_abstaining_texts_are_counted_and_never_scored():
         }  # fmt: skip
         scores = [DocumentScore(**(plain | score))]
         one = Scored(document=document, scores=scores, **empty)
-        return value_of(one, "none", "precision", None, dropped)
+        return text_score(one, "none", "precision", None, dropped)
 
     assert value() == 0.5
     assert value(failed=1, precision=1.0) == 1.0
     assert value(failed=2, precision=None, factscore=None) is None
     assert value(responded=False, precision=None, factscore=None) is None
     assert {reason: count for reason, count in dropped.items() if count} == {
-        "claim without a verdict, left out of its text's score": 1,
+        "claim without a verdict, excluded from the score": 1,
         "text of which no claim could be judged": 1,
         "text that abstains": 1,
     }
