@@ -75,7 +75,7 @@ class SerperClient(PoliteClient):
     def _attempt(self, body: str, key: str) -> Reply:
         headers = {"X-API-KEY": key, "Content-Type": "application/json"}
         status, _, raw = self._fetch(
-            "POST", self.endpoint, body, headers, known=(200, 400, 401, 403), secret=key
+            "POST", self.endpoint, body, headers, accepted=(200, 400, 401, 403), secret=key
         )
         with json_reply(raw) as reply:
             message = one_line(reply.get("message", ""))

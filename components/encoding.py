@@ -1,4 +1,4 @@
-"""How text becomes model input: pairs, tagged words, prompts."""
+"""Model inputs from text: pairs, tagged words, prompts."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from components.words import Word
 from records import UserError
 from records.errors import first_line
 
-if TYPE_CHECKING:  # seconds to import; whoever encodes has a tokenizer, and them imported
+if TYPE_CHECKING:  # takes seconds to import
     import torch
     from transformers import BatchEncoding, PreTrainedTokenizerBase
 
-# What is judged together: a premise and a hypothesis, or whatever two texts a model reads.
+# Premise and hypothesis, or any two texts that a model reads together.
 Pair = tuple[str, str]
-# Pairs that the tokenizer gets together: beside the ids it makes ten times as much that goes again.
-_AT_ONCE = 4096
+# Pairs per tokenizer call, to limit its temporary memory (ten times the ids).
+_PAIRS_PER_CALL = 4096
 
 
 def encode_pairs(
     tokenizer: PreTrainedTokenizerBase, pairs: Sequence[Pair], max_length: int
 ) -> dict[str, list[list[int]]]:
-    """Encode (premise, hypothesis) pairs without padding, each as it would be encoded alone.
+    """Encode (premise, hypothesis) pairs without padding, each independently of the others.
 
-    The premise is cut. A hypothesis that fills the input by itself cannot be met that way: in such
-    a row, and in no other, tokens go from whichever of the two is longer.
+    The premise is truncated. If the hypothesis alone fills the input, tokens are removed from the
+    longer of the two.
 
     Args:
         tokenizer: a fast tokenizer.
         pairs: (premise, hypothesis).
-        max_length: length of an input in tokens, special tokens included.
+        max_length: input length in tokens, including special tokens.
 
     Returns:
-        ``input_ids``, ``attention_mask`` and whatever else the tokenizer gives: one list of at most
-        ``max_length`` integers a pair.
+        ``input_ids``, ``attention_mask`` and further tokenizer outputs: one list of at most
+            ``max_length`` integers per pair.
     """
 
-    def encode(some: Sequence[Pair], truncation: str = "only_first") -> BatchEncoding:
-        premises, hypotheses = map(list, zip(*some, strict=True))
+    def encode(batch: Sequence[Pair], truncation: str = "only_first") -> BatchEncoding:
+        premises, hypotheses = map(list, zip(*batch, strict=True))
         return tokenizer(premises, hypotheses, truncation=truncation, max_length=max_length)
 
     def encode_alone(pair: Pair) -> BatchEncoding:
         try:
             return encode([pair])
-        except Exception:  # the tokenizer's own type is not public; any other comes again
+        except Exception:  # the type of tokenizer errors is not public
             return encode([pair], "longest_first")
 
     rows: dict[str, list[list[int]]] = defaultdict(list)
-    for start in range(0, len(pairs), _AT_ONCE):
-        some = pairs[start : start + _AT_ONCE]
+    for start in range(0, len(pairs), _PAIRS_PER_CALL):
+        batch = pairs[start : start + _PAIRS_PER_CALL]
         try:
-            parts = [encode(some)]
-        except Exception:  # of a hypothesis that fills the input
-            parts = map(encode_alone, some)
+            parts = [encode(batch)]
+        except Exception:  # a hypothesis fills the input
+            parts = map(encode_alone, batch)
         for part in parts:
             for name, values in part.items():
                 rows[name].extend(values)
@@ -66,10 +66,7 @@ def encode_pairs(
 
 
 def row_features(encoding: Mapping[str, list], row: int) -> dict[str, list[int]]:
-    """Token ids and token types of one row of an encoding without padding.
-
-    No attention mask: where nothing is padded there is nothing to mask.
-    """
+    """Return token ids and token types of one row; unpadded rows need no attention mask."""
     return {name: encoding[name][row] for name in encoding if name != "attention_mask"}
 
 
@@ -81,9 +78,9 @@ def encode_words(
     focus_words: int | None = None,
     mark_new: bool = False,
 ) -> BatchEncoding:
-    """Encode one claim's words and a reference for a keep/drop tagger; the claim is first, whole.
+    """Encode a claim's words and a reference for a keep/drop tagger; the claim comes first.
 
-    ``encoding.word_ids(0)`` with ``encoding.sequence_ids(0) == 0`` leads back to the claim's words.
+    Words of the claim are ``encoding.word_ids(0)`` with ``encoding.sequence_ids(0) == 0``.
 
     Args:
         focus_words, mark_new: as in ``components.windows.windows_of``.
@@ -94,7 +91,7 @@ def encode_words(
     marked = [
         text + NEW_WORD_MARK if is_new else text for text, is_new in zip(texts, new, strict=True)
     ]
-    # Behind a blank each: RoBERTa's tokenizer would read them as one long word, others drop it.
+    # With leading spaces: RoBERTa's tokenizer would read one long word; others ignore them.
     return tokenizer(
         [[f" {text}" for text in marked]],
         [[f" {word}" for word in extract.split()] or [""]],
@@ -105,22 +102,22 @@ def encode_words(
 
 
 def first_tokens(encoding: BatchEncoding, row: int, count: int) -> list[int | None]:
-    """Position of the first token of each of the claim's ``count`` words, ``None`` if cut off."""
-    places: list[int | None] = [None] * count
+    """Return the first token position of each of ``count`` claim words, ``None`` if truncated."""
+    positions: list[int | None] = [None] * count
     sequences = encoding.sequence_ids(row)
     for position, word in enumerate(encoding.word_ids(row)):
-        if word is not None and sequences[position] == 0 and places[word] is None:
-            places[word] = position
-    return places
+        if word is not None and sequences[position] == 0 and positions[word] is None:
+            positions[word] = position
+    return positions
 
 
 def fill_prompt(template: str, **fields: str) -> str:
-    """Put the fields into ``{name}`` places; other braces in the template stay as they are.
+    """Replace ``{name}`` by the fields; other braces are kept.
 
-    In one pass, so that a field whose text has such a place is not filled itself.
+    Fields are replaced in one pass, so their own braces are not expanded.
     """
-    places = "|".join(map(re.escape, fields))
-    return re.sub(rf"\{{({places})\}}", lambda place: fields[place[1]], template)
+    names = "|".join(map(re.escape, fields))
+    return re.sub(rf"\{{({names})\}}", lambda match: fields[match[1]], template)
 
 
 def encode_grounded(
@@ -130,16 +127,16 @@ def encode_grounded(
     claim: str,
     max_length: int,
 ) -> list[int] | None:
-    """Token ids of a prompt with ``{reference}`` and ``{claim}``; only the reference is cut.
+    """Encode a prompt with ``{reference}`` and ``{claim}``, truncating only the reference.
 
     Args:
         tokenizer: a fast tokenizer.
         template: the prompt.
-        reference, claim: what goes into it.
-        max_length: length in tokens, special tokens included.
+        reference, claim: its fields.
+        max_length: length in tokens, including special tokens.
 
     Returns:
-        The ids, or ``None`` when claim and template alone do not fit.
+        Token ids, or ``None`` if claim and template exceed the length.
     """
 
     def encode(text: str) -> list[int]:
@@ -152,19 +149,19 @@ def encode_grounded(
     pieces = tokenizer(
         reference, add_special_tokens=False, return_offsets_mapping=True, verbose=False
     )["offset_mapping"]
-    left = len(pieces)
-    while left and len(ids) > max_length:
-        left = max(0, left - (len(ids) - max_length))
-        ids = encode(reference[: pieces[left - 1][1]] if left else "")
+    kept_tokens = len(pieces)
+    while kept_tokens and len(ids) > max_length:
+        kept_tokens = max(0, kept_tokens - (len(ids) - max_length))
+        ids = encode(reference[: pieces[kept_tokens - 1][1]] if kept_tokens else "")
     return ids if len(ids) <= max_length else None
 
 
 def encode_completion(
     tokenizer: PreTrainedTokenizerBase, prompt: str, completion: str | None, chat: bool
 ) -> tuple[list[int], int]:
-    """Token ids of prompt and completion with the end token, and how many belong to the prompt.
+    """Return token ids of prompt, completion and end token, and the number of prompt tokens.
 
-    One path for chat and plain models. With ``completion=None`` only the prompt is encoded.
+    Used for chat and plain models. With ``completion=None`` only the prompt is encoded.
     """
     if chat:
         try:
@@ -174,10 +171,10 @@ def encode_completion(
                 tokenize=True,
                 return_dict=False,
             )
-        except (TemplateError, ValueError) as error:  # it raises, or would leave its sandbox
+        except (TemplateError, ValueError) as error:
             raise UserError(
-                f"{tokenizer.name_or_path}: its chat template refuses the prompt "
-                f"({first_line(error)}); mend the template, or leave `chat` false"
+                f"{tokenizer.name_or_path}: its chat template rejects the prompt "
+                f"({first_line(error)}); fix the template or set `chat` to false"
             ) from None
     else:
         head = tokenizer(prompt)["input_ids"]
@@ -188,10 +185,10 @@ def encode_completion(
 
 
 def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
-    """Indices in fixed batches of similar length, longest first.
+    """Yield indices in batches of similar length, longest first.
 
-    The order depends on the lengths alone, so the same input makes the same batches. Longest
-    first, so that running out of memory happens at once.
+    Batches depend on the lengths only. Longest first, so that running out of memory happens at
+    once.
     """
     order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
     for start in range(0, len(order), batch_size):
@@ -199,7 +196,7 @@ def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[
 
 
 def pad(rows: Sequence[Sequence[int]], value: int, left: bool = False) -> torch.Tensor:
-    """Stack rows of ids of different length into a tensor of shape (rows, longest)."""
+    """Stack rows of ids into a tensor of shape (rows, longest)."""
     import torch
 
     width = max(len(row) for row in rows)
@@ -211,6 +208,6 @@ def pad(rows: Sequence[Sequence[int]], value: int, left: bool = False) -> torch.
 def padded_prompts(
     rows: Sequence[Sequence[int]], value: int, device: torch.device
 ) -> dict[str, torch.Tensor]:
-    """What an encoder-decoder reads: ids and attention mask, of shape (rows, longest) each."""
-    found = {"input_ids": pad(rows, value), "attention_mask": pad([[1] * len(r) for r in rows], 0)}
-    return {name: tensor.to(device) for name, tensor in found.items()}
+    """Return ids and attention mask for an encoder-decoder, shape (rows, longest) each."""
+    inputs = {"input_ids": pad(rows, value), "attention_mask": pad([[1] * len(r) for r in rows], 0)}
+    return {name: tensor.to(device) for name, tensor in inputs.items()}

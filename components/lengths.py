@@ -1,8 +1,8 @@
-"""How long an LSS is beside its claim, and two ways to balance it (2308.12157, Figures 2, 4 and 5).
+"""Length of an LSS relative to its claim, and two ways to balance it (2308.12157, Figures 2, 4, 5).
 
-The length is the number of words between blanks, as the paper's figures count them. Most LSS of its
-data are the whole claim: section 4.2 eliminates 2,000 of those pairs, and the "super version" of
-A.5 repeats pairs until the lengths are balanced.
+Length is the number of whitespace-separated words, as in the figures. Most LSS of the dataset are
+the whole claim: section 4.2 removes 2,000 of those pairs, and the "super version" of A.5 repeats
+pairs until the lengths are balanced.
 """
 
 from collections import defaultdict
@@ -10,61 +10,61 @@ from collections.abc import Sequence
 
 import numpy as np
 
-# Classes of length; the paper does not give those of its super version.
+# Length classes; the paper does not state its own.
 LENGTH_CLASSES = 10
 
 
 def length_ratio(claim: str, lss: str) -> float:
-    """Words of an LSS by words of its claim, from 0 (nothing is supported) to 1 (all is).
+    """Return words of the LSS by words of the claim, from 0 (nothing supported) to 1 (all).
 
-    Of a claim of nothing but blanks it is 0.
+    A blank claim has ratio 0.
     """
     return min(1.0, len(lss.split()) / max(1, len(claim.split())))
 
 
 def length_class(ratio: float) -> int:
-    """The class of a ratio, from 0 to 9; all of the claim is in the last one."""
+    """Return the class of a ratio, from 0 to 9; 1.0 is in class 9."""
     return min(LENGTH_CLASSES - 1, int(ratio * LENGTH_CLASSES + 1e-9))
 
 
 def drop_full_length(
     whole: Sequence[bool], eliminated: int, generator: np.random.Generator
 ) -> list[int]:
-    """Places that stay when LSS that are the whole claim are eliminated (section 4.2).
+    """Return the indices that remain after removing full-length LSS (section 4.2).
 
     Args:
         whole: whether each LSS is the whole claim.
-        eliminated: how many go; 0 for as many as it takes to have as many of them as of others, if
-            there are more.
-        generator: which ones go.
+        eliminated: number to remove; 0 removes as many as needed for at most half of the rows to be
+            full-length.
+        generator: selects the removed rows.
 
     Raises:
-        ValueError: there are not so many, or nothing would be left.
+        ValueError: there are too few rows.
     """
-    places = np.flatnonzero(whole)
-    surplus = max(0, 2 * len(places) - len(whole)) if len(places) < len(whole) else 0
+    full_length = np.flatnonzero(whole)
+    surplus = max(0, 2 * len(full_length) - len(whole)) if len(full_length) < len(whole) else 0
     count = eliminated or surplus
-    if count > len(places):
-        raise ValueError(f"{count} are to be eliminated, and {len(places)} are the whole claim")
+    if count > len(full_length):
+        raise ValueError(f"cannot remove {count} rows: only {len(full_length)} are the whole claim")
     if count and count == len(whole):
-        raise ValueError(f"{count} are to be eliminated, and there are no more")
-    gone = set(generator.choice(places, count, replace=False).tolist())
-    return [place for place in range(len(whole)) if place not in gone]
+        raise ValueError(f"cannot remove {count} rows: none would remain")
+    removed = set(generator.choice(full_length, count, replace=False).tolist())
+    return [index for index in range(len(whole)) if index not in removed]
 
 
 def balance_lengths(ratios: Sequence[float], generator: np.random.Generator) -> list[int]:
-    """Places, in order, repeated until every tenth that has any has as many as the fullest (A.5).
+    """Return indices, in order, repeated until all non-empty classes are equally large (A.5).
 
     Args:
         ratios: LSS length by claim length.
-        generator: which ones stand once more than their neighbours.
+        generator: selects the rows for the last, partial repetition.
     """
     classes: dict[int, list[int]] = defaultdict(list)
-    for place, ratio in enumerate(ratios):
-        classes[length_class(ratio)].append(place)
-    most = max(map(len, classes.values()), default=0)
-    found: list[int] = []
-    for _, own in sorted(classes.items()):
-        times, rest = divmod(most, len(own))
-        found += own * times + generator.choice(own, rest, replace=False).tolist()
-    return sorted(found)
+    for index, ratio in enumerate(ratios):
+        classes[length_class(ratio)].append(index)
+    largest = max(map(len, classes.values()), default=0)
+    indices: list[int] = []
+    for _, members in sorted(classes.items()):
+        copies, remainder = divmod(largest, len(members))
+        indices += members * copies + generator.choice(members, remainder, replace=False).tolist()
+    return sorted(indices)

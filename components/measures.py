@@ -1,4 +1,4 @@
-"""The measures each component is judged by; door 1 and door 3 report through these.
+"""Metrics of each component, used by ``train`` and ``eval``.
 
 Every function returns ``{name: {"value": float | None, "ci95": [low, high] | None}}``. Intervals
 are bootstrapped over groups (premises, references or topics), not over rows.
@@ -44,11 +44,11 @@ def _bootstrap_both(
     groups: Sequence[object],
     resamples: int,
 ) -> Measures:
-    """Statistics of a model's predictions; with a second model's, their differences as well.
+    """Bootstrap statistics of a model and, with a second model, their differences.
 
-    Both models are judged on the same draws of rows, so that the differences are paired. ECE has no
-    interval: rows drawn several times make any ECE larger, so that an interval of draws lies above
-    what it is of. Of calibrated probabilities it never has the true error, 0.
+    Differences are paired: both models use the same draws. ECE has no interval: repeated rows
+    increase ECE, so a bootstrap interval would lie above the value, and exclude 0 for calibrated
+    probabilities.
     """
 
     def both(rows: np.ndarray) -> dict[str, float]:
@@ -73,7 +73,7 @@ def unli_measures(
 
     Args:
         predicted, label: probabilities, both of shape (n,).
-        against: another model's, for paired differences (``pearson_difference``, …).
+        against: a second model's, for paired differences (``pearson_difference``, …).
     """
 
     def statistics(predicted: np.ndarray, rows: np.ndarray) -> dict[str, float]:
@@ -97,13 +97,13 @@ def relation_measures(
 ) -> Measures:
     """Accuracy, macro-F1, entailment AUROC, ECE (no interval) and Brier score.
 
-    With any two-class row (``not_entailment``) only the entailment measures are given, and ECE is
-    that of the entailment probability; otherwise ECE is that of the predicted class's probability.
-    The Brier score is the entailment probability's mean squared error in both.
+    With any two-class row (``not_entailment``) only the entailment metrics are returned, and ECE is
+    that of the entailment probability; otherwise that of the predicted class. The Brier score is
+    the mean squared error of the entailment probability.
 
     Args:
         predicted: probabilities of shape (n, 3) in the order entailment, neutral, contradiction.
-        against: another model's, for paired differences (``entailment_auroc_difference``, …).
+        against: a second model's, for paired differences (``entailment_auroc_difference``, …).
     """
     entailed = np.asarray([label == "entailment" for label in labels])
     two_class = "not_entailment" in set(labels)
@@ -111,12 +111,12 @@ def relation_measures(
 
     def statistics(predicted: np.ndarray, rows: np.ndarray) -> dict[str, float]:
         p, true = predicted[rows], entailed[rows]
-        found = {
+        entailment_values = {
             "entailment_auroc": auroc(p[:, 0], true),
             "brier": float(np.mean((p[:, 0] - true) ** 2)),
         }
         if gold is None:
-            return found | {"ece": expected_calibration_error(p[:, 0], true * 1.0)}
+            return entailment_values | {"ece": expected_calibration_error(p[:, 0], true * 1.0)}
         g, y = p.argmax(axis=1), gold[rows]
         f1 = []
         for index in range(3):
@@ -126,7 +126,7 @@ def relation_measures(
         return {
             "accuracy": float(np.mean(g == y)),
             "macro_f1": float(np.mean(f1)),
-            **found,
+            **entailment_values,
             "ece": expected_calibration_error(p.max(axis=1), (g == y) * 1.0),
         }
 
@@ -134,23 +134,23 @@ def relation_measures(
 
 
 def sentence_bleu_of(reference: str, text: str, blanks: bool = False) -> float:
-    """metric(claim, LSS) of 2308.12157, section 6: BLEU of a text's words against a reference's.
+    """metric(claim, LSS) of 2308.12157, section 6: BLEU of a text against a reference.
 
     NLTK's sentence BLEU, smoothing method 4, 0 for an empty text.
 
     Args:
         reference: the claim.
         text: the LSS.
-        blanks: split at blanks, as the released code does, so that "Paris" and "Paris," differ;
-            else marks are words of their own.
+        blanks: split at white space like the released code, so that "Paris" and "Paris," differ;
+            otherwise punctuation marks are separate words.
     """
     words, hypothesis = (
-        one.split() if blanks else [word.text for word in split_words(one)]
-        for one in (reference, text)
+        side.split() if blanks else [word.text for word in split_words(side)]
+        for side in (reference, text)
     )
     if not hypothesis:
         return 0.0
-    # NLTK takes seconds to import, and only overlaps need it.
+    # NLTK takes seconds to import.
     from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
     smooth = SmoothingFunction().method4
@@ -158,11 +158,11 @@ def sentence_bleu_of(reference: str, text: str, blanks: bool = False) -> float:
 
 
 def word_f1(keep: Sequence[bool], gold: Sequence[bool]) -> float:
-    """F1 of the kept words; 1 when both keep nothing."""
-    return _of_words(keep, gold)[2]
+    """F1 of the kept words; 1 if both keep nothing."""
+    return _keep_scores(keep, gold)[2]
 
 
-def _of_words(keep: Sequence[bool], gold: Sequence[bool]) -> tuple[float, float, float]:
+def _keep_scores(keep: Sequence[bool], gold: Sequence[bool]) -> tuple[float, float, float]:
     hits = sum(k and g for k, g in zip(keep, gold, strict=True))
     return precision_recall_f1(hits, sum(keep), sum(gold))
 
@@ -170,13 +170,13 @@ def _of_words(keep: Sequence[bool], gold: Sequence[bool]) -> tuple[float, float,
 def _word_scores(record: LssExample, text: str) -> list[tuple[float, float, float]]:
     words, golds, _ = keep_targets(record)
     kept = align(text, words)
-    if kept is None:  # words that the claim does not have: all wrong
+    if kept is None:  # words not in the claim: all wrong
         return [(0.0, 0.0, 0.0)] * len(golds)
-    return [_of_words(kept, gold) for gold in golds]
+    return [_keep_scores(kept, gold) for gold in golds]
 
 
 def bag_scores(references: Sequence[str], text: str) -> list[tuple[float, float, float]]:
-    """Precision, recall and F1 over two texts' words without their order, one a reference."""
+    """Precision, recall and F1 over bags of words, one tuple per reference."""
     bag = Counter(word.text.lower() for word in split_words(text))
     golds = [Counter(word.text.lower() for word in split_words(gold)) for gold in references]
     return [precision_recall_f1((bag & gold).total(), bag.total(), gold.total()) for gold in golds]
@@ -196,7 +196,7 @@ def _rouge_l(gold: str, text: str) -> float:
 
 
 def is_invisible_to_rouge(gold: str, text: str) -> bool:
-    """Whether of unlike texts, each of some words, ROUGE sees one of them not at all."""
+    """Whether different texts have words, but ROUGE tokenises at least one to nothing."""
     both = (gold, text)
     return (
         gold != text
@@ -206,25 +206,25 @@ def is_invisible_to_rouge(gold: str, text: str) -> bool:
 
 
 def has_rouge_words(text: str) -> bool:
-    """Whether ``rouge-score`` finds a word: it knows letters a to z and digits only."""
+    """Whether ``rouge-score`` finds a token: it only knows a to z and digits."""
     return re.search(r"[A-Za-z0-9]", text) is not None
 
 
 def _lss_row(record: LssExample, text: str, star: bool) -> dict[str, float]:
-    """The measures of one prediction, NaN where the record has no reference for them."""
+    """Metrics of one prediction; NaN if the record has no reference for them."""
     texts = [a.lss_star if star else a.lss for a in record.annotations]
     references = [reference for reference in texts if reference is not None]
     scores = bag_scores(references, text) if star else _word_scores(record, text)
     columns = zip(*scores, strict=True) if scores else [()] * 3
-    found = dict(zip(("word_precision", "word_recall", "word_f1"), columns, strict=True))
-    row = {name: float(np.mean(v)) if v else math.nan for name, v in found.items()}
+    by_name = dict(zip(("word_precision", "word_recall", "word_f1"), columns, strict=True))
+    row = {name: float(np.mean(v)) if v else math.nan for name, v in by_name.items()}
     same = [reference == text for reference in references]
     overlaps = {
         "rouge_l": [_rouge_l(gold, text) for gold in references],
         "bleu": [sentence_bleu_of(gold, text) for gold in references],
     }
     for name, values in overlaps.items():
-        # Equal texts overlap whole, also where there is no word to count (nothing, other scripts).
+        # Equal texts score 1, even without words (empty, other scripts).
         scored = [1.0 if equal else v for v, equal in zip(values, same, strict=True)]
         row[f"{name}_best"] = 1.0 if any(same) else float(np.max(scored)) if scored else math.nan
         row[f"{name}_mean"] = float(np.mean(scored)) if scored else math.nan
@@ -238,22 +238,21 @@ def lss_measures(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Measures:
-    """Measures of predicted LSS, or LSS*; intervals over references.
+    """Metrics of predicted LSS, or LSS*; intervals over references.
 
-    - ``pearson_bleu_rating``, ``spearman_bleu_rating``: of metric(claim, prediction) = BLEU with
-      the mean human rating, over the claims that have one (2308.12157, section 6).
-    - ``word_precision``, ``word_recall``, ``word_f1``: over the claim's words, the mean over its
-      human LSS that align with it. An LSS* may have other words than the claim, so there they are
-      over the words of both texts, in any order.
-    - ``rouge_l_best``, ``bleu_best`` and ``…_mean``: against the closest human LSS of the claim and
-      in the mean over all of them; ROUGE leaves out claims in scripts of which it sees nothing.
+    - ``pearson_bleu_rating``, ``spearman_bleu_rating``: correlation of metric(claim, prediction) =
+      BLEU with the mean human rating, over rated claims (2308.12157, section 6).
+    - ``word_precision``, ``word_recall``, ``word_f1``: over the claim's words, mean over its
+      aligned human LSS. For LSS*, which may have other words than the claim, over bags of words.
+    - ``rouge_l_best``, ``bleu_best`` and ``…_mean``: against the closest human LSS of the claim,
+      and the mean over all. ROUGE skips claims in scripts that it cannot tokenise.
     - ``subsequence_share``: share of predictions that are subsequences of their claim.
 
     Args:
         records: claims with their annotations.
-        predicted: one text a claim.
-        star: compare with the annotations' ``lss_star``; annotations without one are left out.
-        resamples: draws for the intervals; 0 for none.
+        predicted: one text per claim.
+        star: compare with ``lss_star``; annotations without it are skipped.
+        resamples: bootstrap draws; 0 for no intervals.
         seed: of the draws.
     """
     rows = [_lss_row(r, text, star) for r, text in zip(records, predicted, strict=True)]
@@ -284,13 +283,13 @@ def target_measures(
     groups: Sequence[object],
     resamples: int = RESAMPLES,
 ) -> Measures:
-    """Corpus-level perplexity and token accuracy of given targets (teacher forcing).
+    """Corpus-level perplexity and token accuracy of target texts (teacher forcing).
 
     Args:
         negative_log_likelihood: natural-log NLL summed over a target, (n,).
         tokens: tokens of a target, (n,).
-        hits: how many of them are the model's likeliest, (n,).
-        weight: of a target, (n,); 0 leaves it out.
+        hits: tokens that are the model's most likely, (n,).
+        weight: of a target, (n,); 0 excludes it.
     """
 
     def statistics(rows: np.ndarray) -> dict[str, float]:
@@ -312,11 +311,11 @@ def adversary_measures(
     groups: Sequence[object],
     resamples: int = RESAMPLES,
 ) -> Measures:
-    """Corpus-level perplexity and bits per byte of the completions.
+    """Corpus-level perplexity and bits per byte of completions.
 
     Args:
         negative_log_likelihood: natural-log NLL summed over a completion and its end token, (n,).
-        tokens: completion tokens with the end token, (n,).
+        tokens: completion tokens including the end token, (n,).
         size: UTF-8 bytes of the completion, (n,).
     """
 
@@ -338,8 +337,8 @@ def preference_measures(
 ) -> Measures:
     """DPO loss, reward accuracy and reward margin (2305.18290, section 4).
 
-    ``reward_accuracy`` is the share of pairs whose chosen text has the larger implicit reward;
-    a tie, as before the first step, is none.
+    ``reward_accuracy`` is the share of pairs whose chosen text has the larger implicit reward; ties
+    count as wrong.
 
     Args:
         chosen, rejected: implicit rewards beta ln(pi / pi_ref) in nats, both of shape (n,).

@@ -1,7 +1,7 @@
-"""How near held-out rows stand to the rows that a model was trained on.
+"""Similarity of held-out rows to the training rows.
 
-A split without shared documents may still hold the same sentences twice. What a held-out row's
-nearest training row has in common with it says how much a result on it can mean.
+Splits without shared documents may still share sentences. The similarity of each held-out row to
+its nearest training row shows how far results on the split generalise.
 """
 
 import hashlib
@@ -15,85 +15,85 @@ from scipy.sparse import csr_matrix
 from components.overlap import stems
 from records.types import Record
 
-# A row this near has, but for a few words, been seen.
+# Rows this similar differ in a few words only.
 NEAR_SIMILARITY = 0.8
 _QUANTILES = (0.5, 0.9, 0.99)
-_ROWS = 1000
-# Similarities in memory at a time.
-_CELLS = 5_000_000
+_MAX_ROWS = 1000
+# Similarities in memory.
+_MAX_CELLS = 5_000_000
 
 
-def nearest_similarities(held: Sequence[str], train: Iterable[str]) -> np.ndarray:
-    """The cosine of each held-out text with the nearest of the training texts.
+def nearest_similarities(heldout: Sequence[str], train: Iterable[str]) -> np.ndarray:
+    """Return the cosine of each held-out text with the nearest training text.
 
     Vectors are TF-IDF over stems: ``tf · (ln((1 + n) / (1 + df)) + 1)`` with ``n`` and ``df`` of
     the training texts, length 1.
 
     Returns:
-        Of shape (held,), in [0, 1]; 0 for a text that shares no word with any.
+        Shape (held-out texts,), in [0, 1]; 0 for a text without shared stems.
     """
-    known: dict[str, int] = {}
-    seen, asked = _counts(train, known), _counts(held, known)
-    total = seen.shape[0]
-    seen.resize(total, len(known))
-    if not total or not known:
-        return np.zeros(len(held))
-    idf = np.log((1 + total) / (1 + np.bincount(seen.indices, minlength=len(known)))) + 1
-    seen, asked = _unit(seen, idf), _unit(asked, idf)
-    by_stem = seen.T.tocsr()  # once: each product would turn it over again
-    step = max(1, _CELLS // total)
-    found = [
-        (asked[start : start + step] @ by_stem).max(axis=1).toarray().ravel()
-        for start in range(0, len(held), step)
+    columns: dict[str, int] = {}
+    train_counts, heldout_counts = _counts(train, columns), _counts(heldout, columns)
+    total = train_counts.shape[0]
+    train_counts.resize(total, len(columns))
+    if not total or not columns:
+        return np.zeros(len(heldout))
+    idf = np.log((1 + total) / (1 + np.bincount(train_counts.indices, minlength=len(columns)))) + 1
+    train_counts, heldout_counts = _unit(train_counts, idf), _unit(heldout_counts, idf)
+    by_stem = train_counts.T.tocsr()  # convert once
+    step = max(1, _MAX_CELLS // total)
+    maxima = [
+        (heldout_counts[start : start + step] @ by_stem).max(axis=1).toarray().ravel()
+        for start in range(0, len(heldout), step)
     ]
-    return np.clip(np.concatenate([np.zeros(0), *found]), 0, 1)
+    return np.clip(np.concatenate([np.zeros(0), *maxima]), 0, 1)
 
 
-def _counts(texts: Iterable[str], known: dict[str, int]) -> csr_matrix:
-    """Counts of stems, of shape (texts, stems known so far); new stems are added to ``known``."""
-    places, ends = array("i"), array("q", [0])
+def _counts(texts: Iterable[str], columns: dict[str, int]) -> csr_matrix:
+    """Return stem counts of shape (texts, stems so far); adds new stems to ``columns``."""
+    indices, ends = array("i"), array("q", [0])
     for text in texts:
-        places.extend(known.setdefault(stem, len(known)) for stem in stems(text))
-        ends.append(len(places))
-    parts = np.ones(len(places), np.float32), np.asarray(places), np.asarray(ends)
-    counts = csr_matrix(parts, shape=(len(ends) - 1, len(known)))
+        indices.extend(columns.setdefault(stem, len(columns)) for stem in stems(text))
+        ends.append(len(indices))
+    parts = np.ones(len(indices), np.float32), np.asarray(indices), np.asarray(ends)
+    counts = csr_matrix(parts, shape=(len(ends) - 1, len(columns)))
     counts.sum_duplicates()
     return counts
 
 
 def _unit(counts: csr_matrix, idf: np.ndarray) -> csr_matrix:
-    weighed = counts.multiply(idf).tocsr()
-    norms = np.sqrt(np.asarray(weighed.multiply(weighed).sum(axis=1)).ravel())
-    return weighed.multiply(1 / np.where(norms > 0, norms, 1)[:, None]).tocsr()
+    weighted = counts.multiply(idf).tocsr()
+    norms = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
+    return weighted.multiply(1 / np.where(norms > 0, norms, 1)[:, None]).tocsr()
 
 
-def summarize_nearness(held: Iterable[str], train: Iterable[str]) -> dict[str, float]:
-    """The share of rows at least ``NEAR_SIMILARITY`` to a training row, and quantiles.
+def summarize_nearness(heldout: Iterable[str], train: Iterable[str]) -> dict[str, float]:
+    """Return the share of rows at least ``NEAR_SIMILARITY`` to a training row, and quantiles.
 
-    Of more than a thousand held-out texts a thousand are looked at, chosen by their hashes.
+    At most a thousand held-out texts are used, selected by their hashes.
     """
-    chosen = nsmallest(_ROWS, held, key=lambda text: hashlib.sha256(text.encode()).digest())
+    chosen = nsmallest(_MAX_ROWS, heldout, key=lambda text: hashlib.sha256(text.encode()).digest())
     if not chosen:
         return {}
-    found = nearest_similarities(chosen, train)
-    told = {f"q{round(100 * q)}": float(np.quantile(found, q)) for q in _QUANTILES}
+    similarities = nearest_similarities(chosen, train)
+    quantiles = {f"q{round(100 * q)}": float(np.quantile(similarities, q)) for q in _QUANTILES}
     return {
         name: round(value, 4)
-        for name, value in {"near": (found >= NEAR_SIMILARITY).mean(), **told}.items()
+        for name, value in {"near": (similarities >= NEAR_SIMILARITY).mean(), **quantiles}.items()
     }
 
 
 def text_fields(record: Record) -> list[str]:
-    """The texts of a record that may stand in training as well."""
+    """Return the names of a record's text fields."""
     names = ("premise", "hypothesis", "reference", "claim", "topic", "text", "prompt")
     return [name for name in names if isinstance(getattr(record, name, None), str)]
 
 
-def format_nearness(found: dict[str, dict[str, float]]) -> str:
-    """:func:`summarize_nearness` of some fields in one line."""
+def format_nearness(by_field: dict[str, dict[str, float]]) -> str:
+    """Format :func:`summarize_nearness` of several fields in one line."""
     return "; ".join(
-        f"{name} {100 * told['near']:.1f} % at {NEAR_SIMILARITY} or more, "
-        f"median {told['q50']:.2f}, 90 % below {told['q90']:.2f}"
-        for name, told in found.items()
-        if told
+        f"{name} {100 * summary['near']:.1f} % at {NEAR_SIMILARITY} or more, "
+        f"median {summary['q50']:.2f}, 90 % below {summary['q90']:.2f}"
+        for name, summary in by_field.items()
+        if summary
     )

@@ -1,9 +1,8 @@
-"""What a premise and a hypothesis share, word by word.
+"""Word overlap of premises and hypotheses.
 
-A small encoder that was never trained to compare two texts needs many examples before it sees which
-words of the one occur in the other. Two readings of the input tell it: the sentences of a long
-premise that matter, and marks on the words of the hypothesis that the premise does not have. What
-is shared is also a judge by itself, which others are held against.
+A small encoder that was not pretrained on text pairs needs many examples to compare words across
+texts. Two input features help: extracting the relevant sentences of a long premise, and marking
+hypothesis words that the premise lacks. Overlap is also a baseline verifier.
 """
 
 import math
@@ -22,19 +21,19 @@ from components.words import WORD, to_nfc
 NEW_WORD_MARK = "*"
 
 _WORD = re.compile(WORD)
-# A sentence costs its words and this many more, so that scraps do not win by being short.
-_COST = 8
-# A word that an earlier choice already covers still counts this much.
-_AGAIN = 0.3
+# Added to the cost of a sentence (its words), to avoid very short sentences.
+_SENTENCE_COST = 8
+# Weight of words that selected sentences already cover.
+_COVERED_WEIGHT = 0.3
 _STEMMER = Stemmer("english")
 
 
 def stems(text: str) -> list[str]:
-    """The stems (Snowball, English) of the words of a text, lower-cased, in order."""
+    """Return the lower-cased stems (Snowball, English) of the words of a text, in order."""
     return _STEMMER.stemWords(_WORD.findall(to_nfc(text).lower()))
 
 
-# A premise meets many hypotheses, and is read into stems and sentences once.
+# Cached, because premises have many hypotheses.
 @lru_cache(maxsize=1024)
 def _stem_set(premise: str) -> frozenset[str]:
     return frozenset(stems(premise))
@@ -43,18 +42,18 @@ def _stem_set(premise: str) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def _sentences(premise: str) -> tuple[tuple[str, frozenset[str]], ...]:
     lines = [line for line in premise.split("\n") if line.strip()]
-    found = [s for line in lines for s in sent_tokenize(line) if s.strip()]
-    return tuple((sentence, frozenset(stems(sentence))) for sentence in found)
+    sentences = [s for line in lines for s in sent_tokenize(line) if s.strip()]
+    return tuple((sentence, frozenset(stems(sentence))) for sentence in sentences)
 
 
 def new_words(words: Sequence[str], premise: str) -> list[bool]:
-    """Which words have no stem in the premise; one without letters or digits is never new."""
-    known = _stem_set(premise)
-    return [any(stem not in known for stem in stems(word)) for word in words]
+    """Return whether each word has a stem that the premise lacks; punctuation is never new."""
+    premise_stems = _stem_set(premise)
+    return [any(stem not in premise_stems for stem in stems(word)) for word in words]
 
 
 def mark_new_words(hypothesis: str, premise: str) -> str:
-    """The hypothesis with ``*`` behind each word whose stem the premise does not have."""
+    """Append ``*`` to each hypothesis word whose stem the premise lacks."""
     spans = list(_WORD.finditer(hypothesis))
     new = new_words([span.group() for span in spans], premise)
     out, last = [], 0
@@ -65,39 +64,39 @@ def mark_new_words(hypothesis: str, premise: str) -> str:
 
 
 def focus_premise(premise: str, hypothesis: str, focus_words: int | None) -> str:
-    """The sentences of a long premise that share most with the hypothesis, in their order.
+    """Return the sentences of a long premise that share most with the hypothesis, in order.
 
-    Sentences are chosen one by one for the words of the hypothesis that they add per word of their
-    own; a word counts the more, the fewer sentences of the premise have it. A sentence that
-    overflows the room is cut, and so is the premise where it shares nothing.
+    Sentences are selected greedily by the weight of newly covered hypothesis words per sentence
+    word; words in fewer sentences weigh more. The last sentence is truncated to fit; a premise
+    without shared words is truncated.
 
     Args:
-        premise: lines or sentences of any number.
-        hypothesis: what is to be judged.
-        focus_words: words of the extract; ``None``, or a premise that fits, changes nothing.
+        premise: any number of lines or sentences.
+        hypothesis: selects the sentences.
+        focus_words: words of the extract; ``None`` for no limit.
     """
     if focus_words is None or len(premise.split()) <= focus_words:
         return premise
-    read = _sentences(premise)
-    sentences, bags = [sentence for sentence, _ in read], [bag for _, bag in read]
-    spread = Counter(word for bag in bags for word in bag)
-    wanted = set(stems(hypothesis)) & set(spread)
-    worth = {w: math.log((len(bags) + 1) / (spread[w] + 0.5)) + 0.05 for w in wanted}
+    parsed = _sentences(premise)
+    sentences, bags = [sentence for sentence, _ in parsed], [bag for _, bag in parsed]
+    frequency = Counter(word for bag in bags for word in bag)
+    shared_stems = set(stems(hypothesis)) & set(frequency)
+    worth = {w: math.log((len(bags) + 1) / (frequency[w] + 0.5)) + 0.05 for w in shared_stems}
     sizes = [len(sentence.split()) for sentence in sentences]
-    uncovered, room = set(wanted), focus_words
+    uncovered, words_left = set(shared_stems), focus_words
     chosen: dict[int, int] = {}  # sentence -> how many of its words fit
 
     def gain(index: int) -> float:
-        shared = bags[index] & wanted
-        found = sum(worth[w] * (_AGAIN + (w in uncovered)) for w in sorted(shared))
-        return found / (_COST + min(sizes[index], room))
+        shared = bags[index] & shared_stems
+        value = sum(worth[w] * (_COVERED_WEIGHT + (w in uncovered)) for w in sorted(shared))
+        return value / (_SENTENCE_COST + min(sizes[index], words_left))
 
-    while room > 0 and len(chosen) < len(sentences):
+    while words_left > 0 and len(chosen) < len(sentences):
         best = max((i for i in range(len(sentences)) if i not in chosen), key=gain)
-        if not bags[best] & wanted:
+        if not bags[best] & shared_stems:
             break
-        chosen[best] = room
-        room -= sizes[best]
+        chosen[best] = words_left
+        words_left -= sizes[best]
         uncovered -= bags[best]
     if not chosen:
         return " ".join(premise.split()[:focus_words])
@@ -105,48 +104,48 @@ def focus_premise(premise: str, hypothesis: str, focus_words: int | None) -> str
 
 
 def stem_weights(texts: Iterable[str]) -> Callable[[str], float]:
-    """The weight of a stem: its inverse document frequency ln((n + 1) / (df + 0.5)) in some texts.
+    """Return a function of a stem: its inverse document frequency ln((n + 1) / (df + 0.5)).
 
     Args:
         texts: the documents, n different ones.
     """
-    different = dict.fromkeys(texts)
-    spread = Counter(stem for text in different for stem in _stem_set(text))
-    return lambda stem: math.log((len(different) + 1) / (spread[stem] + 0.5))
+    documents = dict.fromkeys(texts)
+    frequency = Counter(stem for text in documents for stem in _stem_set(text))
+    return lambda stem: math.log((len(documents) + 1) / (frequency[stem] + 0.5))
 
 
 def stem_shares(texts: Sequence[str]) -> np.ndarray:
-    """How much of each text every other one has: shares of weighted stems.
+    """Return the shares of weighted stems between all pairs of texts.
 
-    A stem weighs ln((n + 1) / df) in these n texts, so that the name of their topic tells nothing.
+    A stem weighs ln((n + 1) / df) in these n texts, so words of their common topic count little.
 
     Returns:
-        Shape (n, n): at [i, j] the share of text j's stems that text i has, from 0 to 1; 1 where
-        text j has none.
+        Shape (n, n): [i, j] is the share of text j's stems that text i has, in [0, 1]; 1 if text j
+            has no stems.
     """
     bags = [sorted(set(stems(text))) for text in texts]
-    spread = Counter(stem for bag in bags for stem in bag)
-    # In the order of characters, so that the order of the texts changes no sum.
-    place = {stem: number for number, stem in enumerate(sorted(spread))}
-    rarity = np.array([math.log((len(bags) + 1) / spread[stem]) for stem in place])
-    columns = [place[stem] for bag in bags for stem in bag]
+    frequency = Counter(stem for bag in bags for stem in bag)
+    # Sorted, so that sums do not depend on the order of the texts.
+    column_of = {stem: number for number, stem in enumerate(sorted(frequency))}
+    rarity = np.array([math.log((len(bags) + 1) / frequency[stem]) for stem in column_of])
+    columns = [column_of[stem] for bag in bags for stem in bag]
     starts = np.cumsum([0, *map(len, bags)])
-    has = scipy.sparse.csr_array(
-        (np.ones(len(columns)), columns, starts), shape=(len(bags), len(place))
+    incidence = scipy.sparse.csr_array(
+        (np.ones(len(columns)), columns, starts), shape=(len(bags), len(column_of))
     )
-    weights = has * rarity[None, :]
-    shared, whole = (weights @ has.T).toarray(), weights.sum(axis=1)
+    weights = incidence * rarity[None, :]
+    shared, whole = (weights @ incidence.T).toarray(), weights.sum(axis=1)
     return np.divide(shared, whole[None, :], out=np.ones_like(shared), where=whole[None, :] > 0)
 
 
 def covered_share(claim: str, evidence: Sequence[str], weight: Callable[[str], float]) -> float:
-    """The share of the weight of a claim's different stems that some of its evidence has.
+    """Return the weighted share of a claim's distinct stems that occur in its evidence.
 
     Returns:
-        From 0 to 1; 0 for a claim without a stem.
+        In [0, 1]; 0 for a claim without stems.
     """
-    own = sorted(set(stems(claim)))
-    known = frozenset().union(*map(_stem_set, evidence))
-    weights = [max(0.0, weight(stem)) for stem in own]
-    total = sum(weights)
-    return sum(w for s, w in zip(own, weights, strict=True) if s in known) / total if total else 0.0
+    claim_stems = sorted(set(stems(claim)))
+    evidence_stems = frozenset().union(*map(_stem_set, evidence))
+    weights = [max(0.0, weight(stem)) for stem in claim_stems]
+    covered = sum(w for s, w in zip(claim_stems, weights, strict=True) if s in evidence_stems)
+    return covered / sum(weights) if sum(weights) else 0.0

@@ -1,8 +1,8 @@
-"""The statistics of this repository, each once: pure functions of arrays.
+"""Statistics as pure functions of arrays.
 
-Whoever bootstraps calls them a thousand times on a few hundred rows, where the checks and tests of
-SciPy's and torchmetrics' own functions take longer than the sums; torchmetrics would also load
-PyTorch. What is left to SciPy are ranks and Student's t.
+Bootstraps call them a thousand times on a few hundred rows, where input checks of SciPy and
+torchmetrics take longer than the computation; torchmetrics would also import PyTorch. SciPy is used
+for ranks and Student's t.
 """
 
 import math
@@ -15,9 +15,9 @@ import numpy as np
 
 Measures = dict[str, dict]
 RESAMPLES = 1000
-# Entries of a table of draws (32 MB): a smaller one is kept for the next ratio, a larger one cut.
-_MOST_KEPT = 4_000_000
-# A column that varies by no more is constant: what is left is the rounding of its sums.
+# Entries of a table of draws (32 MB); smaller tables are cached, larger ones split.
+_MAX_CACHED = 4_000_000
+# Columns with a smaller range are constant up to rounding.
 _ROUNDING = 1e-12
 
 
@@ -27,7 +27,7 @@ def bootstrap(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Measures:
-    """Values on all rows with 95 % percentile intervals over resampled groups.
+    """Return values on all rows with 95 % percentile intervals over resampled groups.
 
     Args:
         statistics: maps row indices of shape (m,), with repeats, to named values.
@@ -36,36 +36,38 @@ def bootstrap(
         resamples: number of draws; 0 for no intervals.
 
     Returns:
-        Per name ``value`` and ``ci95`` (low and high, in the value's unit), ``None`` where there
-        is none. A value that rests on one group has no interval: those of the draws without that
-        group have none, and the others are as sure of it as if there were no other group to draw.
+        Per name ``value`` and ``ci95`` (low and high, in the value's unit), or ``None``. A value
+            that depends on a single group has no interval: draws without that group have no value,
+            and the other draws do not vary it.
     """
-    _, inverse = _numbered(groups)
+    _, inverse = _group_indices(groups)
     order = np.argsort(inverse, kind="stable")
-    sizes = np.bincount(inverse)  # of groups, whose rows are next to each other in the order
+    sizes = np.bincount(inverse)  # rows per group; rows of a group are adjacent in `order`
     starts = np.cumsum(sizes) - sizes
     values = statistics(np.arange(len(inverse)))
     generator = np.random.default_rng(seed)
     draws: dict[str, list[float]] = {name: [] for name in values}
-    # The groups that every draw with a value has had so far; soon there are none.
+    # Groups that are in every draw with a value so far.
     needed = dict.fromkeys(values, np.full(len(sizes), True))
     for _ in range(resamples if len(sizes) > 1 else 0):
         drawn = generator.integers(0, len(sizes), len(sizes))
-        own = sizes[drawn]
-        firsts = starts[drawn] - (np.cumsum(own) - own)  # less the place that the first row gets
-        found = statistics(order[np.arange(own.sum()) + np.repeat(firsts, own)])
-        there = np.bincount(drawn, minlength=len(sizes)) > 0
-        for name, value in found.items():
+        drawn_sizes = sizes[drawn]
+        # Positions in `order`, minus the offset of the group in the drawn rows.
+        firsts = starts[drawn] - (np.cumsum(drawn_sizes) - drawn_sizes)
+        rows = order[np.arange(drawn_sizes.sum()) + np.repeat(firsts, drawn_sizes)]
+        drawn_values = statistics(rows)
+        is_drawn = np.bincount(drawn, minlength=len(sizes)) > 0
+        for name, value in drawn_values.items():
             if math.isfinite(value):
                 draws[name].append(value)
                 if name in needed:
-                    needed[name] = needed[name] & there
+                    needed[name] = needed[name] & is_drawn
                     if not needed[name].any():
                         del needed[name]
     result = {}
     for name, value in values.items():
-        told = draws[name] and name not in needed
-        interval = np.percentile(draws[name], [2.5, 97.5]).tolist() if told else None
+        has_interval = draws[name] and name not in needed
+        interval = np.percentile(draws[name], [2.5, 97.5]).tolist() if has_interval else None
         finite = math.isfinite(value)
         result[name] = {
             "value": float(value) if finite else None,
@@ -75,7 +77,7 @@ def bootstrap(
 
 
 class Ratio(NamedTuple):
-    """A value, its 95 % interval and the number of groups; ``None`` where there is none."""
+    """A value, its 95 % interval (or ``None``) and the number of groups."""
 
     value: float | None
     ci95: tuple[float, float] | None
@@ -89,52 +91,52 @@ def ratio(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> Ratio:
-    """Σ parts / Σ wholes with the interval that :func:`bootstrap` gives, a hundred times sooner.
+    """Return Σ parts / Σ wholes with the interval of :func:`bootstrap`, about 100 times faster.
 
     Args:
-        parts, wholes: one a row; of a mean the values and ones.
-        groups: group of each row; whole groups are drawn with replacement. Those whose wholes are
+        parts, wholes: one entry per row; for a mean, the values and ones.
+        groups: group of each row; whole groups are drawn with replacement. Groups whose wholes are
             all 0 are not counted.
     """
-    number, inverse = _numbered(groups)
+    group_count, inverse = _group_indices(groups)
     if not len(parts) or not np.sum(wholes):
         return Ratio(None, None, 0)
     value = float(np.sum(parts) / np.sum(wholes))
-    above = np.bincount(inverse, parts)  # sums of each group
+    above = np.bincount(inverse, parts)
     below = np.bincount(inverse, wholes)
-    entered = int(np.count_nonzero(below))  # the others are drawn, too, and add nothing
-    if entered < 2 or not resamples:
-        return Ratio(value, None, entered)
-    times = _kept_draws if resamples * number <= _MOST_KEPT else _times_drawn
-    # Not by BLAS, whose sums differ between processors in their last bits.
+    n_groups = int(np.count_nonzero(below))
+    if n_groups < 2 or not resamples:
+        return Ratio(value, None, n_groups)
+    draw_counts = _cached_draws if resamples * group_count <= _MAX_CACHED else _draw_counts
+    # Not BLAS, whose rounding differs between processors.
     sums = [
         (np.einsum("rg,g->r", drawn, above), np.einsum("rg,g->r", drawn, below))
-        for drawn in times(number, seed, resamples)
+        for drawn in draw_counts(group_count, seed, resamples)
     ]
     shares, totals = map(np.concatenate, zip(*sums, strict=True))
-    found = shares[totals != 0] / totals[totals != 0]
-    low, high = np.percentile(found, [2.5, 97.5]).tolist()
-    return Ratio(value, (low, high), entered)
+    ratios = shares[totals != 0] / totals[totals != 0]
+    low, high = np.percentile(ratios, [2.5, 97.5]).tolist()
+    return Ratio(value, (low, high), n_groups)
 
 
 @lru_cache(maxsize=8)
-def _kept_draws(number: int, seed: int, resamples: int) -> list[np.ndarray]:
-    return list(_times_drawn(number, seed, resamples))
+def _cached_draws(number: int, seed: int, resamples: int) -> list[np.ndarray]:
+    return list(_draw_counts(number, seed, resamples))
 
 
-def _times_drawn(number: int, seed: int, resamples: int) -> Iterator[np.ndarray]:
-    """How often each group is drawn in each resample, (resamples, number), in blocks of resamples.
+def _draw_counts(number: int, seed: int, resamples: int) -> Iterator[np.ndarray]:
+    """Yield how often each group is drawn, (resamples, groups), in blocks of resamples.
 
-    Of 50,000 groups all of them at once would take 1.5 GB.
+    All resamples of 50,000 groups at once would take 1.5 GB.
     """
     generator = np.random.default_rng(seed)
-    most = max(1, _MOST_KEPT // number)
-    for start in range(0, resamples, most):
-        several = min(most, resamples - start)
-        drawn = generator.integers(0, number, (several, number))
-        places = drawn + number * np.arange(several)[:, None]
-        times = np.bincount(places.ravel(), minlength=several * number)
-        yield times.reshape(several, number).astype(float)
+    block = max(1, _MAX_CACHED // number)
+    for start in range(0, resamples, block):
+        count = min(block, resamples - start)
+        drawn = generator.integers(0, number, (count, number))
+        cells = drawn + number * np.arange(count)[:, None]
+        counts = np.bincount(cells.ravel(), minlength=count * number)
+        yield counts.reshape(count, number).astype(float)
 
 
 def difference(
@@ -144,82 +146,82 @@ def difference(
     second_groups: Sequence[object],
     seed: int = 0,
 ) -> Ratio:
-    """The mean of ``first`` minus that of ``second``, whose groups are others.
+    """Return the mean of ``first`` minus that of ``second``, for unpaired groups.
 
-    The interval is of draws of both sides' groups, each with replacement.
+    The interval resamples the groups of both sides with replacement.
     """
     draws = []
     generator = np.random.default_rng(seed)
     for values, groups in ((first, first_groups), (second, second_groups)):
         if not len(values):
             return Ratio(None, None, 0)
-        number, inverse = _numbered(groups)
+        number, inverse = _group_indices(groups)
         drawn = generator.integers(0, number, (RESAMPLES, number))
         sums, sizes = np.bincount(inverse, values), np.bincount(inverse)
         draws.append((sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), number))
-    (one, n), (other, m) = draws
-    low, high = np.percentile(one - other, [2.5, 97.5]).tolist()
-    interval = (low, high) if min(n, m) > 1 else None
-    return Ratio(float(np.mean(first) - np.mean(second)), interval, n + m)
+    (first_means, first_n), (second_means, second_n) = draws
+    low, high = np.percentile(first_means - second_means, [2.5, 97.5]).tolist()
+    interval = (low, high) if min(first_n, second_n) > 1 else None
+    return Ratio(float(np.mean(first) - np.mean(second)), interval, first_n + second_n)
 
 
-def _numbered(groups: Sequence[object]) -> tuple[int, np.ndarray]:
-    # Not as an array of texts, in which each takes the room of the longest: groups are premises.
+def _group_indices(groups: Sequence[object]) -> tuple[int, np.ndarray]:
+    # No NumPy array of strings: it would pad all to the longest, and groups may be premises.
     names = [str(group) for group in groups]
-    place = {name: number for number, name in enumerate(sorted(set(names)))}
-    return len(place), np.array([place[name] for name in names], dtype=np.intp)
+    index_of = {name: number for number, name in enumerate(sorted(set(names)))}
+    return len(index_of), np.array([index_of[name] for name in names], dtype=np.intp)
 
 
 def average(values: Sequence[float]) -> float | None:
-    """The mean of some numbers; ``None`` of none."""
+    """Return the mean, or ``None`` if empty."""
     return sum(values) / len(values) if values else None
 
 
 def nan_mean(values: np.ndarray) -> np.ndarray:
-    """Means of the values that are there, of shape (n,) or of each column of (n, columns).
+    """Return means without NaN entries, of shape (n,) or per column of (n, columns).
 
     Returns:
-        Shape () or (columns,); NaN where all are NaN.
+        Shape () or (columns,); NaN if all entries are NaN.
     """
-    known = ~np.isnan(values)
+    present = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
-        return np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0)
+        return np.where(present, values, 0.0).sum(axis=0) / present.sum(axis=0)
 
 
 def pearson(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Pearson's correlation of a column with another one, or with each of several.
+    """Return Pearson's correlation of a column with one or several columns.
 
     Args:
         left: shape (n,).
         right: shape (n,) or (n, columns).
 
     Returns:
-        Shape () or (columns,), in [-1, 1]; NaN where one side does not vary.
+        Shape () or (columns,), in [-1, 1]; NaN if one side is constant.
     """
     if len(left) < 2:
         return np.full(np.shape(right)[1:], math.nan)
     flat = (np.ptp(left) <= _ROUNDING) | (np.ptp(right, axis=0) <= _ROUNDING)
     a, b = left - left.mean(), (right - right.mean(axis=0)).T
     scale = np.sqrt((a @ a) * np.vecdot(b, b))
-    found = np.clip(b @ a / np.where(flat, 1.0, scale), -1.0, 1.0)
-    return np.where(flat, math.nan, found)[()]
+    correlation = np.clip(b @ a / np.where(flat, 1.0, scale), -1.0, 1.0)
+    return np.where(flat, math.nan, correlation)[()]
 
 
 def spearman(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Spearman's correlation, of the arguments and with the result of :func:`pearson`."""
+    """Return Spearman's correlation; arguments and result as in :func:`pearson`."""
     return pearson(ranks(left), ranks(right))
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 1 within each column, equal values at their mean; of the values' shape."""
-    # SciPy's statistics take 0.7 s to load, which no `--help` should wait for.
+    """Return ranks from 1 within each column, with ties averaged; same shape as the values."""
+    # scipy.stats takes 0.7 s to import, which would slow down `--help`.
     from scipy.stats import rankdata
 
     return rankdata(values, axis=0)
 
 
 def auroc(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Area under the ROC curve by ranks; NaN when one class is absent.
+    """Return the area under the ROC curve by ranks; NaN if one class is absent.
 
     Args:
         scores: shape (n,), larger for positives.
@@ -228,113 +230,113 @@ def auroc(scores: np.ndarray, positive: np.ndarray) -> float:
     count = int(positive.sum())
     if count == 0 or count == len(positive):
         return math.nan
-    own = ranks(scores)[positive].sum()
-    return float((own - count * (count + 1) / 2) / (count * (len(positive) - count)))
+    rank_sum = ranks(scores)[positive].sum()
+    return float((rank_sum - count * (count + 1) / 2) / (count * (len(positive) - count)))
 
 
 def auroc_within(scores: np.ndarray, positive: np.ndarray, strata: np.ndarray) -> float:
-    """AUROC over the pairs of a positive and a negative that share a stratum; NaN without any.
+    """Return AUROC over pairs of a positive and a negative in the same stratum; NaN without pairs.
 
-    What a stratum is made of (word overlap, say) is not what earns it.
+    This controls for the stratum variable, e.g. word overlap.
 
     Args:
-        scores, positive: as of :func:`auroc`.
-        strata: number of each row's stratum, shape (n,).
+        scores, positive: as in :func:`auroc`.
+        strata: stratum number of each row, shape (n,).
     """
-    right, pairs = 0.0, 0
+    weighted, pairs = 0.0, 0
     for stratum in np.unique(strata):
-        own = strata == stratum
-        count = int(positive[own].sum()) * int((~positive[own]).sum())
+        in_stratum = strata == stratum
+        count = int(positive[in_stratum].sum()) * int((~positive[in_stratum]).sum())
         if count:
-            right += auroc(scores[own], positive[own]) * count
+            weighted += auroc(scores[in_stratum], positive[in_stratum]) * count
             pairs += count
-    return right / pairs if pairs else math.nan
+    return weighted / pairs if pairs else math.nan
 
 
 def quantile_bins(values: np.ndarray, bins: int) -> np.ndarray:
-    """Which of so many bins of about equally many values each value is in; equal values share one.
+    """Return the quantile bin of each value; equal values share a bin.
 
     Args:
-        values: shape (n,); NaN is in a bin of its own, -1.
+        values: shape (n,); NaN has bin -1.
+        bins: number of bins.
 
     Returns:
-        Whole numbers of shape (n,).
+        Integers of shape (n,).
     """
-    known = ~np.isnan(values)
-    found = np.full(len(values), -1)
-    if known.any():
-        edges = np.quantile(values[known], np.arange(1, bins) / bins)
-        found[known] = np.searchsorted(edges, values[known], side="right")
-    return found
+    present = ~np.isnan(values)
+    bin_of = np.full(len(values), -1)
+    if present.any():
+        edges = np.quantile(values[present], np.arange(1, bins) / bins)
+        bin_of[present] = np.searchsorted(edges, values[present], side="right")
+    return bin_of
 
 
-def confusion(true: np.ndarray, said: np.ndarray) -> np.ndarray:
-    """How many negatives and positives are judged negative and positive.
+def confusion(true: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """Return the confusion matrix of two classes.
 
     Args:
         true: bools of shape (n,).
-        said: shape (n,): bools, or how far each is judged positive, from 0 to 1.
+        predicted: shape (n,): bools, or degrees of positive from 0 to 1.
 
     Returns:
-        Counts of shape (2, 2): a row a true class, a column a judged one, the negative one first.
+        Counts of shape (2, 2): rows are true classes, columns predicted classes, negative first.
     """
-    own = [(said[rows].sum(), rows.sum()) for rows in (~true, true)]
-    return np.array([(count - yes, yes) for yes, count in own], dtype=float)
+    positives = [(predicted[rows].sum(), rows.sum()) for rows in (~true, true)]
+    return np.array([(count - yes, yes) for yes, count in positives], dtype=float)
 
 
 def balanced_accuracy(table: np.ndarray) -> float:
-    """Mean share of each true class that is judged so; NaN where a class is absent.
+    """Return the mean recall of the classes; NaN if a class is absent.
 
     Args:
-        table: counts of shape (classes, classes): a row a true class, a column a judged one.
+        table: counts of shape (classes, classes): rows are true classes, columns predicted ones.
     """
     totals = table.sum(axis=1)
     return float((np.diag(table) / totals).mean()) if totals.all() else math.nan
 
 
 def best_threshold(scores: np.ndarray, positive: np.ndarray) -> float:
-    """The threshold, positive from it on, with the largest balanced accuracy on these rows.
+    """Return the threshold with the largest balanced accuracy; scores at or above it are positive.
 
     Args:
         scores: shape (n,), larger for positives.
         positive: bools of shape (n,).
 
     Returns:
-        Halfway between the two scores that it parts, the lowest such one on a tie; NaN where a
-        class is absent.
+        The midpoint between the two adjacent scores; the lowest on a tie; NaN if a class is absent.
     """
     if not positive.any() or positive.all():
         return math.nan
     order = np.argsort(scores, kind="stable")
     ordered, true = scores[order], positive[order]
-    # Cut i leaves i rows below; rows of one score are not parted.
+    # Cut i has i rows below; equal scores are not separated.
     below_true = np.append(0, np.cumsum(true))
     below_false = np.arange(len(true) + 1) - below_true
-    # What the accuracy grows with, in whole numbers: rounding must not decide between equal cuts.
-    found = below_false * true.sum() - below_true * (~true).sum()
-    found[1:-1][np.diff(ordered) == 0] = -(len(true) ** 2)
-    cut = int(np.argmax(found))
-    if cut == 0:  # the cut above all scores is no better
+    # Monotone in balanced accuracy, in integers, so that rounding does not break ties.
+    gains = below_false * true.sum() - below_true * (~true).sum()
+    gains[1:-1][np.diff(ordered) == 0] = -(len(true) ** 2)
+    cut = int(np.argmax(gains))
+    if cut == 0:  # equivalent to the cut above all scores
         return float(ordered[0])
     return float((ordered[cut - 1] + ordered[cut]) / 2)
 
 
 def precision_recall_f1(hits: int, predicted: int, gold: int) -> tuple[float, float, float]:
-    """Precision, recall and F1; all 1 where both sides are empty, all 0 where one is."""
+    """Return precision, recall and F1; all 1 if both sides are empty, all 0 if one is."""
     if not predicted or not gold:
         return (float(predicted == gold),) * 3
     return hits / predicted, hits / gold, 2 * hits / (predicted + gold)
 
 
 def kappa(table: np.ndarray) -> float:
-    """Cohen's kappa with quadratic weights (Cohen 1968); of two classes the plain one (1960).
+    """Return Cohen's kappa with quadratic weights (Cohen 1968); for two classes plain kappa (1960).
 
     Args:
-        table: counts of shape (classes, classes), of the one's class and the other's, in order.
+        table: counts of shape (classes, classes), by both raters' class, in order.
 
     Returns:
-        1 for equal classes, 0 for what chance gives; NaN of no count, or where both give one and
-        the same class throughout.
+        1 for equal classes, 0 for chance agreement; NaN without counts, or if both raters use one
+            and the same class throughout.
     """
     total = table.sum()
     classes = np.arange(len(table))
@@ -345,27 +347,26 @@ def kappa(table: np.ndarray) -> float:
 
 
 def rand_indices(labels: Sequence[tuple[object, object]]) -> tuple[float, float]:
-    """Rand index and adjusted Rand index (Hubert and Arabie 1985) of two groupings of some things.
+    """Return Rand index and adjusted Rand index (Hubert and Arabie 1985) of two groupings.
 
     Args:
-        labels: both labels of each thing.
+        labels: both labels of each item.
 
     Returns:
-        1 and 1 for the same groups; where there are fewer than two things, or all are alone or all
-        together in both, there is nothing to differ in.
+        1 and 1 for equal groupings, and for fewer than two items.
     """
     total = math.comb(len(labels), 2)
     if not total:
         return 1.0, 1.0
-    parts = (labels, [one for one, _ in labels], [other for _, other in labels])
+    parts = (labels, [first for first, _ in labels], [second for _, second in labels])
     together, left, right = (sum(math.comb(n, 2) for n in Counter(p).values()) for p in parts)
-    chance, most = left * right / total, (left + right) / 2
+    chance, maximum = left * right / total, (left + right) / 2
     rand = (total + 2 * together - left - right) / total
-    return rand, 1.0 if most == chance else (together - chance) / (most - chance)
+    return rand, 1.0 if maximum == chance else (together - chance) / (maximum - chance)
 
 
 class PairedTest(NamedTuple):
-    """A test's p-value, the number of pairs, and how many were dropped since one side has none."""
+    """p-value, number of pairs, and number of pairs dropped because a side is missing."""
 
     p: float | None
     n: int
@@ -375,41 +376,41 @@ class PairedTest(NamedTuple):
 def paired_t(
     first: Sequence[float], second: Sequence[float], alternative: Literal["greater", "less"]
 ) -> PairedTest:
-    """Student's paired t-test that ``first`` is greater, or less, than ``second`` in the mean.
+    """Student's paired t-test that the mean of ``first`` is greater, or less, than of ``second``.
 
     Args:
-        first, second: values of the same documents, NaN where there is none.
+        first, second: values of the same documents, NaN if missing.
 
     Returns:
-        ``p`` is ``None`` with fewer than two pairs. Where all differences are equal there is no
-        t: then ``p`` is 1, or 0 where all lie on the side that is asked for.
+        ``p`` is ``None`` with fewer than two pairs. If all differences are equal, t is undefined:
+            ``p`` is 0 if they agree with ``alternative``, else 1.
     """
     from scipy.stats import ttest_rel
 
-    one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    there = ~(np.isnan(one) | np.isnan(other))
-    n = int(there.sum())
-    dropped = len(one) - n
+    left, right = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    paired = ~(np.isnan(left) | np.isnan(right))
+    n = int(paired.sum())
+    dropped = len(left) - n
     if n < 2:
         return PairedTest(None, n, dropped)
-    differences = one[there] - other[there]
+    differences = left[paired] - right[paired]
     if np.ptp(differences) <= _ROUNDING:
         sign = 1 if alternative == "greater" else -1
         return PairedTest(float(sign * differences.mean() < _ROUNDING), n, dropped)
-    p = ttest_rel(one[there], other[there], alternative=alternative).pvalue
+    p = ttest_rel(left[paired], right[paired], alternative=alternative).pvalue
     return PairedTest(float(p), n, dropped)
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down correction of the p-values of one family; those without a value stay so.
+    """Return p-values of one family with Holm's step-down correction; ``None`` is kept.
 
-    The i-th smallest of m is multiplied by m - i + 1; none is smaller than one before it, or
-    larger than 1 (Holm 1979).
+    The i-th smallest of m is multiplied by m - i + 1; values are monotone and at most 1 (Holm
+    1979).
     """
-    known = sorted((p, place) for place, p in enumerate(values) if p is not None)
-    found: list[float | None] = [None] * len(values)
-    least = 0.0
-    for rank, (p, place) in enumerate(known):
-        least = max(least, min(1.0, (len(known) - rank) * p))
-        found[place] = least
-    return found
+    ordered = sorted((p, index) for index, p in enumerate(values) if p is not None)
+    corrected: list[float | None] = [None] * len(values)
+    minimum = 0.0
+    for rank, (p, index) in enumerate(ordered):
+        minimum = max(minimum, min(1.0, (len(ordered) - rank) * p))
+        corrected[index] = minimum
+    return corrected

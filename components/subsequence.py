@@ -1,15 +1,15 @@
-"""Decoding of a longest supported subsequence that cannot be anything but one.
+"""Constrained decoding of longest supported subsequences.
 
-The T5 of 2308.12157 (sections 3 and 5) writes the LSS freely and may add words. Here the next token
-is chosen among those that keep the text a beginning of some subsequence of the claim's words, for
-greedy and beam search and for any fast tokenizer. What comes back are the indices of the words that
-are kept, so the LSS is in the claim's own letters, whatever the tokenizer's normaliser makes of it.
+The T5 of 2308.12157 (sections 3 and 5) generates freely and may add words. Here each next token is
+restricted so that the text stays a prefix of some subsequence of the claim's words, for greedy and
+beam search and any fast tokenizer. The output are indices of kept words, so the LSS has the claim's
+own characters regardless of tokenizer normalisation.
 
-A word is known by how the tokenizer *spells* it: the strings of its tokens, joined. A spelling does
-not depend on where the tokenizer cuts, so every segmentation is allowed, and a token may reach
-over several words ("),"). A word has three spellings: at the start of the text, after a space, and
-touching the word before it. The automaton's states are (what is left of a word's spelling, which
-word); it is nondeterministic, since a claim may have a word twice.
+A word is matched by its *spelling*: the joined strings of its tokens. The spelling does not depend
+on segmentation, so all segmentations are allowed, and a token may span several words ("),"). A word
+has three spellings: at the start of the text, after a space, and adjacent to the previous word. The
+automaton's states are (rest of a word's spelling, word); it is nondeterministic, since words may
+repeat.
 """
 
 import re
@@ -31,22 +31,22 @@ from transformers import (
 from components.words import Word, align, join_words, split_words
 
 _BYTE = re.compile(r"<0x[0-9A-F]{2}>")
-# Private-use characters: the start of a WordPiece word, and tokens that are no text themselves.
+# Private-use characters: start of a WordPiece word, and tokens without text.
 _WORD_START, _FIRST_ATOM = "\U0010fffd", 0xF0000
-# Something to stand before a word, to see how the word is spelt after a space.
+# Placed before a word to get its spelling after a space.
 _CARRIER = "a"
 
-State = tuple[str, int]  # what is left of a unit's spelling, and which unit; -1 at the start
-Path = tuple[int, ...]  # units that were begun, ascending
+State = tuple[str, int]  # rest of a unit's spelling, unit index; -1 at the start
+Path = tuple[int, ...]  # started units, ascending
 _START: State = ("", -1)
 
 
 class Spelling:
-    """What each token of a vocabulary writes.
+    """The string of each token of a vocabulary.
 
-    A token writes its own string; a WordPiece that begins a word has a mark in front instead of
-    ``##`` on the others. The unknown token, bytes (``<0xE2>``) and added tokens are one private
-    character each. Special tokens write nothing and are never allowed.
+    WordPiece tokens that start a word get a prefix mark, instead of ``##`` on the others. The
+    unknown token, bytes (``<0xE2>``) and added tokens are one private-use character each. Special
+    tokens have no string and are never allowed.
 
     Args:
         tokenizer: a fast tokenizer.
@@ -77,34 +77,33 @@ class Spelling:
         self.beginnings = {text[:end] for text in self.tokens for end in range(1, len(text) + 1)}
         self.longest = max(map(len, self.tokens), default=0)
 
-    def of(self, texts: Sequence[str]) -> list[str]:
-        """How texts are spelt; empty for a text that comes out as nothing or as a special token."""
+    def spell(self, texts: Sequence[str]) -> list[str]:
+        """Return the spellings of texts; empty for no tokens or a special token."""
         rows = self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
         return [
-            "".join(self._texts[index] for index in row) if all(map(self._knows, row)) else ""
+            "".join(self._texts[index] for index in row) if all(map(self._has_text, row)) else ""
             for row in rows
         ]
 
-    def _knows(self, index: int) -> bool:
+    def _has_text(self, index: int) -> bool:
         return index in self._texts
 
     def writable(self, spelling: str) -> set[str]:
-        """The ends of a spelling that the tokens can write, the empty one included."""
-        found = {""}
+        """Return the suffixes of a spelling that can be segmented into tokens, including ""."""
+        suffixes = {""}
         for start in range(len(spelling) - 1, -1, -1):
             stops = range(start + 1, min(start + self.longest, len(spelling)) + 1)
-            if any(spelling[s:] in found and spelling[start:s] in self.tokens for s in stops):
-                found.add(spelling[start:])
-        return found
+            if any(spelling[s:] in suffixes and spelling[start:s] in self.tokens for s in stops):
+                suffixes.add(spelling[start:])
+        return suffixes
 
 
 class ClaimAutomaton:
-    """The subsequences of one claim's words as a language over tokens.
+    """The subsequences of a claim's words as a language over tokens.
 
-    A combining mark or joiner belongs to the word it touches: nobody reads them apart, and
-    normalisers compose or drop them. A word that the tokenizer drops cannot be written; one that it
-    does not know is written as it reads it, with the unknown token. Every state that is reached can
-    be completed, so at least one token is always allowed.
+    Combining marks and joiners belong to the adjacent word, since normalisers compose or drop them.
+    Words that the tokenizer drops cannot be generated; unknown words are matched by the unknown
+    token. Every reached state can be completed, so at least one token is always allowed.
 
     Args:
         spelling: of the tokenizer.
@@ -121,28 +120,30 @@ class ClaimAutomaton:
 
     def _spell(self, claim: str) -> None:
         texts = [claim[self.words[a].start : self.words[b - 1].end] for a, b in self.units]
-        touches = [self.words[a].start == self.words[a - 1].end for a, _ in self.units[1:]]
-        joined = ["".join(pair) for pair in pairwise(texts)]
+        adjacent = [self.words[a].start == self.words[a - 1].end for a, _ in self.units[1:]]
+        joined = ["".join(joint) for joint in pairwise(texts)]
         spaced = [f"{_CARRIER} {text}" for text in texts]
-        found = self.spelling.of([_CARRIER, *texts, *spaced, *joined])
+        spelt = self.spelling.spell([_CARRIER, *texts, *spaced, *joined])
         count = len(texts)
-        carrier, self._first = found[0], found[1 : count + 1]
+        carrier, self._first = spelt[0], spelt[1 : count + 1]
         self._spaced = [
-            whole.removeprefix(carrier) if _extends(whole, carrier) else alone
-            for whole, alone in zip(found[count + 1 : 2 * count + 1], self._first, strict=True)
+            spaced_text.removeprefix(carrier) if _extends(spaced_text, carrier) else single
+            for spaced_text, single in zip(
+                spelt[count + 1 : 2 * count + 1], self._first, strict=True
+            )
         ]
-        # A word may be spelt together with the one before it in a way that cannot be taken apart
-        # (a composed accent, one unknown token for both); it is then spelt as after a space.
+        # The joint spelling of adjacent words may be inseparable (a composed accent, one unknown
+        # token); then the spelling after a space is used.
         self._glued = [""] + [
-            (pair[len(before) :] if _extends(pair, before) else alone) if touching else ""
-            for pair, before, alone, touching in zip(
-                found[2 * count + 1 :], self._first[:-1], self._spaced[1:], touches, strict=True
+            (joint[len(previous) :] if _extends(joint, previous) else single) if is_adjacent else ""
+            for joint, previous, single, is_adjacent in zip(
+                spelt[2 * count + 1 :], self._first[:-1], self._spaced[1:], adjacent, strict=True
             )
         ]
         spellings = {*self._first, *self._spaced, *self._glued}
         self._writable = set().union(*(self.spelling.writable(text) for text in spellings))
 
-    def _later(self, unit: int) -> Iterator[tuple[str, int]]:
+    def _next_units(self, unit: int) -> Iterator[tuple[str, int]]:
         for index in range(unit + 1, len(self.units)):
             if unit < 0:
                 yield self._first[index], index
@@ -152,15 +153,19 @@ class ClaimAutomaton:
                 yield self._spaced[index], index
 
     def _walk(
-        self, spelt: str, state: State, begun: Path, found: dict[int, list[tuple[State, Path]]]
+        self,
+        spelt: str,
+        state: State,
+        started: Path,
+        transitions: dict[int, list[tuple[State, Path]]],
     ) -> None:
-        """Collect the tokens that go on from a state, and where each leads.
+        """Collect the tokens that are possible from a state, and their target states.
 
         Args:
-            spelt: what the token has written on the way here.
-            state: where that led.
-            begun: units that it began.
-            found: token → states and units begun; filled.
+            spelt: string of the token so far.
+            state: state after ``spelt``.
+            started: units started by the token.
+            transitions: token → states and started units; modified in place.
         """
         rest, unit = state
         for end in range(1, len(rest) + 1):
@@ -169,58 +174,59 @@ class ClaimAutomaton:
                 return
             if rest[end:] in self._writable:
                 for token in self.spelling.tokens.get(text, ()):
-                    found[token].append(((rest[end:], unit), begun))
-        for text, later in self._later(unit):
+                    transitions[token].append(((rest[end:], unit), started))
+        for text, later in self._next_units(unit):
             if text:
-                self._walk(spelt + rest, (text, later), (*begun, later), found)
+                self._walk(spelt + rest, (text, later), (*started, later), transitions)
 
     def moves(self, state: State) -> dict[int, list[tuple[State, Path]]]:
-        """Token → the states that it leads to, each with the units begun on the way."""
+        """Return token → target states, each with the units started on the way."""
         if state not in self._moves:
-            found: dict[int, list[tuple[State, Path]]] = defaultdict(list)
-            self._walk("", state, (), found)
-            self._moves[state] = dict(found)
+            transitions: dict[int, list[tuple[State, Path]]] = defaultdict(list)
+            self._walk("", state, (), transitions)
+            self._moves[state] = dict(transitions)
         return self._moves[state]
 
     def reached(self, ids: Sequence[int]) -> Mapping[State, Path]:
-        """The states after some tokens, each with the best reading that leads there.
+        """Return the states after some tokens, each with its best path.
 
         Args:
-            ids: token ids of the text so far, without start and end tokens.
+            ids: token ids so far, without start and end tokens.
 
         Returns:
-            Nothing when no subsequence begins like this.
+            Empty if no subsequence starts with these tokens.
         """
         ids = tuple(ids)
-        known = len(ids)
-        while ids[:known] not in self._reached:
-            known -= 1
-        states = self._reached[ids[:known]]
-        for place in range(known, len(ids)):
+        cached = len(ids)
+        while ids[:cached] not in self._reached:
+            cached -= 1
+        states = self._reached[ids[:cached]]
+        for position in range(cached, len(ids)):
             after: dict[State, Path] = {}
             for state, path in states.items():
-                for later, begun in self.moves(state).get(ids[place], ()):
-                    whole = path + begun
-                    after[later] = min(whole, after.get(later, whole), key=self._rank)
-            states = self._reached[ids[: place + 1]] = after
+                for later, started in self.moves(state).get(ids[position], ()):
+                    extended = path + started
+                    after[later] = min(extended, after.get(later, extended), key=self._rank)
+            states = self._reached[ids[: position + 1]] = after
         return states
 
     def allowed(self, ids: Sequence[int]) -> tuple[list[int], bool]:
-        """The tokens that may follow, ascending, and whether the text may end here."""
+        """Return the allowed next tokens, ascending, and whether the text may end here."""
         states = self.reached(ids)
         tokens = {token for state in states for token in self.moves(state)}
         return sorted(tokens), any(not rest for rest, _ in states)
 
     def _rank(self, path: Path) -> tuple[int, int, Path]:
-        """Which of several readings is meant, the least: "dog." before "dog .", neighbours, early.
+        """Rank of a path, lower is better: adjacent spelling, neighbouring words, early words.
 
-        A claim may have a word twice, and a WordPiece text does not say which words touch.
+        Needed for repeated words, and because WordPiece text does not show which words are
+        adjacent.
         """
         neighbours = [b for a, b in pairwise(path) if b == a + 1]
         return -sum(bool(self._glued[unit]) for unit in neighbours), -len(neighbours), path
 
     def keep(self, ids: Sequence[int]) -> list[bool]:
-        """Which words the tokens write; of a text that was broken off, its whole words."""
+        """Return which words the tokens contain; incomplete last words are dropped."""
         ends = [
             [path for (rest, _), path in self.reached(ids[:end]).items() if not rest]
             for end in range(len(ids) + 1)
@@ -248,12 +254,12 @@ def _extends(whole: str, start: str) -> bool:
 
 
 class OnlySubsequences(LogitsProcessor):
-    """Leaves each row the tokens that its claim's automaton allows.
+    """Restricts each row to the tokens that its claim's automaton allows.
 
     Args:
-        automata: one a claim, in the batch's order.
-        num_beams: rows of each claim.
-        eos_token_id: ends a text; where it may end, this is allowed.
+        automata: one per claim, in batch order.
+        num_beams: rows per claim.
+        eos_token_id: allowed when the text may end.
         pad_token_id: follows the end.
     """
 
@@ -271,7 +277,7 @@ class OnlySubsequences(LogitsProcessor):
         """Set the scores of all other tokens to minus infinity.
 
         Args:
-            input_ids: the start token and the tokens so far, of shape (claims * beams, length).
+            input_ids: start token and generated tokens, of shape (claims * beams, length).
             scores: logits or log-probabilities of shape (claims * beams, vocabulary).
         """
         masked = torch.full_like(scores, -torch.inf)
@@ -284,19 +290,18 @@ class OnlySubsequences(LogitsProcessor):
         if self.eos in ids:
             return [self.pad]
         tokens, may_end = automaton.allowed(ids)
-        # Beam search fills beams with tokens of probability 0 where it has no others: such a row
-        # cannot win and only needs something to go on with.
+        # Beam search also continues beams of probability 0; they need any token and cannot win.
         return [*tokens, self.eos] if may_end or not tokens else tokens
 
 
 class LssDecoder:
-    """Writes the LSS of claims with a sequence-to-sequence model; ``train`` and ``eval`` share it.
+    """Generates the LSS of claims with a sequence-to-sequence model, in ``train`` and ``eval``.
 
     Args:
         tokenizer: the model's fast tokenizer, with end and pad tokens.
-        num_beams: beams; 1 is greedy search.
-        max_new_tokens: longest output in tokens.
-        constrained: only subsequences of the claim's words (LSS); false for LSS*, which is free.
+        num_beams: number of beams; 1 is greedy search.
+        max_new_tokens: maximum output length in tokens.
+        constrained: only subsequences of the claim's words (LSS); false for LSS*.
     """
 
     def __init__(
@@ -314,7 +319,7 @@ class LssDecoder:
     def generate(
         self, model: PreTrainedModel, inputs: Mapping[str, Tensor], claims: Sequence[str]
     ) -> list[list[int]]:
-        """The best output of each claim by greedy or beam search.
+        """Return the best output of each claim by greedy or beam search.
 
         Args:
             model: in evaluation mode.
@@ -322,9 +327,8 @@ class LssDecoder:
             claims: the claims.
 
         Returns:
-            Token ids of each output without start token and padding, but one of an output that is
-            nothing else; the end token is the last one unless the output was broken off at
-            ``max_new_tokens``.
+            Token ids per output, without start token and padding (at least one token); the last one
+                is the end token unless the output was cut at ``max_new_tokens``.
         """
         eos, pad = self.tokenizer.eos_token_id, self.tokenizer.pad_token_id
         processors = LogitsProcessorList()
@@ -339,21 +343,21 @@ class LssDecoder:
             eos_token_id=eos,
             pad_token_id=pad,
         )
-        # Whatever a base model's own settings add (least lengths, forced or forbidden tokens) would
-        # work against the constraint; generate() merges them in, so they step aside.
-        theirs, model.generation_config = model.generation_config, settings
+        # generate() merges in the model's own settings (minimum lengths, forced or forbidden
+        # tokens), which could violate the constraint, so they are replaced meanwhile.
+        original, model.generation_config = model.generation_config, settings
         try:
             rows = model.generate(**inputs, logits_processor=processors).tolist()
         finally:
-            model.generation_config = theirs
-        return [_until(row[1:], eos, pad) for row in rows]
+            model.generation_config = original
+        return [_trim(row[1:], eos, pad) for row in rows]
 
     def read(self, claim: str, ids: Sequence[int]) -> tuple[list[bool] | None, str]:
-        """An output as text, with the claim's words that it keeps.
+        """Return an output as text, and which claim words it keeps.
 
         Returns:
-            One bool a word of the claim, and the LSS. The LSS* is whatever the model wrote; its
-            words are ``None`` where it is no subsequence of the claim.
+            One bool per claim word, and the LSS. An LSS* is the decoded text; its bools are
+                ``None`` if it is not a subsequence of the claim.
         """
         words = split_words(claim)
         if self.spelling is None:
@@ -364,10 +368,10 @@ class LssDecoder:
         return keep, join_words(claim, words, keep)
 
 
-def _until(row: list[int], eos: int, pad: int) -> list[int]:
-    """A row up to its end token; a shorter row that never ended has padding alone behind it.
+def _trim(row: list[int], eos: int, pad: int) -> list[int]:
+    """Cut a row after its end token, or remove the padding of a row without one.
 
-    One token stays: no ids at all are for whoever reads them no output.
+    Keeps at least one token, because readers treat empty ids as no output.
     """
     if eos in row:
         return row[: row.index(eos) + 1]

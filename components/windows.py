@@ -1,6 +1,6 @@
-"""Long premises: cut into windows that overlap, judged one by one, and the best one counts.
+"""Overlapping windows of long premises; the best window of a claim counts.
 
-FactReasoner (2502.18573) and WiCE judge a claim against the window that supports it best.
+As in FactReasoner (2502.18573) and WiCE.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from components.overlap import focus_premise, mark_new_words
 
 
 def chunk_premise(premise: str, chunk_words: int | None) -> list[str]:
-    """Cut a long premise into windows of ``chunk_words`` words, each overlapping half the last.
+    """Split a long premise into windows of ``chunk_words`` words with half overlap.
 
     A premise that fits, or ``chunk_words=None``, is one window.
     """
@@ -25,10 +25,7 @@ def chunk_premise(premise: str, chunk_words: int | None) -> list[str]:
 
 
 def chunks_of(premises: Iterable[str], chunk_words: int | None) -> list[list[str]]:
-    """The windows of each premise; of equal premises, which meet many hypotheses, the same ones.
-
-    So they are cut and stand in memory once.
-    """
+    """Return the windows of each premise; equal premises share one list."""
     premises = list(premises)
     cut = {premise: chunk_premise(premise, chunk_words) for premise in set(premises)}
     return [cut[premise] for premise in premises]
@@ -40,38 +37,37 @@ def windows_of(
     focus_words: int | None = None,
     mark_new: bool = False,
 ) -> tuple[list[int], list[Pair]]:
-    """The windows of all premises, each with its hypothesis, as a model reads them.
+    """Return the windows of all premises, each with its hypothesis, as model inputs.
 
     Args:
         pairs: (premise, hypothesis).
-        chunk_words: words of a window; ``None`` leaves every premise whole.
-        focus_words: a longer window is reduced to its extract; see ``focus_premise``.
-        mark_new: mark the words of the hypothesis that the window lacks; see ``mark_new_words``.
+        chunk_words: words per window; ``None`` for whole premises.
+        focus_words: longer windows are reduced to an extract; see ``focus_premise``.
+        mark_new: mark hypothesis words that the window lacks; see ``mark_new_words``.
 
     Returns:
         The row of each window in ``pairs``, ascending, and the (window, hypothesis) pairs. Every
-        row has at least one window.
+            row has at least one window.
     """
     rows, windows = [], []
     chunks = chunks_of((premise for premise, _ in pairs), chunk_words)
-    for row, ((_, hypothesis), own) in enumerate(zip(pairs, chunks, strict=True)):
-        for window in own:
+    for row, ((_, hypothesis), row_windows) in enumerate(zip(pairs, chunks, strict=True)):
+        for window in row_windows:
             rows.append(row)
-            seen = mark_new_words(hypothesis, window) if mark_new else hypothesis
-            windows.append((focus_premise(window, hypothesis, focus_words), seen))
+            marked = mark_new_words(hypothesis, window) if mark_new else hypothesis
+            windows.append((focus_premise(window, hypothesis, focus_words), marked))
     return rows, windows
 
 
 def best_windows(scores: np.ndarray, rows: Sequence[int]) -> np.ndarray:
-    """Of each row's windows the index of the one with the highest score.
+    """Return the index of the highest-scoring window of each row.
 
     Args:
         scores: probability that a window supports its hypothesis, shape (windows,).
         rows: row of each window, ascending, shape (windows,).
 
     Returns:
-        Indices into the windows, one a row that has any, in the rows' order; the first window
-        wins a tie.
+        Indices into the windows, one per row, in row order; the first window on a tie.
     """
     best: dict[int, int] = {}
     for index, row in enumerate(rows):

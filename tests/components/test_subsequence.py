@@ -25,7 +25,7 @@ from components.subsequence import (
     LssDecoder,
     OnlySubsequences,
     Spelling,
-    _until,
+    _trim,
 )
 from components.words import align, is_subsequence, join_words, split_words
 
@@ -303,8 +303,8 @@ def test_free_text_is_left_as_it_is(tokenizer: PreTrainedTokenizerFast) -> None:
 
 def test_nothing_but_padding_is_an_empty_text(tokenizer: PreTrainedTokenizerFast) -> None:
     eos, pad_id = tokenizer.eos_token_id, tokenizer.pad_token_id
-    ids = _until([pad_id] * 5, eos, pad_id)
+    ids = _trim([pad_id] * 5, eos, pad_id)
     assert ids == [pad_id]  # no ids at all would be a claim that was not read
     assert LssDecoder(tokenizer, 1, 8, constrained=False).read("the dog", ids)[1] == ""
-    assert _until([7, 8, pad_id, pad_id], eos, pad_id) == [7, 8]
-    assert _until([7, eos, pad_id], eos, pad_id) == [7, eos]
+    assert _trim([7, 8, pad_id, pad_id], eos, pad_id) == [7, 8]
+    assert _trim([7, eos, pad_id], eos, pad_id) == [7, eos]
