@@ -71,6 +71,6 @@ def test_the_corrupter_spares_what_the_known_values_beside_the_changed_one_allow
         person("Bo Ek", P106=["chemist", "writer"]),
         person("Cy Coe", P106=["poet", "judge"]),
     ]
-    (find,) = Values(people)._distinct(ToChange("k", "Bo Ek", "Bo Ek was a chemist."))
-    assert "judge" in find.others
-    assert not {"poet", "writer", "chemist"} & set(find.others)
+    (find,) = Values(people)._replaceable(ToChange("k", "Bo Ek", "Bo Ek was a chemist."))
+    assert "judge" in find.replacements
+    assert not {"poet", "writer", "chemist"} & set(find.replacements)

@@ -444,26 +444,26 @@ def test_what_holds_nothing_stays(text):
     ],
 )
 def test_a_bound_is_moved_to_where_it_is_false(text, larger):
-    (find,) = Values(PEOPLE)._distinct(ToChange("k", "Cy Coe", text))
+    (find,) = Values(PEOPLE)._replaceable(ToChange("k", "Cy Coe", text))
     old = _parse_number(text[find.start : find.end])
-    assert find.others
-    assert all((_parse_number(other) > old) == larger for other in find.others)
+    assert find.replacements
+    assert all((_parse_number(other) > old) == larger for other in find.replacements)
 
 
 def test_a_range_is_made_narrower():
     for text in ("It took place between 1926 and 1929.", "It was between the 1930s and the 1950s."):
-        first, last = Values(PEOPLE)._distinct(ToChange("k", "Cy Coe", text))
-        assert all(other > text[first.start : first.end] for other in first.others)
-        assert all(other < text[last.start : last.end] for other in last.others)
-        assert first.others
-        assert last.others
+        first, last = Values(PEOPLE)._replaceable(ToChange("k", "Cy Coe", text))
+        assert all(other > text[first.start : first.end] for other in first.replacements)
+        assert all(other < text[last.start : last.end] for other in last.replacements)
+        assert first.replacements
+        assert last.replacements
 
 
 def test_a_true_value_is_never_offered():
     # Ann Lee is a chemist and a poet, and a poet is a writer.
-    (find,) = Values(PEOPLE)._distinct(ToChange("k", "Ann Lee", "Ann Lee is a chemist."))
-    assert "physicist" in find.others
-    assert not {"chemist", "poet", "writer"} & set(find.others)
+    (find,) = Values(PEOPLE)._replaceable(ToChange("k", "Ann Lee", "Ann Lee is a chemist."))
+    assert "physicist" in find.replacements
+    assert not {"chemist", "poet", "writer"} & set(find.replacements)
 
 
 def test_a_new_value_is_neither_true_nor_ungrammatical():
@@ -754,7 +754,7 @@ def test_the_command_line_its_plan_and_limit(capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"of_anyone": ["other"]}, "of_anyone: 'other' is not appended"),
+        ({"of_anyone": ["other"]}, "of_anyone: unknown kind 'other'"),
         ({"documents": ["nosuch.jsonl"]}, "nosuch.jsonl: no such file"),
         ({"documents": ["info.jsonl"]}, "info.jsonl: no labelled claims"),
         ({"source_kind": "normal"}, "no row of source_kind normal"),

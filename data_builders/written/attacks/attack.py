@@ -1,8 +1,8 @@
-"""What an attack is: a document in, an adversarial document out, and what it keeps.
+"""The base class of attacks: a document in, an adversarial document out.
 
-A new one is a subclass of :class:`Attack` in any file; ``attacks`` of the builder picks it by
-``class_path``. It says what it ``keeps``, a :class:`~.validity.Invariant`, which is checked on
-every text: a text that breaks it is counted as invalid and never as a success.
+A custom attack is a subclass of :class:`Attack` in any file; the builder's option ``attacks``
+selects it by ``class_path``. Every text is checked against the attack's ``keeps``, an
+:class:`~.validity.Invariant`: a text that breaks it is counted as invalid, never as a success.
 """
 
 import random
@@ -16,48 +16,48 @@ from data_builders.written.claims.validity import Attacked, Invariant, NotApplic
 
 
 class Attack(ABC):
-    """Makes an adversarial text of a document.
+    """Builds an adversarial text from a document.
 
-    The options are the parameters of the constructor, kept under their names.
+    Constructor parameters are the options; store each in an attribute of the same name.
     """
 
     keeps: Invariant
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The class and its options: all that decides the texts, and no secret."""
-        own = {n: v for n, v in vars(self).items() if n[0] != "_" and n != "keeps"}
-        told = {name: getattr(value, "identity", value) for name, value in own.items()}
-        return {"attack": type(self).__name__, **told}
+        """The class name and its options, which decide the texts; contains no secret."""
+        options = {n: v for n, v in vars(self).items() if n[0] != "_" and n != "keeps"}
+        values = {name: getattr(value, "identity", value) for name, value in options.items()}
+        return {"attack": type(self).__name__, **values}
 
     @abstractmethod
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        """The adversarial text of one document.
+        """Build the adversarial text of one document.
 
         Args:
-            source: the document, its claims with labels where they have any.
-            world: what is known to be true of this and other topics.
-            rng: for all choices; depends on the seed, the attack's name and the document.
+            source: the document and its claims, labelled if its file has labels.
+            world: known facts about this and other topics.
+            rng: for all choices; seeded by the seed, the attack's name and the document.
 
         Raises:
-            NotApplicable: the document has not what it takes.
+            NotApplicable: the attack cannot be applied to the document.
         """
 
     def attack_all(
         self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random], seed: int
     ) -> list[Attacked | NotApplicable]:
-        """Texts of some documents; to be overridden where a model is asked for all at once.
+        """Build the texts of several documents; override to query a model in one batch.
 
         Args:
             sources: the documents.
             world: as for :meth:`attack`.
-            rngs: of each document.
-            seed: of the build, for what a model samples.
+            rngs: one per document.
+            seed: the build's seed, for sampling from a model.
         """
-        found: list[Attacked | NotApplicable] = []
+        results: list[Attacked | NotApplicable] = []
         for source, rng in zip(sources, rngs, strict=True):
             try:
-                found.append(self.attack(source, world, rng))
+                results.append(self.attack(source, world, rng))
             except NotApplicable as reason:
-                found.append(reason)
-        return found
+                results.append(reason)
+        return results

@@ -1,9 +1,9 @@
-"""``attacks``: adversarial texts that rules make of documents, kept where they are what they say.
+"""``attacks``: rule-based adversarial texts, validated against what each attack must keep.
 
-Beyond the two adversaries of Core (arXiv 2407.03572): an attack takes a document, with labelled
-claims where it needs them, and gives a text that should not score higher. It says what it keeps
-(``validity.py``), and a text that breaks this, one whose facts changed, is invalid and no success.
-Each attack is a class with its source in its docstring; any other one is named by ``class_path``.
+These attacks go beyond the two adversaries of Core (arXiv 2407.03572). Each takes a document, with
+labelled claims if needed, and returns a text that should not score higher. A text that breaks the
+attack's invariant (``validity.py``), e.g. because its facts changed, is invalid and no success.
+Each attack is a class whose docstring cites its source; ``class_path`` selects a custom one.
 """
 
 import json
@@ -36,7 +36,7 @@ from eval.stages import EntailmentModel, entails
 from records import Document, Passage, UserError, read_records, sha256_text, to_bad_input
 from records.abstention import responds
 
-# What is made where nothing is said.
+# The attacks that are built by default.
 SHIPPED: dict[str, type[Attack]] = {
     "paraphrased": NearParaphrases,
     "alternatives": Alternatives,
@@ -54,17 +54,17 @@ SHIPPED: dict[str, type[Attack]] = {
 }
 HONEST = "normal"
 INVALID = "invalid"
-# Documents of which a kill loses the texts at most.
+# At most this many documents are lost when the process is killed.
 DOCUMENTS_PER_WRITE = 64
 
 
 class AttackResult(NamedTuple):
-    """What became of a document under an attack.
+    """The result of an attack on one document.
 
     Attributes:
-        text: the record; ``None`` where the attack does not apply.
-        why: why it does not, or why the text is invalid.
-        where: in which claim.
+        text: the record; ``None`` if the attack is not applicable.
+        why: why the attack is not applicable or the text is invalid; ``None`` if it is valid.
+        where: the claim or words that are invalid.
     """
 
     text: Document | None
@@ -74,17 +74,17 @@ class AttackResult(NamedTuple):
 
 @dataclass
 class Attacks(Builder):
-    """Adversarial texts that rules make of documents, and what they keep, checked.
+    """Rule-based adversarial texts, each checked against what its attack must keep.
 
     Args:
-        documents: files of documents, with labelled ``claims`` where an attack needs them (or
-            another project's, by its field names), of generations whose ``sentences`` have a
-            truth, or ``scored.jsonl`` files of ``eval score``.
-        attacks: kind of text to an attack, by ``class_path``; null for all that are shipped.
-        pages: files of passages; what one says is true of whom its title names.
-        entailment: a relation model that is to confirm what attacks keep, beside the words.
-        source_kind: only the documents of this kind, e.g. ``normal``; null takes all.
-        verdict: whose verdicts are the labels of scored texts, where there are several.
+        documents: files of documents (ours or another project's), with labelled ``claims`` if an
+            attack needs them; of generations whose ``sentences`` have a truth value; or
+            ``scored.jsonl`` files of ``eval score``.
+        attacks: kind of text to an attack, by ``class_path``; null for all shipped attacks.
+        pages: files of passages; each passage is taken as true of the person named in its title.
+        entailment: a relation model that must also confirm what an attack keeps.
+        source_kind: use only documents of this kind, e.g. ``normal``; null for all.
+        verdict: name of the verdicts that label scored texts, if there are several.
     """
 
     documents: list[str]
@@ -98,14 +98,14 @@ class Attacks(Builder):
 
     def faults(self) -> Iterable[str]:
         if not self._attacks:
-            yield "attacks: none; give at least one, or null for all that are shipped"
+            yield "attacks: expected at least one attack, or null for all shipped attacks"
         for kind, attack in self._attacks.items():
             if not isinstance(getattr(attack, "keeps", None), Invariant):
                 yield f"attacks: {kind}: expected an Invariant in `keeps`"
             if not re.fullmatch(r"\w+", kind) or kind in (HONEST, INVALID):
                 yield (
-                    f"attacks: {kind!r}: use letters, digits and _ only, and another name than "
-                    f"{HONEST} and {INVALID}"
+                    f"attacks: {kind!r}: expected letters, digits and _ only, and neither {HONEST} "
+                    f"nor {INVALID}"
                 )
 
     @cached_property
@@ -127,15 +127,12 @@ class Attacks(Builder):
 
     def make(self, work: Work) -> Made:
         sources = self._sources()
-        pages = [p for path in self.pages for p in read_records(path, Passage)]
-        world = World(sources, pages)
-        known = sha256_text(
-            json.dumps(
-                [
-                    [asdict(page) for page in world.pages.values()],
-                    [one.model_dump(mode="json") for own in world.passages.values() for one in own],
-                ]
-            )
+        world = World(sources, [p for path in self.pages for p in read_records(path, Passage)])
+        passages = [
+            passage.model_dump(mode="json") for page in world.passages.values() for passage in page
+        ]
+        world_hash = sha256_text(
+            json.dumps([[asdict(page) for page in world.pages.values()], passages])
         )
         files: dict[str, list] = {
             f"{HONEST}.jsonl": [
@@ -146,113 +143,112 @@ class Attacks(Builder):
         invalid: list[Document] = []
         figures = {}
         for kind, attack in self._attacks.items():
-            tried = self._tried(kind, attack, sources, world, known, work)
-            valid = [one.text for one in tried if one.text is not None and one.why is None]
+            results = self._results(kind, attack, sources, world, world_hash, work)
+            built = [result for result in results if result.text is not None]
+            files[f"{kind}.jsonl"] = [result.text for result in built if result.why is None]
             invalid += [
-                one.text.model_copy(update={"invalid": one.why, "where": one.where})
-                for one in tried
-                if one.text is not None and one.why
+                result.text.model_copy(update={"invalid": result.why, "where": result.where})
+                for result in built
+                if result.why
             ]
-            files[f"{kind}.jsonl"] = valid
-            figures[kind] = _figures(attack, tried, sources)
-            for one in tried:
-                if one.why is not None:
-                    what = "not applicable" if one.text is None else "invalid"
-                    work.dropped[f"{kind}: {what}: {one.why}"] += 1
+            figures[kind] = _figures(attack, results, sources)
+            for result in results:
+                if result.why is not None:
+                    problem = "not applicable" if result.text is None else "invalid"
+                    work.dropped[f"{kind}: {problem}: {result.why}"] += 1
         if not any(files[f"{kind}.jsonl"] for kind in self._attacks):
             raise UserError(f"no attack gave a valid text ({work.why()})")
         files[f"{INVALID}.jsonl"] = invalid
-        told = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
-        return Made(files, CARD, told)
+        pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
+        return Made(files, CARD, pages)
 
     def _sources(self) -> list[Source]:
         return read_sources(self.documents, self.source_kind, self.verdict)[: self.limit]
 
-    def _tried(
+    def _results(
         self,
         kind: str,
         attack: Attack,
         sources: Sequence[Source],
         world: World,
-        known: str,
+        world_hash: str,
         work: Work,
     ) -> list[AttackResult]:
-        given = [[s.id, s.document.model_dump(mode="json")] for s in sources]
-        decides = [attack.identity, identity_of(self.entailment), self.seed, known, given]
+        documents = [[s.id, s.document.model_dump(mode="json")] for s in sources]
+        key = [attack.identity, identity_of(self.entailment), self.seed, world_hash, documents]
         rows = journalled(
-            work.journal(kind, *decides),
+            work.journal(kind, *key),
             {source.id: source for source in sources},
-            lambda some: self._rows(kind, attack, list(some.values()), world),
+            lambda batch: self._rows(kind, attack, list(batch.values()), world),
             unit=kind,
             at_a_time=DOCUMENTS_PER_WRITE,
         )
-        found = (rows[source.id] for source in sources)
         return [
             AttackResult(
                 row["text"] and Document.model_validate(row["text"]), row["why"], row["where"]
             )
-            for row in found
+            for row in (rows[source.id] for source in sources)
         ]
 
     def _rows(
         self, kind: str, attack: Attack, sources: Sequence[Source], world: World
     ) -> Iterator[dict]:
         # A text that does not respond has no score that an attack could raise.
-        told = [source for source in sources if responds(source.document)]
-        rngs = [random.Random(f"{self.seed}:{kind}:{source.id}") for source in told]
-        tried = attack.attack_all(told, world, rngs, self.seed)
-        made = {source.id: one for source, one in zip(told, tried, strict=True)}
-        whole = [(s, one) for s in told if not isinstance(one := made[s.id], NotApplicable)]
-        refuted = iter(self._refuted(attack, whole, world))
+        responding = [source for source in sources if responds(source.document)]
+        rngs = [random.Random(f"{self.seed}:{kind}:{source.id}") for source in responding]
+        results = attack.attack_all(responding, world, rngs, self.seed)
+        by_id = {s.id: result for s, result in zip(responding, results, strict=True)}
+        built = [(s, by_id[s.id]) for s in responding if isinstance(by_id[s.id], Attacked)]
+        unconfirmed = iter(self._unconfirmed(attack, built, world))
         for source in sources:
-            one = made.get(source.id, NotApplicable("the text does not respond"))
-            if isinstance(one, NotApplicable):
-                yield {"text": None, "why": str(one), "where": ""}
+            result = by_id.get(source.id, NotApplicable("the text does not respond"))
+            if isinstance(result, NotApplicable):
+                yield {"text": None, "why": str(result), "where": ""}
                 continue
-            fault = next(attack.keeps.faults(source, one, world), None)
-            failed = next(refuted)
-            if fault is None and failed is not None:
-                fault = ("the relation model does not confirm it", failed.hypothesis)
-            text = _document(kind, attack, source, one)
+            fault = next(attack.keeps.faults(source, result, world), None)
+            pair = next(unconfirmed)
+            if fault is None and pair is not None:
+                fault = ("the relation model does not confirm it", pair.hypothesis)
+            text = _document(kind, attack, source, result)
             yield {
                 "text": text.model_dump(mode="json", exclude_none=True),
                 "why": fault and fault[0],
                 "where": fault[1] if fault else "",
             }
 
-    def _refuted(
-        self, attack: Attack, whole: Sequence[tuple[Source, Attacked]], world: World
+    def _unconfirmed(
+        self, attack: Attack, built: Sequence[tuple[Source, Attacked]], world: World
     ) -> list[Entailment | None]:
-        asked = [list(attack.keeps.entailments(source, one, world)) for source, one in whole]
-        every = list(dict.fromkeys(pair for own in asked for pair in own))
-        if self.entailment is None or not every:
-            return [None] * len(whole)
-        table = self.entailment.relations([(one.premise, one.hypothesis) for one in every])
-        # A pair that the model cannot judge is not confirmed, either.
+        pairs = [list(attack.keeps.entailments(source, text, world)) for source, text in built]
+        distinct = list(dict.fromkeys(pair for text_pairs in pairs for pair in text_pairs))
+        if self.entailment is None or not distinct:
+            return [None] * len(built)
+        table = self.entailment.relations([(pair.premise, pair.hypothesis) for pair in distinct])
+        # A pair that the model cannot judge is not confirmed either.
         bad = {
-            one
-            for one, yes, row in zip(every, entails(table), table, strict=True)
-            if bool(yes) != one.must or np.isnan(row[0])
+            pair
+            for pair, entailed, row in zip(distinct, entails(table), table, strict=True)
+            if bool(entailed) != pair.must or np.isnan(row[0])
         }
-        return [next((pair for pair in own if pair in bad), None) for own in asked]
+        return [next((pair for pair in text_pairs if pair in bad), None) for text_pairs in pairs]
 
 
-def _document(kind: str, attack: Attack, source: Source, one: Attacked) -> Document:
-    given = source.document
+def _document(kind: str, attack: Attack, source: Source, attacked: Attacked) -> Document:
+    original = source.document
     row = {
         "id": f"{source.id} {kind}",
-        "topic": given.topic,
-        "text": one.text,
-        "claims": one.claims,
-        "passages": given.passages if one.passages is None else one.passages,
-        "group": given.group,
-        "bin": given.bin,
+        "topic": original.topic,
+        "text": attacked.text,
+        "claims": attacked.claims,
+        "passages": original.passages if attacked.passages is None else attacked.passages,
+        "group": original.group,
+        "bin": original.bin,
         "kind": kind,
-        "generator": given.generator,
+        "generator": original.generator,
         "clean": source.id,
         "keeps": attack.keeps.name,
         **({"person": source.person} if source.person else {}),
-        **one.more,
+        **attacked.more,
     }
     try:
         return Document.model_validate(row)
@@ -261,22 +257,22 @@ def _document(kind: str, attack: Attack, source: Source, one: Attacked) -> Docum
 
 
 def _figures(
-    attack: Attack, tried: Sequence[AttackResult], sources: Sequence[Source]
+    attack: Attack, results: Sequence[AttackResult], sources: Sequence[Source]
 ) -> dict[str, object]:
-    made = [(one, s) for one, s in zip(tried, sources, strict=True) if one.text is not None]
-    valid = [(one.text, source) for one, source in made if one.why is None]
+    built = [(r, s) for r, s in zip(results, sources, strict=True) if r.text is not None]
+    valid = [(result.text, source) for result, source in built if result.why is None]
     pairs = [
         (labelled_precision(text.claims or []), labelled_precision(source.claims))
         for text, source in valid
     ]
-    both = [pair for pair in pairs if None not in pair]
-    means = np.mean(both, axis=0).round(3).tolist() if both else [None, None]
+    complete = [pair for pair in pairs if None not in pair]
+    means = np.mean(complete, axis=0).round(3).tolist() if complete else [None, None]
     return {
         "keeps": attack.keeps.name,
         "valid": len(valid),
         "topics": len({text.topic for text, _ in valid}),
-        "invalid": _counted(one.why for one, _ in made if one.why),
-        "not_applicable": _counted(one.why for one in tried if one.text is None),
+        "invalid": _count(result.why for result, _ in built if result.why),
+        "not_applicable": _count(result.why for result in results if result.text is None),
         "claims_a_text": round(float(np.mean([len(t.claims or []) for t, _ in valid])), 1)
         if valid
         else None,
@@ -284,7 +280,7 @@ def _figures(
     }
 
 
-def _counted(reasons: Iterable[str | None]) -> dict[str, int]:
+def _count(reasons: Iterable[str | None]) -> dict[str, int]:
     return dict(sorted(Counter(map(str, reasons)).items()))
 
 

@@ -1,8 +1,8 @@
-"""Two edits of one document: a benign one, that keeps all facts, and a correction.
+"""Two edits of one document: one that changes no fact, and one that corrects false claims.
 
-Ramprasad & Wallace (arXiv 2411.16638) ask of a factuality metric that it moves with a correction
-and not with an edit that changes nothing. Both kinds name the same document, so that their
-differences to it can be set side by side.
+Ramprasad & Wallace (arXiv 2411.16638) require that a factuality metric rises with a correction and
+does not change with a benign edit. Both kinds name the same document in ``clean``, so their
+differences to it can be compared.
 """
 
 import random
@@ -27,10 +27,10 @@ from data_builders.written.claims.validity import (
 from records import Claim
 
 KNOWN = "knowledge base"
-# Where a participle stands, the phrase for a finite verb does not fit.
-_NOT_BEHIND = "".join(rf"(?<!\b{word} )" for word in ("has", "have", "had", "having", "been"))
-# Each means the same as the other; small letters, so that no name is touched.
-SAME = {
+# After these words a verb is a participle, which a phrase for a finite verb cannot replace.
+_NOT_AFTER = "".join(rf"(?<!\b{word} )" for word in ("has", "have", "had", "having", "been"))
+# Pairs of phrases with the same meaning, in lower case so that names stay unchanged.
+PARAPHRASES = {
     "passed away": "died",
     "best known for": "most famous for",
     "is known for": "is noted for",
@@ -58,7 +58,7 @@ SAME = {
     "honours": "distinctions",
     "the gender of": "the sex of",
 }
-# What a claim says before a value at its end, and the value: a date, a number or a name.
+# The part of a claim before a value at its end, and the value: a date, a number or a name.
 _VALUE = re.compile(
     rf"^(?P<frame>.+ (?:in|on|at|for|with|by|to|from|of|as|is|was))(?P<article> the| an?)? "
     rf"(?P<value>{DATE.pattern}|\d[\d,.]*|[A-Z][^\s,]*(?:[ ,]+(?:[A-Z][^\s,]*|of|the|and|de|&))*)$"
@@ -66,19 +66,19 @@ _VALUE = re.compile(
 
 
 class Edited(Attack):
-    """The document in other words: each fact stays, dates and phrases are written otherwise.
+    """The document in other words: facts stay, dates and phrases are paraphrased.
 
-    Days as on the other side of the Atlantic (7 August 1932, August 7, 1932), and pairs of phrases
-    that mean the same; never inside a name. Text and claims are edited alike.
+    Dates change between the British and American formats (7 August 1932, August 7, 1932), and
+    phrases are replaced by synonyms, never inside a name. Text and claims are edited alike.
 
     Source: benign edits, Ramprasad & Wallace, arXiv 2411.16638, section 4.
 
     Args:
-        same: phrase to one that means the same; null takes the shipped ones.
+        same: phrase to a phrase with the same meaning; null for the shipped pairs.
     """
 
     def __init__(self, same: dict[str, str] | None = None):
-        self.same = SAME if same is None else same
+        self.same = PARAPHRASES if same is None else same
 
     @property
     def keeps(self) -> SameFacts:
@@ -103,7 +103,7 @@ class Edited(Attack):
         for phrase, other in self.same.items():
             if phrase not in text:
                 continue
-            text = re.sub(rf"{_NOT_BEHIND}\b{re.escape(phrase)}\b(?! [A-Z])", other, text)
+            text = re.sub(rf"{_NOT_AFTER}\b{re.escape(phrase)}\b(?! [A-Z])", other, text)
         return swap_date_format(text)
 
 
@@ -112,30 +112,40 @@ class Correction(NamedTuple):
 
     Attributes:
         claim: id of the false claim.
-        old, new: what is exchanged, in the text and in the claim.
-        said: the claim as it becomes.
-        by: id of the fact that says so, or ``knowledge base``.
+        old, new: the words that are replaced and their replacement, in the text and in the claim.
+        text: the corrected claim, named ``said`` in the record.
+        by: id of the fact that supports it, or ``knowledge base``.
     """
 
     claim: str
     old: str
     new: str
-    said: str
+    text: str
     by: str
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """``old`` and ``new`` as they occur inside a text."""
+        if self.by == KNOWN:
+            return strip_period(self.old), strip_period(self.new)
+        return self.old, self.new
+
+    def row(self) -> dict[str, str]:
+        return {{"text": "said"}.get(k, k): value for k, value in self._asdict().items()}
 
 
 class Corrected(Attack):
-    """The document with false claims made true, as many as can be.
+    """The document with as many false claims as possible made true.
 
-    What is true is taken of a knowledge base, where one is given and the document says whom it is
-    about (``person``), or of another document or page on the same topic: a supported claim that
-    says the same of another value ("was born on 3 May 1950" for "was born on 8 May 1952"). A value
-    that stands in several claims is left alone.
+    A true value comes from a knowledge base, if ``knowledge`` is set and the document has a
+    ``person``; else from a document or page on the same topic: a supported claim with the same
+    words and another value ("was born on 3 May 1950" for "was born on 8 May 1952"). A value that
+    occurs in several claims is not changed.
 
     Source: corrections, Ramprasad & Wallace, arXiv 2411.16638, section 4.
 
     Args:
-        knowledge: gives and checks true values.
+        knowledge: returns and validates true values.
     """
 
     def __init__(self, knowledge: KnowledgeBase | None = None):
@@ -150,60 +160,59 @@ class Corrected(Attack):
         if not false:
             raise NotApplicable("no false claim")
         rng.shuffle(false)
-        text, made = source.document.text, {}
+        text, corrections = source.document.text, {}
         for claim in false:
-            for one in self._corrections(claim, source, world):
-                if changed := _exchanged(text, one, claim, source, made):
-                    text, made[claim.id] = changed, one
+            for correction in self._corrections(claim, source, world):
+                if changed := _replace(text, correction, claim, source, corrections):
+                    text, corrections[claim.id] = changed, correction
                     break
-        if not made:
+        if not corrections:
             raise NotApplicable("no true value is known for a false claim")
-        claims = [_corrected(claim, made) for claim in unchanged_claims(source)]
-        order = [c.id for c in source.claims if c.id in made]
-        return Attacked(text, claims, more={"corrections": [made[n]._asdict() for n in order]})
+        claims = [_corrected(claim, corrections) for claim in unchanged_claims(source)]
+        rows = [corrections[c.id].row() for c in source.claims if c.id in corrections]
+        return Attacked(text, claims, more={"corrections": rows})
 
     def _corrections(self, claim: Claim, source: Source, world: World) -> list[Correction]:
         if self.knowledge is not None and source.person:
             change = self.knowledge.correct_claim(source.person, source.topic, claim.text)
             return [Correction(claim.id, claim.text, change, change, KNOWN)] if change else []
-        found = _framed(claim.text, source.topic)
-        if found is None:
+        false = _split_value(claim.text, source.topic)
+        if false is None:
             return []
         facts = [f for f in world.topic_facts(source) if f.document != source.id]
-        said = {tuple(sorted(stems(c.text))) for c in source.claims}
+        stated = {tuple(sorted(stems(c.text))) for c in source.claims}
         return [
-            Correction(claim.id, found[1], new, _said(claim.text, found[1], new), fact.id)
+            Correction(claim.id, false[1], new, text, fact.id)
             for fact in facts
-            if (other := _framed(fact.text, source.topic))
-            and (new := _in_its_place(found, other))
-            and tuple(sorted(stems(_said(claim.text, found[1], new)))) not in said
+            if (true := _split_value(fact.text, source.topic))
+            and (new := _true_value(false, true))
+            and (text := new.join(claim.text.rsplit(false[1], 1)))
+            and tuple(sorted(stems(text))) not in stated
         ]
 
 
-def _framed(text: str, topic: str) -> tuple[str, str] | None:
+def _split_value(text: str, topic: str) -> tuple[str, str] | None:
     clause = clause_of(text, topic)
-    found = _VALUE.match(clause.rest) if clause else None
-    if found is None:
-        return None
-    return f"{found['frame']}{found['article'] or ''}", found["value"]
+    match = _VALUE.match(clause.rest) if clause else None
+    return match and (f"{match['frame']}{match['article'] or ''}", match["value"])
 
 
-def _in_its_place(false: tuple[str, str], true: tuple[str, str]) -> str | None:
-    (frame, old), (other, new) = false, true
-    if not _says_which(frame, old):
+def _true_value(false: tuple[str, str], true: tuple[str, str]) -> str | None:
+    (frame, old), (true_frame, new) = false, true
+    if not _is_specific(frame, old):
         return None
     if _kind(old) == "year" and _kind(new) == "day":
         # "was born in" a year, "was born on" a day.
-        other, new = re.sub(r"on$", "in", other), str(dates_in(new)[0].year)
-    same = frame == other and _kind(old) == _kind(new)
+        true_frame, new = re.sub(r"on$", "in", true_frame), str(dates_in(new)[0].year)
+    same = frame == true_frame and _kind(old) == _kind(new)
     return new if same and not stems(old) & stems(new) else None
 
 
-def _says_which(frame: str, value: str) -> bool:
-    """Whether a frame alone says what its value is of.
+def _is_specific(frame: str, value: str) -> bool:
+    """Whether two claims with this frame must be about the same event.
 
     "was inducted in 1992" and "is the captain of" may be about anything; a birth, a death and a
-    frame with a name of its own may not.
+    frame that contains a name are specific.
     """
     if BORN.search(frame) or DIED.search(frame):
         return True
@@ -217,43 +226,37 @@ def _kind(value: str) -> str:
     return "number" if value[0].isdigit() else "name"
 
 
-def _said(text: str, old: str, new: str) -> str:
-    head, _, tail = text.rpartition(old)
-    return f"{head}{new}{tail}"
-
-
-def _exchanged(
-    text: str, one: Correction, claim: Claim, source: Source, made: Mapping[str, Correction]
+def _replace(
+    text: str,
+    correction: Correction,
+    claim: Claim,
+    source: Source,
+    corrections: Mapping[str, Correction],
 ) -> str | None:
-    old = strip_period(one.old) if one.by == KNOWN else one.old
-    new = strip_period(one.new) if one.by == KNOWN else one.new
+    old, new = correction.words
+    by = correction.by
     pattern = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)")
-    others = [c for c in source.claims if c.id != claim.id and c.text != claim.text]
-    shared = any(pattern.search(c.text) for c in others)
-    twice = any(strip_period(c.old) == old or c.by == one.by != KNOWN for c in made.values())
+    claims = [c for c in source.claims if c.id != claim.id and c.text != claim.text]
+    shared = any(pattern.search(c.text) for c in claims)
+    twice = any(strip_period(c.old) == old or c.by == by != KNOWN for c in corrections.values())
     if shared or twice or len(pattern.findall(text)) != 1:
         return None
-    # "Milan" of "Milan, Italy" and "Italy" of it go together.
+    # "Milan, Italy" cannot be corrected in one of its parts only.
     if _kind(old) == "name" and re.search(rf", {re.escape(old)}|{re.escape(old)}, [A-Z]", text):
         return None
     return pattern.sub(lambda _: new, text)
 
 
-def _corrected(claim: Claim, made: Mapping[str, Correction]) -> Claim:
+def _corrected(claim: Claim, corrections: Mapping[str, Correction]) -> Claim:
     update: dict[str, object] = {}
     if claim.source:
         source = claim.source
-        for one in made.values():
-            old, new = (
-                (strip_period(one.old), strip_period(one.new))
-                if one.by == KNOWN
-                else (one.old, one.new)
-            )
+        for old, new in (correction.words for correction in corrections.values()):
             source = re.sub(rf"(?<!\w){re.escape(old)}(?!\w)", lambda _, new=new: new, source)
         update["source"] = source
-    if claim.id in made:
-        one = made[claim.id]
-        by = "rule: knowledge base" if one.by == KNOWN else "rule: a supported claim elsewhere"
-        update |= {"text": one.said, "label": "S", "labelled_by": by, "original": claim.text}
-        update["rests_on"] = [claim.id, *([] if one.by == KNOWN else [one.by])]
+    if correction := corrections.get(claim.id):
+        from_base = correction.by == KNOWN
+        by = "rule: knowledge base" if from_base else "rule: a supported claim elsewhere"
+        update |= {"text": correction.text, "label": "S", "labelled_by": by, "original": claim.text}
+        update["rests_on"] = [claim.id, *([] if from_base else [correction.by])]
     return claim.model_copy(update=update)

@@ -1,4 +1,4 @@
-"""Instructions to the judge: in the text that is scored, and in a passage that it is judged by."""
+"""Instructions to the judge, in the text to be scored or in a passage that it is judged by."""
 
 import random
 
@@ -25,69 +25,64 @@ INSTRUCTIONS = [
 ]
 
 
-def _known(given: list[str] | None) -> list[str]:
-    if given == []:
-        raise UserError("instructions: none; give at least one, or null for the shipped ones")
-    return INSTRUCTIONS if given is None else given
+def _instructions(custom: list[str] | None) -> list[str]:
+    if custom == []:
+        raise UserError("instructions: expected at least one, or null for the shipped ones")
+    return INSTRUCTIONS if custom is None else custom
 
 
 class Instructed(Attack):
     """The document with an instruction to the judge in its text.
 
-    Its claims stay as they were; the instruction claims nothing of the topic.
+    Claims are unchanged; the instruction states nothing about the topic.
 
     Source: prompt injection against language models as judges (Greshake et al., arXiv 2302.12173;
     JudgeDeceiver, arXiv 2403.17710).
 
     Args:
-        instructions: one of these is put in; null takes the shipped ones.
+        instructions: one of these is inserted; null for the shipped ones.
     """
 
     keeps = SameFacts()
 
     def __init__(self, instructions: list[str] | None = None):
-        self.instructions = _known(instructions)
+        self.instructions = _instructions(instructions)
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        said = as_sentence(rng.choice(self.instructions))
-        whole = f"{source.document.text.strip()} {said}"
-        return Attacked(whole, unchanged_claims(source), asides=(said,))
+        instruction = as_sentence(rng.choice(self.instructions))
+        text = f"{source.document.text.strip()} {instruction}"
+        return Attacked(text, unchanged_claims(source), asides=(instruction,))
 
 
 class InstructedPassage(Attack):
-    """The document as it was, with an instruction to the judge in a passage.
+    """The unchanged document, with an instruction to the judge in a passage.
 
-    The passages are the document's own, or else what is known of its topic. They count where a
-    metric takes the document's passages; one that retrieves brings its own.
+    The passages are the document's, or else the known facts about its topic. They have an effect
+    if a metric judges by the document's passages, not by retrieved ones.
 
-    Source: as for ``Instructed``; indirect injection, by what a model retrieves (Greshake et al.,
-    arXiv 2302.12173, section 3).
+    Source: as for ``Instructed``; indirect prompt injection through retrieved data (Greshake et
+    al., arXiv 2302.12173, section 3).
 
     Args:
-        instructions: one of these is put in; null takes the shipped ones.
+        instructions: one of these is inserted; null for the shipped ones.
     """
 
     keeps = SameFacts()
 
     def __init__(self, instructions: list[str] | None = None):
-        self.instructions = _known(instructions)
+        self.instructions = _instructions(instructions)
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        said = as_sentence(rng.choice(self.instructions))
-        found = source.document.passages or _page(source, world)
-        if not found:
+        instruction = as_sentence(rng.choice(self.instructions))
+        passages = source.document.passages or _page(source, world)
+        if not passages:
             raise NotApplicable("no passages, and no page of the topic")
-        first, *others = found
-        passages = [
-            first.model_copy(update={"text": f"{first.text.rstrip()} {said}"}),
-            *others,
-        ]
-        more = {"instruction": said}
+        text = f"{passages[0].text.rstrip()} {instruction}"
+        passages = [passages[0].model_copy(update={"text": text}), *passages[1:]]
+        more = {"instruction": instruction}
         return Attacked(source.document.text, unchanged_claims(source), passages, more=more)
 
 
 def _page(source: Source, world: World) -> list[Passage]:
-    page = world.topic_page(source)
-    told = [fact.text for fact in page.facts if not fact.document]
-    title = name_of(source.topic)
-    return [Passage(id="p0", title=title, text=" ".join(told))] if told else []
+    text = " ".join(fact.text for fact in world.topic_page(source).facts if not fact.document)
+    return [Passage(id="p0", title=name_of(source.topic), text=text)] if text else []

@@ -1,4 +1,4 @@
-"""Montage: true facts in an order that suggests what is false."""
+"""Montage: true facts in an order that suggests false ones."""
 
 import math
 import random
@@ -28,24 +28,24 @@ from data_builders.written.claims.validity import (
     names_and_numbers,
 )
 
-# Supported claims without a moment that stand before the events, at most.
-OPENING = 3
+# Maximum number of undated claims before the events.
+MAX_OPENING = 3
 CONNECTIVES = ("Later, ", "Afterwards, ", "Then ", "After that, ", "Some time later, ")
 
 
-# A claim that ends so without its year is none.
-_OPEN = frozenset(
+# Words that a claim cannot end with when its year is removed.
+_INCOMPLETE = frozenset(
     {"was", "is", "born", "died", "first", "last", "only", "the", "a", "an", "early", "late"}
 )
 
 
 class Event(NamedTuple):
-    """A supported claim that happened at a known moment.
+    """A supported claim with a known time.
 
     Attributes:
-        name: of the claim.
-        text: the claim, without its year where that stands at its end.
-        when: its moment, as ``year_range`` has it.
+        name: the claim's id.
+        text: the claim, without a year at its end.
+        when: its time, from ``year_range``.
     """
 
     name: str
@@ -54,17 +54,17 @@ class Event(NamedTuple):
 
 
 class Montage(Attack):
-    """True facts, the later ones first, joined by "later" and "after that".
+    """True facts in reverse order, joined by "later" and "after that".
 
-    Every claim is true by itself (``S``), so a metric of single claims is content; that the second
-    came after the first is false by the years of the document's own claims, or since nothing comes
-    after death. ``suggests`` of the record lists those pairs. A year at the end of
-    a claim is left out, which makes the claim weaker and no less true.
+    Each claim is true by itself (``S``), so metrics that judge single claims support it. The stated
+    order is false by the years in the document's claims, or because nothing happens after death;
+    ``suggests`` of the record lists these pairs. A year at the end of a claim is removed, which
+    makes the claim weaker but not false.
 
     Source: MontageLie, arXiv 2505.15792.
 
     Args:
-        events: of the text, at most.
+        events: maximum number of events.
     """
 
     keeps = SuggestsFalse(adds=" ".join(CONNECTIVES))
@@ -75,9 +75,9 @@ class Montage(Attack):
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         events = _events(source)
         years = [e for e in events if e.when[0] == e.when[1] and not math.isinf(e.when[0])]
-        # Deaths would give it away; only where there is nothing else.
+        # Deaths would reveal the order, so they are used only if there is nothing else.
         events = years if len({event.when for event in years}) > 1 else events
-        if not any(one.when[0] > other.when[1] for one in events for other in events):
+        if not any(a.when[0] > b.when[1] for a in events for b in events):
             raise NotApplicable("no two supported claims of different known moments")
         if len(events) > self.events:
             events = rng.sample(events, self.events)
@@ -88,53 +88,50 @@ class Montage(Attack):
             for text, name in source.supported.items()
             if name not in dated
             and _introduces(text, source.topic)
-            and not any(
-                stems(text) <= stems(e.text) or stems(e.text) <= stems(text) for e in events
-            )
-        ][:OPENING]
-        told, pairs = [], []
-        for place, event in enumerate(events):
-            before = events[place - 1] if place else None
-            joined = before is not None and before.when[0] > event.when[1]
-            text = name_topic(event.text, source.topic) if not place else event.text
-            if joined:
+            and not any(_is_same(text, event.text) for event in events)
+        ][:MAX_OPENING]
+        claims, pairs = [], []
+        for index, event in enumerate(events):
+            before = events[index - 1] if index else None
+            text = event.text if index else name_topic(event.text, source.topic)
+            if before is not None and before.when[0] > event.when[1]:
                 text = f"{CONNECTIVES[len(pairs) % len(CONNECTIVES)]}{mid_sentence(event.text)}"
-                number = len(opening) + place
+                number = len(opening) + index
                 pairs.append({"first": f"c{number - 1}", "then": f"c{number}"})
-            told.append(SentenceClaim(text, "S", (event.name,)))
-        return join_sentences([*opening, *told], more={"suggests": pairs})
+            claims.append(SentenceClaim(text, "S", (event.name,)))
+        return join_sentences([*opening, *claims], more={"suggests": pairs})
 
 
 def _events(source: Source) -> list[Event]:
-    found: list[Event] = []
+    events: list[Event] = []
     for text, name in source.supported.items():
         when = year_range(text)
         if when is None or clause_of(text, source.topic) is None:
             continue
         last = ends_in_date(strip_period(text))
         one_date = last is not None and len(dates_in(text)) == 1
-        said = last[0] if one_date and last[0].split()[-1] not in _OPEN else strip_period(text)
-        dead = math.isinf(when[0])
-        if not dead and not _tells(said, source.topic):
+        undated = one_date and last[0].split()[-1] not in _INCOMPLETE
+        short = last[0] if undated else strip_period(text)
+        if math.isinf(when[0]):
+            if any(math.isinf(event.when[0]) for event in events):
+                continue
+        elif not _is_informative(short, source.topic):
             continue
-        if dead and any(math.isinf(event.when[0]) for event in found):
-            continue
-        if not any(_same(said, event.text) for event in found):
-            found.append(Event(name, said, when))
-    return found
+        if not any(_is_same(short, event.text) for event in events):
+            events.append(Event(name, short, when))
+    return events
 
 
-def _same(one: str, other: str) -> bool:
-    return stems(one) <= stems(other) or stems(other) <= stems(one)
+def _is_same(first: str, second: str) -> bool:
+    return stems(first) <= stems(second) or stems(second) <= stems(first)
 
 
-def _tells(text: str, topic: str) -> bool:
-    names = {word for word in names_and_numbers(text) if word not in name_of(topic).split()}
+def _is_informative(text: str, topic: str) -> bool:
+    names = names_and_numbers(text) - set(name_of(topic).split())
     return len(text.split()) >= MIN_WORDS and (bool(names) or len(text.split()) > MIN_WORDS + 1)
 
 
 def _introduces(text: str, topic: str) -> bool:
     clause = clause_of(text, topic)
-    return (
-        clause is not None and clause.rest.startswith(("is ", "was ")) and year_range(text) is None
-    )
+    is_state = clause is not None and clause.rest.startswith(("is ", "was "))
+    return is_state and year_range(text) is None

@@ -1,4 +1,4 @@
-"""True facts of somebody else: of a namesake, and of whom the document speaks of."""
+"""True facts about another person: a namesake, or a person that the document mentions."""
 
 import random
 import re
@@ -28,20 +28,20 @@ from data_builders.written.claims.validity import (
 )
 from records import Passage
 
-# Facts without which there is no text.
-LEAST_OF_A_NAMESAKE, LEAST_RELATED = 2, 3
+# Fewest facts of a text.
+MIN_NAMESAKE_FACTS, MIN_RELATED_FACTS = 2, 3
 
 
 class Namesake(Attack):
-    """Facts of another one of the same name, told of the name.
+    """Facts about a namesake, stated of the topic.
 
-    Each is supported by somebody's page, and false of the topic (``NS``); what is true of both is
-    left out. Applies where ``pages`` or other documents tell of a namesake.
+    Each fact is supported by the namesake's page and false of the topic (``NS``); facts that may be
+    true of both are excluded. Needs a namesake in ``pages`` or in other documents.
 
     Source: AmbigBio and D-FActScore, arXiv 2402.05629, section 2.
 
     Args:
-        sentences: of the text, at most.
+        sentences: maximum number of sentences.
     """
 
     keeps = OtherEntityFacts(namesake=True)
@@ -50,26 +50,25 @@ class Namesake(Attack):
         self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        page, facts = _of_a_namesake(source, world, rng)
-        said = _said(facts[: self.sentences], page, source, "NS")
-        return join_sentences(
-            said, passages=_found(source, [page], world), more={"other": page.title}
-        )
+        page, facts = _pick_namesake(source, world, rng)
+        claims = _claims(facts[: self.sentences], page, source, "NS")
+        passages = _passages(source, [page], world)
+        return join_sentences(claims, passages=passages, more={"other": page.title})
 
 
 class Merged(Attack):
-    """Facts of the topic and of another one of the same name, in turn, as if of one.
+    """Facts about the topic and a namesake, interleaved as if about one person.
 
-    Each is supported by the page of somebody of that name, and the text is true of nobody: the
-    namesake's facts are false of the topic (``NS``). Kept ``apart`` the text says that they are
-    another's, so that all is true (``S``) and a metric should not fall. Of both it tells the same
-    number of facts; a namesake's that are true of the topic as well are left out.
+    Each fact is supported by the page of a person of that name, but the text is true of neither:
+    the namesake's facts are false of the topic (``NS``). With ``apart`` the text attributes them to
+    the namesake, so all claims are true (``S``) and a metric should not fall. The text has as many
+    facts about the one as about the other; facts that may be true of both are excluded.
 
     Source: D-FActScore, arXiv 2402.05629, section 2.
 
     Args:
-        sentences: facts of each, at most.
-        apart: first the topic's, then who else has the name, and the other's.
+        sentences: maximum number of facts about each person.
+        apart: write the topic's facts, then a sentence that introduces the namesake, then theirs.
     """
 
     def __init__(self, sentences: PositiveInt = 5, apart: bool = False):
@@ -81,33 +80,34 @@ class Merged(Attack):
         return OtherEntityFacts(namesake=True, with_topic=True, apart=self.apart)
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        page, facts = _of_a_namesake(source, world, rng)
+        page, facts = _pick_namesake(source, world, rng)
         topic = world.topic_page(source)
-        own = _facts(topic, world)
-        if len(own) < LEAST_OF_A_NAMESAKE:
+        topic_facts = _facts(topic, world)
+        if len(topic_facts) < MIN_NAMESAKE_FACTS:
             raise NotApplicable("too few facts of the topic")
-        number = min(len(own), len(facts), self.sentences)
-        first = _said(own[:number], topic, source, "S")
-        second = _said(facts[:number], page, source, "S" if self.apart else "NS")
-        said = [*first, *second]
+        number = min(len(topic_facts), len(facts), self.sentences)
+        first = _claims(topic_facts[:number], topic, source, "S")
+        second = _claims(facts[:number], page, source, "S" if self.apart else "NS")
+        claims = [*first, *second]
         if not self.apart:
-            said = [one for pair in zip(first, second, strict=True) for one in pair]
-        found = _found(source, [topic, page], world)
-        text = join_sentences(said, passages=found, more={"other": page.title})
-        return _apart(text, number, page.title) if self.apart else text
+            claims = [claim for pair in zip(first, second, strict=True) for claim in pair]
+        passages = _passages(source, [topic, page], world)
+        text = join_sentences(claims, passages=passages, more={"other": page.title})
+        return _insert_aside(text, number, page.title) if self.apart else text
 
 
 class Related(Attack):
-    """True facts about somebody related, told with their own name.
+    """True facts about a related person, under that person's name.
 
-    Related is whom the document names; else whose facts share most names (a birthplace, a school,
-    an award) with the document's supported claims. All is true, and not about the topic.
+    Related is a person whom the document names; else the one whose facts share most names (a
+    birthplace, a school, an award) with the document's supported claims. All claims are true, but
+    not about the topic.
 
     Source: relevance in Core, arXiv 2407.03572, section 5 (Rel), and in SAFE, arXiv 2403.18802,
     section 3.
 
     Args:
-        sentences: of the text, at most.
+        sentences: maximum number of sentences.
     """
 
     keeps = OtherEntityFacts(namesake=False)
@@ -119,87 +119,87 @@ class Related(Attack):
         name = name_of(source.topic).casefold()
         pages = [page for page in world.pages.values() if page.name.casefold() != name]
         text = " ".join(source.supported)
-        named = [p for p in pages if _speaks_of(text, p) and len(_facts(p, world)) >= LEAST_RELATED]
+        named = [
+            p for p in pages if _is_named(text, p) and len(_facts(p, world)) >= MIN_RELATED_FACTS
+        ]
         if named:
             page, how = rng.choice(named), "named"
         else:
-            page, how = self._sharing(source, world), "shares a name"
-        said = [
-            SentenceClaim(text, "S", (fact.id,))
-            for text, fact in _facts(page, world)[: self.sentences]
-        ]
-        return join_sentences(said, more={"other": page.title, "related": how})
+            page, how = self._page_sharing_names(source, world), "shares a name"
+        facts = _facts(page, world)[: self.sentences]
+        claims = [SentenceClaim(text, "S", (fact.id,)) for text, fact in facts]
+        return join_sentences(claims, more={"other": page.title, "related": how})
 
-    def _sharing(self, source: Source, world: World) -> Page:
-        own = names_in(" ".join(source.supported), source.topic)
-        shared = Counter(key for name in own for key in world.pages_by_mentioned_name.get(name, ()))
+    def _page_sharing_names(self, source: Source, world: World) -> Page:
+        names = names_in(" ".join(source.supported), source.topic)
+        pages = world.pages_by_mentioned_name
+        shared = Counter(key for name in names for key in pages.get(name, ()))
         for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0])):
             page = world.pages[key]
-            another = page.name.casefold() != name_of(source.topic).casefold()
-            if another and len(_facts(page, world)) >= LEAST_RELATED:
+            is_other = page.name.casefold() != name_of(source.topic).casefold()
+            if is_other and len(_facts(page, world)) >= MIN_RELATED_FACTS:
                 return page
         raise NotApplicable("nobody related is known")
 
 
-def _of_a_namesake(
+def _pick_namesake(
     source: Source, world: World, rng: random.Random
 ) -> tuple[Page, list[tuple[str, Fact]]]:
-    others = world.namesakes(source)
-    if not others:
+    pages = world.namesakes(source)
+    if not pages:
         raise NotApplicable("no namesake is known")
     true = " ".join(fact.text for fact in world.topic_facts(source))
-    told = [
+    candidates = [
         (p, [(t, f) for t, f in _facts(p, world) if not may_be_true_of_both(t, true, p.name)])
-        for p in others
+        for p in pages
     ]
-    told = [(page, facts) for page, facts in told if len(facts) >= LEAST_OF_A_NAMESAKE]
-    if not told:
+    candidates = [(page, facts) for page, facts in candidates if len(facts) >= MIN_NAMESAKE_FACTS]
+    if not candidates:
         raise NotApplicable("too few facts of a namesake")
-    return rng.choice(told)
+    return rng.choice(candidates)
 
 
-def _said(
+def _claims(
     facts: Iterable[tuple[str, Fact]], page: Page, source: Source, label: str
 ) -> list[SentenceClaim]:
     name = name_of(source.topic)
     return [SentenceClaim(text.replace(page.name, name), label, (fact.id,)) for text, fact in facts]
 
 
-def _found(source: Source, pages: Sequence[Page], world: World) -> list[Passage] | None:
-    own = source.document.passages
-    if own is None:
+def _passages(source: Source, pages: Sequence[Page], world: World) -> list[Passage] | None:
+    passages = source.document.passages
+    if passages is None:
         return None
-    known = {one.text for one in own}
-    every = [one for page in pages for one in world.passages.get(page.key, ())]
-    new = [one for one in every if one.text not in known]
-    return [*own, *(one.model_copy(update={"id": f"n{n}"}) for n, one in enumerate(new))]
+    texts = {passage.text for passage in passages}
+    added = [p for page in pages for p in world.passages.get(page.key, ()) if p.text not in texts]
+    return [*passages, *(p.model_copy(update={"id": f"n{n}"}) for n, p in enumerate(added))]
 
 
-def _apart(merged: Attacked, number: int, title: str) -> Attacked:
+def _insert_aside(merged: Attacked, number: int, title: str) -> Attacked:
     aside = f"There is another person of that name, {title}."
     claims = [
-        claim.model_copy(update={"sentence": place + (place >= number)})
-        for place, claim in enumerate(merged.claims)
+        claim.model_copy(update={"sentence": index + (index >= number)})
+        for index, claim in enumerate(merged.claims)
     ]
     texts = [claim.text for claim in claims]
     text = " ".join([*texts[:number], aside, *texts[number:]])
     return replace(merged, text=text, claims=claims, asides=(aside,))
 
 
-def _speaks_of(text: str, page: Page) -> bool:
+def _is_named(text: str, page: Page) -> bool:
     if " " not in page.name or page.name not in text:
         return False
-    whole = rf"(?<![\w-]){re.escape(page.name)}(?![\w-]| (?:[a-z]{{1,3}} )?[A-Z])"
-    return re.search(whole, text) is not None
+    name = rf"(?<![\w-]){re.escape(page.name)}(?![\w-]| (?:[a-z]{{1,3}} )?[A-Z])"
+    return re.search(name, text) is not None
 
 
 def _facts(page: Page, world: World) -> list[tuple[str, Fact]]:
-    found = {}
+    facts = {}
     for fact in world.facts_of(page):
         clause = clause_of(fact.text, page.title)
         if clause is None and not fact.text.startswith(("His ", "Her ")):
             continue
         text = clause.with_subject(page.name) if clause else name_topic(fact.text, page.title)
         if len(fact.text.split()) > 3 and not has_negation(fact.text) and "\n" not in fact.text:
-            found.setdefault(text, fact)
-    return list(found.items())
+            facts.setdefault(text, fact)
+    return list(facts.items())

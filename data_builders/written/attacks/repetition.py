@@ -1,7 +1,7 @@
-"""One supported fact made into many sentences: near-paraphrases, and ever smaller pieces.
+"""One supported fact as many sentences: near-paraphrases, and ever smaller pieces.
 
-Both are ways to repeat oneself beyond the repetitive texts of Core (arXiv 2407.03572, section 5.1):
-each sentence is another claim to a metric that counts them, and a supported one.
+Both are forms of repetition beyond the repetitive texts of Core (arXiv 2407.03572, section 5.1): a
+metric that counts claims counts each sentence as one more supported claim.
 """
 
 import random
@@ -39,7 +39,7 @@ from eval.models.chat import Answer, Writer
 from eval.prompting.prompts import Prompt
 from records import Claim
 
-# {p} is a claim as it stands inside a sentence, {P} as it begins one.
+# {p} is the claim inside a sentence, {P} at its start.
 FRAMES = (
     "{P}.",
     "It is true that {p}.",
@@ -57,8 +57,8 @@ FRAMES = (
     "In short, {p}.",
 )
 _EMPTY = " ".join(FRAMES)
-# What is smaller does not follow from a claim with one of these.
-_NOT_SMALLER = re.compile(
+# From a claim with one of these words a less specific claim does not follow.
+_NOT_SPLITTABLE = re.compile(
     r"(?i)\b(?:not|never|no|none|only|first|last|all|every|each|most|best|least|oldest|youngest"
     r"|record|until|since|between|from)\b"
 )
@@ -68,18 +68,18 @@ MIN_PIECES = 5
 
 
 class NearParaphrases(Attack):
-    """One supported fact, said again and again in other words.
+    """One supported fact, repeated in other words.
 
-    By rule the fact is framed ("In other words, …"), its end moved to the front ("It was in 2004
-    that …"), its date written otherwise and its topic named or not. A language model writes
-    paraphrases instead, where one is given; each that adds or loses something is left out.
+    Rules frame the fact ("In other words, …"), move its end to the front ("It was in 2004 that …"),
+    change its date format and name its topic or use a pronoun. With a ``writer`` a language model
+    writes the paraphrases; those that add or lose a name or number are excluded.
 
-    Source: the repetitive texts of Core, arXiv 2407.03572, section 5.1 and appendix B.3, with a
-    chain in which no two sentences are the same.
+    Source: the repetitive texts of Core, arXiv 2407.03572, section 5.1 and appendix B.3; here all
+    sentences differ.
 
     Args:
-        sentences: of the text, at most.
-        writer: a language model, which samples at temperature 1.
+        sentences: maximum number of sentences.
+        writer: a language model, sampled at temperature 1; null for the rules.
     """
 
     keeps = OnlyTrue(adds=_EMPTY)
@@ -97,50 +97,53 @@ class NearParaphrases(Attack):
         return super().identity | ({"prompt": self._prompt.sha256} if self.writer else {})
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        found = [
+        facts = [
             (name, list(dict.fromkeys(self._versions(source, clause))))
             for name, clause in _clauses(source)
         ]
-        most = max(len(versions) for _, versions in found)
-        fact, versions = rng.choice([one for one in found if len(one[1]) == most])
+        largest = max(len(versions) for _, versions in facts)
+        fact, versions = rng.choice([pair for pair in facts if len(pair[1]) == largest])
         versions[1:] = rng.sample(versions[1:], len(versions) - 1)  # the topic's name first
         frames = [FRAMES[0], *rng.sample(FRAMES[1:], len(FRAMES) - 1)]
-        told = [
-            frames[place % len(frames)].format(p=version, P=capitalise(version))
-            for place in range(max(len(versions), len(frames)))
-            for version in [versions[place % len(versions)]]
+        sentences = [
+            frames[index % len(frames)].format(p=version, P=capitalise(version))
+            for index in range(max(len(versions), len(frames)))
+            for version in [versions[index % len(versions)]]
         ]
-        return _one_fact(fact, list(dict.fromkeys(told))[: self.sentences])
+        return _repeated_fact(fact, list(dict.fromkeys(sentences))[: self.sentences])
 
     def attack_all(
         self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random], seed: int
     ) -> list[Attacked | NotApplicable]:
-        found = super().attack_all(sources, world, rngs, seed)
+        results = super().attack_all(sources, world, rngs, seed)
         if self.writer is None:
-            return found
-        places = [place for place, one in enumerate(found) if isinstance(one, Attacked)]
-        claims = [found[place].claims[0] for place in places]
+            return results
+        indices = [i for i, result in enumerate(results) if isinstance(result, Attacked)]
+        claims = [results[i].claims[0] for i in indices]
         prompts = [
-            self._prompt.messages(topic=sources[at].topic, claim=claim.text, number=self.sentences)
-            for at, claim in zip(places, claims, strict=True)
+            self._prompt.messages(topic=sources[i].topic, claim=claim.text, number=self.sentences)
+            for i, claim in zip(indices, claims, strict=True)
         ]
         answers = self.writer.answer(
             prompts, temperature=1.0, max_new_tokens=40 * self.sentences, seed=seed
         )
-        for place, claim, own in zip(places, claims, answers, strict=True):
-            found[place] = self._told(sources[place].topic, claim, own[0])
-        return found
+        for i, claim, (answer, *_) in zip(indices, claims, answers, strict=True):
+            results[i] = self._read_paraphrases(sources[i].topic, claim, answer)
+        return results
 
-    def _told(self, topic: str, claim: Claim, answer: Answer) -> Attacked | NotApplicable:
+    def _read_paraphrases(
+        self, topic: str, claim: Claim, answer: Answer
+    ) -> Attacked | NotApplicable:
         if answer.failed is not None:
             return NotApplicable(answer.failed)
         name = set(name_of(topic).split())
         lines = (line for line in paragraph_lines(answer.text) if line != claim.text)
-        same = names_and_numbers(claim.text) - name
-        kept = list(dict.fromkeys(line for line in lines if names_and_numbers(line) - name == same))
+        details = names_and_numbers(claim.text) - name
+        kept = [line for line in lines if names_and_numbers(line) - name == details]
         if not kept:
             return NotApplicable("the model gave no paraphrase with all details")
-        return _one_fact(claim.rests_on[0], [claim.text, *kept][: self.sentences])
+        sentences = [claim.text, *dict.fromkeys(kept)][: self.sentences]
+        return _repeated_fact(claim.rests_on[0], sentences)
 
     def _versions(self, source: Source, clause: Clause) -> Iterator[str]:
         pronoun = pronoun_of(source.document.text)
@@ -150,25 +153,25 @@ class NearParaphrases(Attack):
             text = clause.with_subject(subject)
             yield text
             yield swap_date_format(text)
-            found = _PLACE.match(clause.rest)
-            if found and len(found[1].split()) > 1 and not _NOT_SMALLER.search(clause.rest):
+            end = _PLACE.match(clause.rest)
+            if end and len(end[1].split()) > 1 and not _NOT_SPLITTABLE.search(clause.rest):
                 was = "was" if clause.past else "is"
-                moved = f"it {was} {found[2]} {found[3]} that {subject} {found[1]}"
+                moved = f"it {was} {end[2]} {end[3]} that {subject} {end[1]}"
                 yield moved
                 yield swap_date_format(moved)
 
 
 class Split(Attack):
-    """One supported fact, split into all the smaller ones that follow from it.
+    """One supported fact, split into the less specific facts that follow from it.
 
-    Of a date the month, the year, the decade, the century, and what it is before and after. Each
-    is supported wherever the fact is.
+    A date is split into month, year, decade, century, and times before and after it. Each piece is
+    supported if the fact is.
 
     Source: the decomposer's choice of granularity decides the score (Wanner et al.,
     arXiv 2403.11903; Core, arXiv 2407.03572, section 3).
 
     Args:
-        sentences: of the text, at most.
+        sentences: maximum number of sentences.
     """
 
     keeps = OnlyTrue()
@@ -178,34 +181,34 @@ class Split(Attack):
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         dated = [
-            (name, found)
+            (name, parts)
             for text, name in source.supported.items()
-            if (found := ends_in_date(strip_period(name_topic(text, source.topic))))
-            and not _NOT_SMALLER.search(text)
-            and len(found[0].split()) > 1
+            if (parts := ends_in_date(strip_period(name_topic(text, source.topic))))
+            and not _NOT_SPLITTABLE.search(text)
+            and len(parts[0].split()) > 1
         ]
         if not dated:
             raise NotApplicable("no supported claim ends in a date")
-        # The finest date gives most.
-        most = max(sum(part is not None for part in date) for _, (_, date) in dated)
-        finest = [one for one in dated if sum(part is not None for part in one[1][1]) == most]
+        # The most precise date has the most pieces.
+        parts = [sum(part is not None for part in date) for _, (_, date) in dated]
+        finest = [fact for fact, n in zip(dated, parts, strict=True) if n == max(parts)]
         fact, (stem, date) = rng.choice(finest)
         pieces = [f"{stem} {when}" for when in coarser_times(date)]
         if len(pieces) < MIN_PIECES:
             raise NotApplicable("a fact has too few pieces")
-        return _one_fact(fact, pieces[: self.sentences])
+        return _repeated_fact(fact, pieces[: self.sentences])
 
 
 def _clauses(source: Source) -> list[tuple[str, Clause]]:
-    found = [
+    clauses = [
         (name, clause)
         for text, name in source.supported.items()
         if len(text.split()) > MIN_WORDS and (clause := clause_of(text, source.topic))
     ]
-    if not found:
+    if not clauses:
         raise NotApplicable("no supported claim is a clause about the topic")
-    return found
+    return clauses
 
 
-def _one_fact(fact: str, told: Sequence[str]) -> Attacked:
-    return join_sentences([SentenceClaim(text, "S", (fact,)) for text in told])
+def _repeated_fact(fact: str, sentences: Sequence[str]) -> Attacked:
+    return join_sentences([SentenceClaim(text, "S", (fact,)) for text in sentences])

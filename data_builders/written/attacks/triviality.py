@@ -1,4 +1,4 @@
-"""True whatever the facts are: exhaustive alternatives, hedged trivia, and hedged facts."""
+"""Texts that are true regardless of the facts: exhaustive alternatives, hedged trivia and facts."""
 
 import random
 import re
@@ -21,7 +21,7 @@ from data_builders.written.claims.validity import (
 )
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# Of anyone's birth; {month}, {day} and {year} are drawn.
+# True of anyone; {month}, {day} and {year} are drawn.
 BIRTHS = (
     "{X} was born in {month} or in another month.",
     "{X} was born on a {day} or on another day of the week.",
@@ -32,7 +32,7 @@ BIRTHS = (
     "{X} was born in the first ten days of a month or in the days behind them.",
     "{X} was born before noon, at noon or after it.",
 )
-# Behind these a claim is denied by "not".
+# A claim that starts with one of these is negated by "not" after it.
 _AUXILIARY = re.compile(
     r"(is|was|are|were|can|could|will"
     r"|(?:has|had)(?= (?:been|won|\w+ed|become|made|written)\b)) (.+)"
@@ -79,14 +79,14 @@ HEDGES = (
 class Alternatives(Attack):
     """Exhaustive alternatives: "born in May or in another month", "either he won or he did not".
 
-    Each sentence covers all cases, so that it is true of anyone, whatever the document says of its
-    topic; half of them speak of the document's own claims, supported or not. Needs no claims.
+    Each sentence covers all cases, so it is true of anyone. Half of the sentences are about the
+    document's claims, supported or not. Needs no claims.
 
-    Source: Core, arXiv 2407.03572, section 3: a coin that came up "heads or tails" is no
-    information, and is to be worth none.
+    Source: Core, arXiv 2407.03572, section 3: "heads or tails" carries no information and
+    should add nothing to a score.
 
     Args:
-        sentences: of the text, at most.
+        sentences: maximum number of sentences.
     """
 
     keeps = TrueByForm()
@@ -99,11 +99,12 @@ class Alternatives(Attack):
         drawn = {"month": rng.choice(MONTHS), "day": rng.choice(_DAYS)}
         drawn["year"] = str(rng.randint(1700, 2000))
         births = [text.format(X=name, **drawn) for text in BIRTHS]
-        own = list(dict.fromkeys(filter(None, (_either(c.text, source) for c in source.claims))))
-        half = rng.sample(own, min(len(own), self.sentences // 2))
-        told = half + rng.sample(births, min(len(births), self.sentences - len(half)))
-        rng.shuffle(told)
-        return join_sentences([SentenceClaim(text, "S") for text in told])
+        distinct = dict.fromkeys(_either(c.text, source) for c in source.claims)
+        claims = [text for text in distinct if text]
+        half = rng.sample(claims, min(len(claims), self.sentences // 2))
+        sentences = half + rng.sample(births, min(len(births), self.sentences - len(half)))
+        rng.shuffle(sentences)
+        return join_sentences([SentenceClaim(text, "S") for text in sentences])
 
 
 def _either(text: str, source: Source) -> str | None:
@@ -111,21 +112,21 @@ def _either(text: str, source: Source) -> str | None:
     if clause is None or has_negation(text):
         return None
     name = name_of(source.topic)
-    if found := _AUXILIARY.fullmatch(clause.rest):
-        return f"{name} {found[1]} or {found[1]} not {found[2]}."
+    if verb := _AUXILIARY.fullmatch(clause.rest):
+        return f"{name} {verb[1]} or {verb[1]} not {verb[2]}."
     return f"Either {clause.with_subject(name)}, or this is not the case."
 
 
 class HedgedTrivia(Attack):
-    """What may be of anyone, hedged: "X may have had a favourite colour", "some say that …".
+    """Hedged statements that may be true of anyone, e.g. "X may have had a favourite colour".
 
-    No sentence has a name, a number or anything else that could be false. Needs no claims.
+    No sentence has a name, a number or another detail that could be false. Needs no claims.
 
-    Source: the uninformative texts of Core, arXiv 2407.03572, section 5.1, with a hedge that makes
-    them true even where the trivia are not.
+    Source: the uninformative texts of Core, arXiv 2407.03572, section 5.1, with hedges that keep
+    them true even if the trivia are not.
 
     Args:
-        sentences: of the text, at most.
+        sentences: maximum number of sentences.
     """
 
     keeps = Possible()
@@ -134,16 +135,15 @@ class HedgedTrivia(Attack):
         self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        told = rng.sample(TRIVIA, min(len(TRIVIA), self.sentences))
-        return join_sentences(
-            [SentenceClaim(text.format(X=name_of(source.topic)), "S") for text in told]
-        )
+        trivia = rng.sample(TRIVIA, min(len(TRIVIA), self.sentences))
+        name = name_of(source.topic)
+        return join_sentences([SentenceClaim(text.format(X=name), "S") for text in trivia])
 
 
 class Hedged(Attack):
-    """All claims of the document, each behind a hedge: "Some say that …", "It may be that …".
+    """All claims of the document, each after a hedge: "Some say that …", "It may be that …".
 
-    What was false is still said, only with less weight: labels stay as they were.
+    False claims are still asserted, only less firmly, so labels do not change.
 
     Source: hedges as in the modal and attributed statements that VeriScore (arXiv 2406.19276,
     section 3) does not count as verifiable.
@@ -155,8 +155,8 @@ class Hedged(Attack):
         if not source.claims:
             raise NotApplicable("no claims")
         turns = rng.sample(HEDGES, len(HEDGES))
-        said = [
+        claims = [
             SentenceClaim(turns[n % len(turns)].format(p=mid_sentence(c.text)), c.label, (c.id,))
             for n, c in enumerate(source.claims)
         ]
-        return join_sentences(said)
+        return join_sentences(claims)

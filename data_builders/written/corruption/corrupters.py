@@ -1,6 +1,6 @@
-"""Who makes a supported subclaim false: the contract, and a prompted model.
+"""Making supported claims false: the protocol, and a prompted language model.
 
-The rule-based corrupter, which needs no model, is ``swap.py``.
+``swap.py`` has the rule-based corrupter, which needs no model.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from records import Document
 from records.abstention import responds
 
 NOTHING_TO_CHANGE = "nothing to change"
-# Reasons for which a change was made and is none: what it says is true, or may be.
+# Prefix of the reasons of refused changes: the changed claim is true, or may be.
 STILL_TRUE = "still true: "
-# A change of one detail leaves the claim about as long as it was.
+# A change of one detail hardly changes the number of words.
 MAX_LENGTH_RATIO = 2.0
 
 _WORD = re.compile(r"\w+")
@@ -36,10 +36,10 @@ class ToChange(NamedTuple):
     """A supported subclaim that is to be made false.
 
     Attributes:
-        key: of the claim in its dataset; random choices depend on it and the seed alone.
-        topic: whom or what the document is about.
+        key: the claim's key in its dataset; random choices depend only on it and the seed.
+        topic: what the document is about.
         text: the claim.
-        person: IRI of the topic in the knowledge base, where its document says so.
+        person: IRI of the topic in the knowledge base, if its document has one.
     """
 
     key: str
@@ -50,14 +50,14 @@ class ToChange(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """What became of a claim.
+    """The result of changing a claim.
 
     Attributes:
-        text: the false claim; ``None`` where it could not be made.
-        reason: why not, in a few words that are counted.
-        kind: what was changed, e.g. ``P106``; of a rule.
-        old, new: the words that were exchanged; of a rule.
-        refused: what was proposed and is not false.
+        text: the false claim; ``None`` if there is none.
+        reason: why there is none; the builder counts these reasons.
+        kind: what a rule changed, e.g. ``P106``.
+        old, new: the words that a rule replaced, and their replacement.
+        refused: a proposed claim that is not false.
     """
 
     text: str | None = None
@@ -67,50 +67,51 @@ class Change:
     new: str | None = None
     refused: str | None = None
 
-    def but(self, why: str) -> Change:
-        """The same as a change that is none, since what it says is true."""
+    def refuse(self, why: str) -> Change:
+        """Mark the change as refused because the claim is still true."""
         return Change(reason=STILL_TRUE + why, refused=self.text)
 
 
 class Corrupter(Protocol):
     """Makes claims false.
 
-    ``identity`` holds everything that decides the changes; ``source`` says who made them, e.g.
-    ``rule: another value``.
+    ``identity`` holds everything that decides the changes; ``source`` names their origin in the
+    dataset, e.g. ``rule: another value``.
     """
 
     identity: dict[str, Any]
     source: str
 
     def corrupt(self, claims: Sequence[ToChange], seed: int) -> list[Change]:
-        """One change a claim, in order."""
+        """Return one change per claim, in order."""
 
 
 class Knowledge(Protocol):
-    """Knows what is true of a topic, e.g. ``ValueSwap``."""
+    """Knows facts about topics, e.g. ``ValueSwap``."""
 
     identity: dict[str, Any]
 
     def still_true(self, claims: Sequence[ToChange], changed: Sequence[str]) -> list[bool]:
-        """Whether what is new in each changed claim is true of its topic as well."""
+        """Return whether the new value in each changed claim is true of its topic."""
 
 
 class PromptedCorrupter:
     """A language model changes one detail of each claim (Core, appendix B.2).
 
-    Temperature, length and, without a ``domain``, the prompt are the published ones; the model was
-    gpt-3.5-turbo-0125.
+    Temperature, length and, without a ``domain``, the prompt are the published ones. The paper's
+    model was gpt-3.5-turbo-0125.
 
     Args:
         writer: the language model, by ``class_path``.
-        prompt: file with the fields ``claim``, ``topic`` and ``domain``; null takes a shipped one.
-        domain: what the topics are: ``person``, ``place``, ``film`` or another word; the prompt
-            then names it and shows examples, which smaller models need. Null takes the published
-            prompt, without examples and for any domain.
-        temperature: of sampling; 0 takes the likeliest token.
-        top_p: share of probability of the nucleus.
-        max_new_tokens: most tokens of a claim.
-        knowledge: refuses changes that its knowledge base holds to be true, e.g. ``ValueSwap``.
+        prompt: prompt file with the fields ``claim``, ``topic`` and ``domain``; null for a shipped
+            prompt.
+        domain: kind of topic: ``person``, ``place``, ``film`` or another word; the prompt then
+            names it and shows examples, which smaller models need. Null for the published prompt,
+            which has no examples and fits any domain.
+        temperature: sampling temperature; 0 for greedy decoding.
+        top_p: probability mass of nucleus sampling.
+        max_new_tokens: maximum number of tokens per claim.
+        knowledge: refuses changed claims that are true in its knowledge base, e.g. ``ValueSwap``.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class PromptedCorrupter:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The model, the prompt, the sampling and who checks."""
+        """The model, the prompt, the sampling and the knowledge base."""
         return {
             "corrupter": "prompted",
             "writer": self.writer.identity,
@@ -152,27 +153,26 @@ class PromptedCorrupter:
         return f"prompted: {self.writer.identity.get('model')}"
 
     def corrupt(self, claims: Sequence[ToChange], seed: int) -> list[Change]:
-        """One change a claim; an answer that is no changed claim is none."""
+        """Return one change per claim; an unusable answer gives a change without text."""
         prompts = [
             self.prompt.messages(topic=c.topic, claim=c.text, domain=self.domain or "")
             for c in claims
         ]
         answers = self.writer.answer(prompts, seed=seed, **self.sampling)
-        changes = [read_change(c, *own) for c, own in zip(claims, answers, strict=True)]
+        changes = [read_change(c, *texts) for c, texts in zip(claims, answers, strict=True)]
         if self.knowledge is None:
             return changes
-        made = [place for place, change in enumerate(changes) if change.text is not None]
-        refused = self.knowledge.still_true(
-            [claims[place] for place in made], [changes[place].text for place in made]
+        changed = [i for i, change in enumerate(changes) if change.text is not None]
+        is_true = self.knowledge.still_true(
+            [claims[i] for i in changed], [changes[i].text for i in changed]
         )
-        for place, true in zip(made, refused, strict=True):
-            if true:
-                changes[place] = changes[place].but("the knowledge base holds it")
+        for i in (i for i, true in zip(changed, is_true, strict=True) if true):
+            changes[i] = changes[i].refuse("the knowledge base holds it")
         return changes
 
 
 def read_change(claim: ToChange, answer: Answer) -> Change:
-    """The changed claim in a model's answer, or why there is none."""
+    """Read the changed claim out of a model's answer, or the reason why there is none."""
     if answer.failed is not None:
         return Change(reason=answer.failed)
     lines = [line.strip() for line in paragraph_lines(answer.text)]
@@ -192,22 +192,17 @@ def read_change(claim: ToChange, answer: Answer) -> Change:
 
 
 def paragraph_lines(answer: str) -> list[str]:
-    """The lines of an answer that say something, each without a list's mark."""
-    found = (paragraph(line) for line in answer.splitlines())
-    return [line for line in found if line and not line.endswith(":")]
+    """Return the non-empty lines of an answer without list markers and headings."""
+    lines = (paragraph(line) for line in answer.splitlines())
+    return [line for line in lines if line and not line.endswith(":")]
 
 
 def lowercase_words(text: str) -> list[str]:
-    """The words of a text in small letters."""
     return _WORD.findall(text.casefold())
 
 
 STATED_BY_ANOTHER = "another supported claim says it"
-
-
 ENTAILED_BY_ANOTHER = "a supported claim entails it"
-
-
 UNJUDGED = "the relation model could not judge it"
 
 
@@ -216,33 +211,36 @@ def refuse_true_changes(
     changes: Mapping[str, Mapping[str, Change]],
     entailment: EntailmentModel | None,
 ) -> dict[str, dict[str, Change]]:
-    """Document to its changes, without those whose claim a supported one of the document says.
+    """Refuse changes whose claim another supported claim of the document states.
 
     Args:
-        changes: document to claim to its change.
-        entailment: also refuses what a supported claim entails, and what it fails to judge; without
-            it the words decide.
+        sources: the documents.
+        changes: document id to claim id to its change.
+        entailment: also refuse a claim that a supported claim entails or that the model fails to
+            judge; null compares words only.
+
+    Returns:
+        A copy of ``changes``, with refused changes replaced.
     """
-    found = {source.id: dict(changes[source.id]) for source in sources}
+    checked = {source.id: dict(changes[source.id]) for source in sources}
     for source in sources:
         supported = {tuple(lowercase_words(text)) for text in source.supported}
-        for name, change in found[source.id].items():
+        for name, change in checked[source.id].items():
             if change.text is not None and tuple(lowercase_words(change.text)) in supported:
-                found[source.id][name] = change.but(STATED_BY_ANOTHER)
+                checked[source.id][name] = change.refuse(STATED_BY_ANOTHER)
     if entailment is None:
-        return found
-    asked = [
-        (source, name, premise)
+        return checked
+    candidates = [
+        (source.id, name, (premise, change.text))
         for source in sources
-        for name, change in found[source.id].items()
+        for name, change in checked[source.id].items()
         if change.text is not None
         for premise in source.supported
     ]
-    pairs = [(premise, found[source.id][name].text) for source, name, premise in asked]
-    table = entailment.relations(pairs) if pairs else []
-    for (source, name, _), row in zip(asked, table, strict=True):
-        change = found[source.id][name]
+    table = entailment.relations([pair for *_, pair in candidates]) if candidates else []
+    for (document, name, _), row in zip(candidates, table, strict=True):
+        change = checked[document][name]
         why = UNJUDGED if np.isnan(row).any() else ENTAILED_BY_ANOTHER if entails(row) else None
         if why is not None and change.text is not None:
-            found[source.id][name] = change.but(why)
-    return found
+            checked[document][name] = change.refuse(why)
+    return checked

@@ -1,11 +1,11 @@
-"""``corruption``: texts with some of their facts made false, and adversarial sentences behind.
+"""``corruption``: texts with some facts made false, followed by adversarial sentences.
 
-Core (arXiv 2407.03572, section 5.3 and appendix B.2): of a text each supported subclaim is made
-false with a probability, all its subclaims are merged to a text again, and k sentences that say
-nothing (or one thing over and over) are put behind it. A metric that can be gamed rises with k, and
-above the clean text in the end. As in the authors' code what was not supported stays in the text.
-The corruption of a document is the same for every k and every kind of sentence, so that curves are
-paired; the authors drew the sentences anew for every k.
+Core (arXiv 2407.03572, section 5.3 and appendix B.2): each supported subclaim of a text is made
+false with a probability, all subclaims are merged into a text again, and k sentences that are
+uninformative or repetitive are appended. The score of a metric that can be gamed rises with k, in
+the end above that of the clean text. As in the authors' code, unsupported claims stay in the text.
+The corruption of a document is the same for all k and all kinds of sentences, so curves are paired;
+the authors drew new sentences for each k.
 """
 
 import json
@@ -48,42 +48,41 @@ from eval.prompting.prompts import Prompt
 from eval.stages import EntailmentModel
 from records import UserError
 
-# Of a source its sentences by kind: whose topic they are of, and the sentences.
-Told = dict[str, tuple[str, list[Sentence]]]
+# For one document, kind to the topic that the appended sentences are from, and the sentences.
+TopicSentences = dict[str, tuple[str, list[Sentence]]]
 
 
 @dataclass
 class Corruption(Builder):
-    """Texts with some supported facts made false, k adversarial sentences behind, clean twins.
+    """Texts with some supported facts made false, k appended sentences, and clean twins.
 
     Args:
-        documents: files of documents with labelled ``claims`` (or another project's, by its field
-            names), of generations whose ``sentences`` have a truth, or ``scored.jsonl`` files of
-            ``eval score``, whose verdicts, without selection, are the labels.
-        corrupter: who makes a claim false, by ``class_path``: ``ValueSwap`` (a rule over the
-            knowledge base) or ``PromptedCorrupter``.
+        documents: files of documents (ours or another project's) with labelled ``claims``; of
+            generations whose ``sentences`` have a truth value; or ``scored.jsonl`` files of
+            ``eval score``, whose verdicts (without Core) are the labels.
+        corrupter: makes claims false, by ``class_path``: ``ValueSwap`` (a rule over the knowledge
+            base) or ``PromptedCorrupter``.
         adversarial: kind to the files of its texts on the same topics (generations, documents, the
             released samples), e.g. ``{info: [FILE]}``; rows that state another kind are skipped.
-        probability: with which a supported claim is to be made false.
+        probability: probability that a supported claim is made false.
         appended: the numbers k of appended sentences; null for 0 to 20. A topic with fewer
-            distinct sentences repeats them in order; documents on one without any are counted.
-        of_anyone: kinds whose sentences are true of anyone: a topic without any takes those of
-            another topic, with its name in them.
-        assumed: kind to the label (S or NS) of appended sentences of which their files have none.
-        verdict: whose verdicts are the labels of scored texts, e.g. ``nli``, where there are
-            several.
-        merger: a language model that merges the claims to a text that reads well (published:
-            gpt-4o-2024-05-13); null puts them one after the other.
-        merge_prompt: file with the fields ``topic``, ``claims`` and ``instruction``; null takes the
-            published one.
-        instruction: what a merged text answers, a template with ``{topic}``.
-        merge_temperature: of the merger; the published one is 0.
-        merge_again: how often the merger is asked for claims that its text has lost, before a
-            sentence is put behind it for each.
-        entailment: a relation model that tells which claims a merged text holds (else their words
-            do), and whether another supported claim entails a changed one, which is then not false.
-        source_kind: only the documents of this kind, e.g. ``normal``; null takes all.
-        max_new_tokens: most tokens of a merged text.
+            distinct sentences repeats them in order; documents on a topic without any are counted.
+        of_anyone: kinds whose sentences are true of anyone: a topic without sentences takes those
+            of another topic, with the name replaced.
+        assumed: kind to the label (S or NS) of appended sentences whose files have no labels.
+        verdict: name of the verdicts that label scored texts, e.g. ``nli``, if there are several.
+        merger: a language model that merges the claims into a fluent text (published:
+            gpt-4o-2024-05-13); null concatenates them.
+        merge_prompt: prompt file with the fields ``topic``, ``claims`` and ``instruction``; null
+            for the published prompt.
+        instruction: the question that a merged text answers, a template with ``{topic}``.
+        merge_temperature: sampling temperature of the merger; published: 0.
+        merge_again: how often the merger is asked again for claims that its text lost; then each
+            lost claim is appended as a sentence.
+        entailment: a relation model that decides which claims a merged text contains (null compares
+            words) and refuses a changed claim that another supported claim entails.
+        source_kind: use only documents of this kind, e.g. ``normal``; null for all.
+        max_new_tokens: maximum number of tokens of a merged text.
     """
 
     documents: list[str]
@@ -113,15 +112,15 @@ class Corruption(Builder):
 
     def faults(self) -> Iterable[str]:
         if not self.appended or self.appended[0] < 0:
-            yield "appended: give numbers of sentences from 0 upwards"
+            yield "appended: expected numbers of sentences of at least 0"
         for name in self.adversarial:
             if not re.fullmatch(r"\w+", name):
-                yield f"adversarial: {name!r}: use letters, digits and _ only"
+                yield f"adversarial: {name!r}: expected letters, digits and _ only"
         for option in ("of_anyone", "assumed"):
             for name in getattr(self, option):
                 if name not in self.adversarial:
                     kinds = ", ".join(self.adversarial)
-                    yield f"{option}: {name!r} is not appended; the kinds are {kinds}"
+                    yield f"{option}: unknown kind {name!r}; `adversarial` has: {kinds}"
 
     def files(self) -> dict[str, dict[str, str]]:
         names = [*(f"curve_{kind}" for kind in self.adversarial), "changes"]
@@ -129,71 +128,74 @@ class Corruption(Builder):
 
     def plan(self) -> list[Step]:
         sources = self._sources(Counter())
-        claims = sum(len(own) for own in self._drawn(sources))
-        who = str(self.corrupter.identity.get("corrupter"))
-        steps = [Step("claims to be made false", who, claims, "claims")]
+        claims = sum(map(len, self._drawn_claims(sources)))
+        corrupter = str(self.corrupter.identity.get("corrupter"))
+        steps = [Step("claims to be made false", corrupter, claims, "claims")]
         if self.merger is not None:
             number = len(sources) * (1 + self.merge_again)
             steps.append(Step("claims merged to a text", model_name(self.merger), number, "texts"))
-        told = self._told(sources, read_appended(self.adversarial, self.verdict))
+        sentences = self._sentences(sources, read_appended(self.adversarial, self.verdict))
         for kind in self.adversarial:
-            number = sum(kind in own for own in told.values())
+            number = sum(kind in kinds for kinds in sentences.values())
             steps.append(Step(f"documents on topics with {kind} texts", "files", number, "texts"))
         return steps
 
     def make(self, work: Work) -> Files:
         sources = self._sources(work.dropped)
         appended = read_appended(self.adversarial, self.verdict)
-        told = self._told(sources, appended)
-        without = self._without(sources, told, work.dropped)
-        every = self._made(sources, work)
+        sentences = self._sentences(sources, appended)
+        missing_topics = self._missing_topics(sources, sentences, work.dropped)
+        documents = self._corrupt(sources, work)
         files: dict[str, Iterable] = {
-            f"curve_{kind}.jsonl": self._curve(kind, every, told) for kind in self.adversarial
+            f"curve_{kind}.jsonl": self._curve(kind, documents, sentences)
+            for kind in self.adversarial
         }
-        files["changes.jsonl"] = (row for made in every for row in change_rows(made))
-        figures = count_changes(every)
+        files["changes.jsonl"] = (row for document in documents for row in change_rows(document))
+        figures = count_changes(documents)
         figures["appended"] = {
-            kind: self._figures(kind, sources, told, without) for kind in self.adversarial
+            kind: self._figures(kind, sources, sentences, missing_topics)
+            for kind in self.adversarial
         }
         pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
         return Files(files, CARD, pages)
 
-    # What there is to be corrupted, and to be appended
-
     def _sources(self, dropped: Counter[str]) -> list[Source]:
-        found = read_sources(self.documents, self.source_kind, self.verdict, dropped)
-        return found[: self.limit]
+        sources = read_sources(self.documents, self.source_kind, self.verdict, dropped)
+        return sources[: self.limit]
 
-    def _told(self, sources: Sequence[Source], appended: Appended) -> dict[str, Told]:
-        found: dict[str, Told] = {}
+    def _sentences(
+        self, sources: Sequence[Source], appended: Appended
+    ) -> dict[str, TopicSentences]:
+        sentences: dict[str, TopicSentences] = {}
         for source in sources:
-            own = {
+            kinds = {
                 kind: sentences_for_topic(source.topic, topics, kind in self.of_anyone, self.seed)
                 for kind, topics in appended.items()
             }
-            found[source.id] = {kind: one for kind, one in own.items() if one[1]}
-        return found
+            sentences[source.id] = {kind: pair for kind, pair in kinds.items() if pair[1]}
+        return sentences
 
-    def _without(
-        self, sources: Sequence[Source], told: Mapping[str, Told], dropped: Counter[str]
+    def _missing_topics(
+        self,
+        sources: Sequence[Source],
+        sentences: Mapping[str, TopicSentences],
+        dropped: Counter[str],
     ) -> dict[str, list[str]]:
-        found = {}
+        missing = {}
         for kind in self.adversarial:
-            lacking = [source for source in sources if kind not in told[source.id]]
-            found[kind] = sorted({source.topic for source in lacking})
+            lacking = [source for source in sources if kind not in sentences[source.id]]
+            missing[kind] = sorted({source.topic for source in lacking})
             if len(lacking) == len(sources):
-                some = ", ".join(found[kind][:3])
+                topics = ", ".join(missing[kind][:3])
                 raise UserError(
-                    f"adversarial: no {kind} text is about a document's topic ({some}, …); have "
-                    "them written by `data_builders generations` or `adversarial` on these "
-                    f"topics, or, if they are true of anyone, give --of_anyone '[{kind}]'"
+                    f"adversarial: no {kind} text is about a document's topic ({topics}, …); write "
+                    "some with `data_builders generations` or `adversarial` on these topics or, if "
+                    f"the texts are true of anyone, pass --of_anyone '[{kind}]'"
                 )
             dropped[f"document on a topic without {kind} sentences"] += len(lacking)
-        return found
+        return missing
 
-    # The corruption, once for all kinds and numbers
-
-    def _drawn(self, sources: Sequence[Source]) -> list[list[str]]:
+    def _drawn_claims(self, sources: Sequence[Source]) -> list[list[str]]:
         return [
             [
                 name
@@ -221,20 +223,20 @@ class Corruption(Builder):
 
     def config(self) -> dict[str, object]:
         merging = self._merger and self._merger.identity
-        told = super().config() | {"merging": merging, "entailment": identity_of(self.entailment)}
-        return {name: told[name] for name in told if name not in ("merger", "merge_prompt")}
+        config = super().config() | {"merging": merging, "entailment": identity_of(self.entailment)}
+        return {name: config[name] for name in config if name not in ("merger", "merge_prompt")}
 
-    def _made(self, sources: Sequence[Source], work: Work) -> list[CorruptedDocument]:
-        drawn = dict(zip((s.id for s in sources), self._drawn(sources), strict=True))
-        given = [
+    def _corrupt(self, sources: Sequence[Source], work: Work) -> list[CorruptedDocument]:
+        drawn = dict(zip((s.id for s in sources), self._drawn_claims(sources), strict=True))
+        claims = [
             [s.id, s.topic, s.person, [(c.id, c.text, c.label) for c in s.claims]] for s in sources
         ]
-        decides = [self.corrupter.identity, self._merger and self._merger.identity]
-        decides += [identity_of(self.entailment), self.seed, self.probability, given]
+        key = [self.corrupter.identity, self._merger and self._merger.identity]
+        key += [identity_of(self.entailment), self.seed, self.probability, claims]
         rows = journalled(
-            work.journal("changes", *decides),
+            work.journal("changes", *key),
             {source.id: source for source in sources},
-            lambda some: self._make(list(some.values()), drawn),
+            lambda batch: self._rows(list(batch.values()), drawn),
             unit="document",
         )
         return [
@@ -247,67 +249,66 @@ class Corruption(Builder):
             for row in [rows[source.id]]
         ]
 
-    def _make(self, batch: Sequence[Source], drawn: Mapping[str, list[str]]) -> list[dict]:
+    def _rows(self, batch: Sequence[Source], drawn: Mapping[str, list[str]]) -> list[dict]:
         changes = self._changes(batch, drawn)
-        asked = [
+        items = [
             ToMerge(s.topic, claim_texts(s, changes[s.id]), [c.text for c in s.claims])
             for s in batch
         ]
-        merged = (
-            [list_claims(one.claims) for one in asked]
-            if self._merger is None
-            else self._merger.merge(asked)
-        )
+        if self._merger is None:
+            merged = [list_claims(item.claims) for item in items]
+        else:
+            merged = self._merger.merge(items)
         return [
-            {"changes": {n: asdict(c) for n, c in changes[s.id].items()}, "merged": text.row()}
+            {"changes": {n: asdict(c) for n, c in changes[s.id].items()}, "merged": asdict(text)}
             for s, text in zip(batch, merged, strict=True)
         ]
 
     def _changes(
         self, batch: Sequence[Source], drawn: Mapping[str, list[str]]
     ) -> dict[str, dict[str, Change]]:
-        asked, place = [], []
+        claims, keys = [], []
         for source in batch:
             texts = {name: text for text, name in source.supported.items()}
             for name in drawn[source.id]:
                 key = f"{source.id}:{name}"
-                asked.append(ToChange(key, source.topic, texts[name], source.person))
-                place.append((source, name))
-        found = self.corrupter.corrupt(asked, self.seed) if asked else []
+                claims.append(ToChange(key, source.topic, texts[name], source.person))
+                keys.append((source.id, name))
+        proposed = self.corrupter.corrupt(claims, self.seed) if claims else []
         changes: dict[str, dict[str, Change]] = {source.id: {} for source in batch}
-        for (source, name), change in zip(place, found, strict=True):
-            changes[source.id][name] = change
+        for (document, name), change in zip(keys, proposed, strict=True):
+            changes[document][name] = change
         return refuse_true_changes(batch, changes, self.entailment)
 
-    # What is written
-
     def _curve(
-        self, kind: str, every: Sequence[CorruptedDocument], told: Mapping[str, Told]
+        self,
+        kind: str,
+        documents: Sequence[CorruptedDocument],
+        sentences: Mapping[str, TopicSentences],
     ) -> Iterator[object]:
-        for made in every:
-            if kind in told[made.source.id]:
-                _, own = told[made.source.id][kind]
-                sentences = repeat_sentences(own, self.appended[-1])
-                yield build_clean_twin(made.source)
-                label = self.assumed.get(kind)
-                who = self.corrupter.source
-                yield from build_corrupted(made, who, kind, sentences, label, self.appended)
+        label, origin = self.assumed.get(kind), self.corrupter.source
+        for document in documents:
+            if kind in sentences[document.source.id]:
+                _, distinct = sentences[document.source.id][kind]
+                appended = repeat_sentences(distinct, self.appended[-1])
+                yield build_clean_twin(document.source)
+                yield from build_corrupted(document, origin, kind, appended, label, self.appended)
 
     def _figures(
         self,
         kind: str,
         sources: Sequence[Source],
-        told: Mapping[str, Told],
-        without: Mapping[str, list[str]],
+        sentences: Mapping[str, TopicSentences],
+        missing_topics: Mapping[str, list[str]],
     ) -> dict[str, object]:
-        own = [(s.topic, *told[s.id][kind]) for s in sources if kind in told[s.id]]
-        numbers = [len(sentences) for *_, sentences in own]
+        rows = [(s.topic, *sentences[s.id][kind]) for s in sources if kind in sentences[s.id]]
+        numbers = [len(distinct) for *_, distinct in rows]
         return {
-            "documents": len(own),
+            "documents": len(rows),
             "fewest_distinct_sentences": min(numbers),
             "documents_with_repeated_sentences": sum(n < self.appended[-1] for n in numbers),
-            "documents_with_sentences_of_another_topic": sum(t != whose for t, whose, _ in own),
-            "topics_without_sentences": without[kind],
+            "documents_with_sentences_of_another_topic": sum(t != other for t, other, _ in rows),
+            "topics_without_sentences": missing_topics[kind],
         }
 
 

@@ -1,4 +1,4 @@
-"""A clean text, and the corrupted one with more and more adversarial sentences behind it."""
+"""A clean text, and its corrupted version followed by more and more adversarial sentences."""
 
 import random
 import re
@@ -17,22 +17,21 @@ from records.abstention import responds
 
 
 class Sentence(NamedTuple):
-    """A sentence that is appended, and what it claims, with labels where its file has them."""
+    """An appended sentence and its claims, labelled if its file has labels."""
 
     text: str
     claims: tuple[Claim, ...]
 
 
-# Kind of text to topic to its sentences, in the order in which they are appended.
+# Kind of text to topic to its sentences, in the order of appending.
 Appended = dict[str, dict[str, list[Sentence]]]
 
 
 def read_appended(files: Mapping[str, Sequence[str]], verdict: str | None) -> Appended:
-    """The distinct sentences of all texts on a topic, in the files' order, by kind of text.
+    """Read the distinct sentences of all texts on a topic, in file order, by kind of text.
 
-    A sentence of a file with claims (a known truth, labels, verdicts) comes with them, and one of
-    these files that says nothing is left out; any other sentence is one claim without a label.
-    Of a text that does not respond nothing is taken.
+    Sentences of a file with claims keep these claims; a sentence without claims is skipped there.
+    In other files each sentence is one unlabelled claim. Texts that do not respond are skipped.
 
     Args:
         files: kind to its files; rows that state another kind are skipped.
@@ -48,49 +47,50 @@ def read_appended(files: Mapping[str, Sequence[str]], verdict: str | None) -> Ap
                     sentences.setdefault(sentence.text.casefold(), sentence)
         if not topics:
             raise UserError(f"adversarial: the files have no text of kind {kind!r}")
-        appended[kind] = {topic: list(own.values()) for topic, own in topics.items()}
+        appended[kind] = {topic: list(texts.values()) for topic, texts in topics.items()}
     return appended
 
 
 def _sentences(row: Document) -> list[Sentence]:
     if row.claims is None:
-        told = split_sentences(remove_citations(row.text))
-        claims = [Claim(id="a", text=text, source=text, labelled_by="none") for text in told]
+        texts = split_sentences(remove_citations(row.text))
+        claims = [Claim(id="a", text=text, source=text, labelled_by="none") for text in texts]
         return [Sentence(c.text, (c,)) for c in claims]
     by_sentence: dict[int, list[Claim]] = {}
     for claim in row.claims:
         by_sentence.setdefault(claim.sentence, []).append(claim)
-    return [
-        Sentence(own[0].source or own[0].text, tuple(own)) for _, own in sorted(by_sentence.items())
-    ]
+    groups = (tuple(claims) for _, claims in sorted(by_sentence.items()))
+    return [Sentence(claims[0].source or claims[0].text, claims) for claims in groups]
 
 
 def sentences_for_topic(
     topic: str, topics: Mapping[str, Sequence[Sentence]], of_anyone: bool, seed: int
 ) -> tuple[str, list[Sentence]]:
-    """The topic whose sentences are told of a topic, and these.
+    """Return the sentences to append to a text, and the topic that they come from.
 
     Args:
+        topic: the text's topic.
         topics: topic to sentences.
-        of_anyone: a topic without sentences takes those of another one, drawn by the seed and its
-            own name, with its name in them; a sentence that does not hold the other's whole name
-            is not taken.
+        of_anyone: a topic without sentences takes those of another topic, drawn by the seed and
+            the topic's name, with the name replaced. A sentence without the other topic's full
+            name is skipped.
 
     Returns:
-        No sentences where there are none.
+        The topic and its sentences, an empty list if none apply.
     """
     if topics.get(topic):
         return topic, list(topics[topic])
     if of_anyone:
-        others = sorted(topics)
-        for other in random.Random(f"{seed}:anyone:{topic}").sample(others, len(others)):
+        rng = random.Random(f"{seed}:anyone:{topic}")
+        for other in rng.sample(sorted(topics), len(topics)):
             name = re.compile(rf"(?<!\w){re.escape(other)}(?!\w)")
-            if own := [_renamed(s, name, topic) for s in topics[other] if name.search(s.text)]:
-                return other, own
+            sentences = [s for s in topics[other] if name.search(s.text)]
+            if sentences:
+                return other, [_rename_topic(s, name, topic) for s in sentences]
     return topic, []
 
 
-def _renamed(sentence: Sentence, name: re.Pattern[str], new: str) -> Sentence:
+def _rename_topic(sentence: Sentence, name: re.Pattern[str], new: str) -> Sentence:
     def renamed(text: str) -> str:
         return name.sub(lambda _: new, text)
 
@@ -102,17 +102,18 @@ def _renamed(sentence: Sentence, name: re.Pattern[str], new: str) -> Sentence:
 
 
 def repeat_sentences(sentences: Sequence[Sentence], number: int) -> list[Sentence]:
-    """So many of them in order, from the first again where they do not suffice."""
-    return [sentences[place % len(sentences)] for place in range(number)]
+    """Return ``number`` sentences in order, starting over if there are too few."""
+    return [sentences[index % len(sentences)] for index in range(number)]
 
 
 @dataclass(frozen=True)
 class CorruptedDocument:
-    """What became of a document.
+    """A document after corruption.
 
     Attributes:
-        changes: id of each claim that was drawn to what became of it.
+        changes: id of each drawn claim to its change.
         merged: the claims as a text.
+        source: the document before corruption.
     """
 
     changes: Mapping[str, Change]
@@ -120,117 +121,119 @@ class CorruptedDocument:
     source: Source = field(repr=False)
 
     def change(self, claim: Claim) -> Change | None:
-        """What became of a claim; those of one text share it. ``None`` if it was not drawn."""
+        """A claim's change, shared by claims of the same text; ``None`` if it was not drawn."""
         if claim.label != "S":
             return None
         return self.changes.get(self.source.supported[claim.text])
 
     def text(self, claim: Claim) -> str:
-        """The claim as it stands in the text."""
+        """The claim as stated in the corrupted text."""
         change = self.change(claim)
         return change.text if change and change.text else claim.text
 
 
 def claim_texts(source: Source, changes: Mapping[str, Change]) -> list[str]:
-    """All claims of a document as they are to stand in its text."""
-    made = CorruptedDocument(changes, Merged([]), source)
-    return [made.text(claim) for claim in source.claims]
+    """Return all claims of a document as the corrupted text is to state them."""
+    document = CorruptedDocument(changes, Merged([]), source)
+    return [document.text(claim) for claim in source.claims]
 
 
 def build_clean_twin(source: Source) -> Document:
-    """The text as it was, with its claims and labels."""
-    given = source.document
+    """Return the unchanged text with its claims and labels."""
+    original = source.document
     return Document(
         id=source.id,
         kind="clean",
-        text=given.text,
-        claims=given.claims,
+        text=original.text,
+        claims=original.claims,
         document=source.id,
-        **_kept(given),
+        **_shared_fields(original),
     )
 
 
 def build_corrupted(
-    made: CorruptedDocument,
-    who: str,
+    document: CorruptedDocument,
+    origin: str,
     kind: str,
-    told: Sequence[Sentence],
+    appended: Sequence[Sentence],
     assumed: str | None,
     ks: Sequence[int],
 ) -> Iterator[Document]:
-    """The corrupted text with each number of sentences appended.
+    """Yield the corrupted text with each number of appended sentences.
 
     Args:
-        who: who made claims false.
-        kind: of the sentences.
-        told: as many as the largest number.
-        assumed: label of their claims that have none.
-        ks: the numbers.
+        document: the corrupted document.
+        origin: the corrupter's ``source``, for ``labelled_by``.
+        kind: kind of the appended sentences.
+        appended: as many sentences as the largest k.
+        assumed: label of their unlabelled claims.
+        ks: the numbers k.
     """
-    source, sentences = made.source, made.merged.sentences
-    own = _own_claims(made, who)
-    added = [
-        list(_added(place, len(sentences), kind, one, assumed)) for place, one in enumerate(told)
+    source, sentences = document.source, document.merged.sentences
+    text_claims = _text_claims(document, origin)
+    appended_claims = [
+        list(_appended_claims(index, len(sentences), kind, sentence, assumed))
+        for index, sentence in enumerate(appended)
     ]
     for k in ks:
         yield Document(
             id=f"{source.id} {kind} k={k}",
             kind="corrupted",
-            text=" ".join([*sentences, *(as_sentence(one.text) for one in told[:k])]),
-            claims=[*own, *(claim for claims in added[:k] for claim in claims)],
+            text=" ".join([*sentences, *(as_sentence(s.text) for s in appended[:k])]),
+            claims=[*text_claims, *(c for claims in appended_claims[:k] for c in claims)],
             document=source.id,
             clean=source.id,
             k=k,
             appended=kind,
-            **_kept(source.document),
+            **_shared_fields(source.document),
         )
 
 
-def _kept(given: Document) -> dict[str, object]:
+def _shared_fields(document: Document) -> dict[str, object]:
     names = ("topic", "group", "bin", "generator", "passages")
-    return {name: getattr(given, name) for name in names}
+    return {name: getattr(document, name) for name in names}
 
 
-def _own_claims(made: CorruptedDocument, who: str) -> list[Claim]:
-    sentences = made.merged.sentences
-    texts = [made.text(claim) for claim in made.source.claims]
-    if set(made.merged.how) <= {"listed"}:
-        places = list(range(len(sentences)))
+def _text_claims(document: CorruptedDocument, origin: str) -> list[Claim]:
+    sentences = document.merged.sentences
+    texts = [document.text(claim) for claim in document.source.claims]
+    if set(document.merged.how) <= {"listed"}:
+        indices = list(range(len(sentences)))
     else:
-        places = locate_claims(texts, sentences)
+        indices = locate_claims(texts, sentences)
     claims = []
-    for claim, text, place in zip(made.source.claims, texts, places, strict=True):
-        change = made.change(claim)
-        new: dict[str, object] = {"text": text, "sentence": place, "source": sentences[place]}
-        new["kind"] = "kept"
+    for claim, text, index in zip(document.source.claims, texts, indices, strict=True):
+        change = document.change(claim)
+        update: dict[str, object] = {"text": text, "sentence": index, "source": sentences[index]}
+        update["kind"] = "kept"
         if change is not None and change.text is not None:
-            new |= {"label": "NS", "kind": "changed", "labelled_by": who}
-        claims.append(claim.model_copy(update=new))
+            update |= {"label": "NS", "kind": "changed", "labelled_by": origin}
+        claims.append(claim.model_copy(update=update))
     return claims
 
 
-def _added(
-    place: int, before: int, kind: str, sentence: Sentence, assumed: str | None
+def _appended_claims(
+    index: int, before: int, kind: str, sentence: Sentence, assumed: str | None
 ) -> Iterator[Claim]:
     for number, claim in enumerate(sentence.claims):
-        name = f"a{place}" if len(sentence.claims) == 1 else f"a{place}.{number}"
+        name = f"a{index}" if len(sentence.claims) == 1 else f"a{index}.{number}"
         if claim.label is None and assumed is not None:
             claim = claim.model_copy(update={"label": assumed, "labelled_by": "assumed"})
-        where = {"id": name, "sentence": before + place, "source": sentence.text}
+        where = {"id": name, "sentence": before + index, "source": sentence.text}
         yield claim.model_copy(update={**where, "kind": kind, "contexts": None})
 
 
-def change_rows(made: CorruptedDocument) -> Iterator[dict]:
-    """Each claim of a document: what it was, what became of it, and how it got into the text."""
-    for claim, how in zip(made.source.claims, made.merged.how, strict=True):
-        drawn = made.change(claim)
+def change_rows(document: CorruptedDocument) -> Iterator[dict]:
+    """Yield one row per claim: before and after the change, and how it got into the text."""
+    for claim, how in zip(document.source.claims, document.merged.how, strict=True):
+        drawn = document.change(claim)
         change = drawn or Change()
         yield {
-            "document": made.source.id,
+            "document": document.source.id,
             "claim": claim.id,
-            "topic": made.source.topic,
+            "topic": document.source.topic,
             "original": claim.text,
-            "text": made.text(claim),
+            "text": document.text(claim),
             "label": "NS" if change.text else claim.label or "",
             "drawn": drawn is not None,
             "reason": change.reason or "",
@@ -242,29 +245,29 @@ def change_rows(made: CorruptedDocument) -> Iterator[dict]:
         }
 
 
-def count_changes(every: Sequence[CorruptedDocument]) -> dict[str, object]:
-    """How many claims there were, were to be changed and were, and how they were merged.
+def count_changes(documents: Sequence[CorruptedDocument]) -> dict[str, object]:
+    """Count claims, drawn and changed claims, and how the claims were merged.
 
-    ``invalid`` counts changes that were made and are not false; their claims stayed as they were.
+    ``invalid`` counts refused changes: they may be true, so their claims were not changed.
     """
-    drawn = [change for made in every for change in made.changes.values()]
+    drawn = [change for d in documents for change in d.changes.values()]
     reasons = Counter(change.reason for change in drawn if change.text is None)
     kinds = Counter(change.kind or "by a model" for change in drawn if change.text is not None)
-    changed = [any(c.text is not None for c in made.changes.values()) for made in every]
-    failed = Counter(made.merged.failed for made in every if made.merged.failed is not None)
+    changed = [any(c.text is not None for c in d.changes.values()) for d in documents]
+    failed = Counter(d.merged.failed for d in documents if d.merged.failed is not None)
     return {
-        "documents": len(every),
-        "documents_without_a_supported_claim": sum(not made.source.supported for made in every),
-        "documents_without_a_change": len(every) - sum(changed),
-        "claims": sum(len(made.source.claims) for made in every),
+        "documents": len(documents),
+        "documents_without_a_supported_claim": sum(not d.source.supported for d in documents),
+        "documents_without_a_change": len(documents) - sum(changed),
+        "claims": sum(len(d.source.claims) for d in documents),
         "claims_by_label": dict(
-            sorted(Counter(c.label or "none" for m in every for c in m.source.claims).items())
+            sorted(Counter(c.label or "none" for d in documents for c in d.source.claims).items())
         ),
         "to_be_changed": len(drawn),
         "changed": sum(kinds.values()),
         "invalid": sum(n for why, n in reasons.items() if why.startswith(STILL_TRUE)),
         "changed_by_kind": dict(sorted(kinds.items())),
         "stayed_by_reason": dict(sorted(reasons.items())),
-        "claims_in_text": dict(sorted(Counter(h for m in every for h in m.merged.how).items())),
+        "claims_in_text": dict(sorted(Counter(h for d in documents for h in d.merged.how).items())),
         "texts_not_merged_by_reason": dict(sorted(failed.items())),
     }

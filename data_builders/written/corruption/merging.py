@@ -1,8 +1,8 @@
-"""Claims to a text: one after the other, or merged by a language model that may lose none."""
+"""Merging claims into a text: one after the other, or by a language model that must keep all."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,10 +18,9 @@ from eval.stages import EntailmentModel, entails
 from records import Document
 from records.abstention import responds
 
-# A sentence holds a claim if it has this share of its words, and its names, numbers and changes.
+# A sentence contains a claim if it has this share of its words, and its names, numbers, changes.
 MIN_SHARED_WORDS = 0.6
 
-_WORD = re.compile(r"\w+")
 _DETAIL = re.compile(r"(?<=\S )[A-Z]\w+|\w*\d\w*")
 
 
@@ -29,9 +28,9 @@ class ToMerge(NamedTuple):
     """The claims of a text.
 
     Attributes:
-        topic: whom or what they are about.
-        claims: as they are to stand in the text.
-        originals: the same before they were made false.
+        topic: what they are about.
+        claims: the claims, some of them made false.
+        originals: the same claims before the change.
     """
 
     topic: str
@@ -45,43 +44,39 @@ class Merged:
 
     Attributes:
         sentences: of the text.
-        how: of each claim: ``merged``; ``again``, where it was lost first; ``appended`` behind the
-            text, where it was lost every time; ``listed``, where there is no merged text.
-        failed: why the model gave no text.
+        how: per claim: ``merged``; ``again``: merged after a retry; ``appended`` after the text
+            because every try lost it; ``listed``: there is no merged text.
+        failed: why there is no merged text.
     """
 
     sentences: list[str]
     how: list[str] = field(default_factory=list)
     failed: str | None = None
 
-    def row(self) -> dict[str, Any]:
-        """For the journal."""
-        return asdict(self)
-
 
 def list_claims(claims: Sequence[str], failed: str | None = None) -> Merged:
-    """The claims one after the other."""
+    """Write the claims one after the other."""
     return Merged([as_sentence(text) for text in claims], ["listed"] * len(claims), failed)
 
 
 @dataclass
 class Merger:
-    """A language model merges claims, and is asked again for those that it lost.
+    """Merges claims with a language model, and retries claims that the text lost.
 
     Attributes:
         writer: the language model.
-        prompt: of the text, with the fields ``topic``, ``claims`` and ``instruction``.
-        instruction: what the text answers, a template with ``{topic}``.
-        sampling: the keywords of ``Writer.answer``.
-        again: how often lost claims are asked for.
-        entailment: tells whether a sentence holds a claim; without it their words do.
+        prompt: the prompt, with the fields ``topic``, ``claims`` and ``instruction``.
+        instruction: the question that the text answers, a template with ``{topic}``.
+        sampling: keyword arguments of ``Writer.answer``.
+        retries: how often lost claims are requested again.
+        entailment: decides whether a sentence contains a claim; null compares their words.
     """
 
     writer: Writer
     prompt: Prompt
     instruction: str
     sampling: Mapping[str, object]
-    again: int
+    retries: int
     entailment: EntailmentModel | None
 
     @cached_property
@@ -90,64 +85,67 @@ class Merger:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that decides the texts."""
+        """Everything that decides the texts; part of cache keys."""
         return {
             "writer": self.writer.identity,
             "prompts": [self.prompt.sha256, self._prompt_again.sha256],
             "instruction": self.instruction,
             "sampling": dict(self.sampling),
-            "again": self.again,
+            "again": self.retries,
             "entailment": identity_of(self.entailment),
         }
 
-    def merge(self, every: Sequence[ToMerge]) -> list[Merged]:
-        """One text each, with all its claims."""
-        talks = [self._first(one) for one in every]
-        best: list[Merged | None] = [None] * len(every)
-        fails: list[str | None] = [None] * len(every)
-        # Of each claim, whether the best text so far holds it.
-        there: list[list[bool]] = [[False] * len(one.claims) for one in every]
-        todo = list(range(len(every)))
-        for turn in range(self.again + 1):
-            answers = self.writer.answer([talks[place] for place in todo], **self.sampling)
+    def merge(self, batch: Sequence[ToMerge]) -> list[Merged]:
+        """Return one text per item, with all its claims."""
+        chats = [self._first_prompt(item) for item in batch]
+        best: list[Merged | None] = [None] * len(batch)
+        failures: list[str | None] = [None] * len(batch)
+        # Per claim, whether the best text so far contains it.
+        contained: list[list[bool]] = [[False] * len(item.claims) for item in batch]
+        todo = list(range(len(batch)))
+        for turn in range(self.retries + 1):
+            answers = self.writer.answer([chats[i] for i in todo], **self.sampling)
             texts = [
-                self._read(every[p].topic, own) for p, (own,) in zip(todo, answers, strict=True)
+                self._read(batch[i].topic, answer)
+                for i, (answer,) in zip(todo, answers, strict=True)
             ]
-            found = self._held([every[p] for p in todo], [sentences for sentences, _ in texts])
-            still = []
-            for place, (sentences, failed), own in zip(todo, texts, found, strict=True):
+            found_claims = self._find_claims(
+                [batch[i] for i in todo], [sentences for sentences, _ in texts]
+            )
+            incomplete = []
+            for i, (sentences, failed), new in zip(todo, texts, found_claims, strict=True):
                 if failed is not None:
-                    fails[place] = failed
-                    continue  # the same again
-                if best[place] is None or sum(own) > sum(there[place]):
+                    failures[i] = failed
+                    continue  # a retry would send the same prompt
+                if best[i] is None or sum(new) > sum(contained[i]):
                     how = "again" if turn else "merged"
-                    before = best[place].how if best[place] else [how] * len(own)
-                    new = [b if was else how for b, was in zip(before, there[place], strict=True)]
-                    best[place], there[place] = Merged(sentences, new), own
-                if not all(there[place]):
-                    talks[place] = self._again(talks[place], every[place], sentences, own)
-                    still.append(place)
-            todo = still
+                    before = best[i].how if best[i] else [how] * len(new)
+                    hows = [b if had else how for b, had in zip(before, contained[i], strict=True)]
+                    best[i], contained[i] = Merged(sentences, hows), new
+                if not all(contained[i]):
+                    chats[i] = self._retry_prompt(chats[i], batch[i], sentences, new)
+                    incomplete.append(i)
+            todo = incomplete
             if not todo:
                 break
         return [
-            list_claims(one.claims, fails[place])
-            if best[place] is None
-            else _completed(one, best[place], there[place])
-            for place, one in enumerate(every)
+            list_claims(item.claims, failures[i])
+            if best[i] is None
+            else _append_lost(item, best[i], contained[i])
+            for i, item in enumerate(batch)
         ]
 
-    def _first(self, one: ToMerge) -> list[Message]:
-        instruction = self.instruction.replace("{topic}", one.topic)
-        return self.prompt.messages(topic=one.topic, claims=one.claims, instruction=instruction)
+    def _first_prompt(self, item: ToMerge) -> list[Message]:
+        instruction = self.instruction.replace("{topic}", item.topic)
+        return self.prompt.messages(topic=item.topic, claims=item.claims, instruction=instruction)
 
-    def _again(
-        self, talk: list[Message], one: ToMerge, sentences: Sequence[str], held: Sequence[bool]
+    def _retry_prompt(
+        self, chat: list[Message], item: ToMerge, sentences: Sequence[str], kept: Sequence[bool]
     ) -> list[Message]:
-        lost = [claim for claim, there in zip(one.claims, held, strict=True) if not there]
-        asked = self._prompt_again.messages(topic=one.topic, claims=lost)
-        first = talk[: len(self._first(one))]
-        return [*first, {"role": "assistant", "content": " ".join(sentences)}, *asked]
+        lost = [claim for claim, is_kept in zip(item.claims, kept, strict=True) if not is_kept]
+        messages = self._prompt_again.messages(topic=item.topic, claims=lost)
+        first = chat[: len(self._first_prompt(item))]
+        return [*first, {"role": "assistant", "content": " ".join(sentences)}, *messages]
 
     def _read(self, topic: str, answer: Answer) -> tuple[list[str], str | None]:
         text, failed = paragraph(answer.text), answer.failed
@@ -155,52 +153,52 @@ class Merger:
             failed = "refused in words"
         return ([] if failed else split_sentences(text)), failed
 
-    def _held(self, every: Sequence[ToMerge], texts: Sequence[Sequence[str]]) -> list[list[bool]]:
+    def _find_claims(
+        self, batch: Sequence[ToMerge], texts: Sequence[Sequence[str]]
+    ) -> list[list[bool]]:
         if self.entailment is None:
-            return [
-                find_claims(one, sentences) for one, sentences in zip(every, texts, strict=True)
-            ]
+            return [find_claims(*pair) for pair in zip(batch, texts, strict=True)]
         pairs = [
-            (s if names_topic(s, one.topic) else f"{one.topic}. {s}", claim)
-            for one, sentences in zip(every, texts, strict=True)
-            for claim in one.claims
+            (s if names_topic(s, item.topic) else f"{item.topic}. {s}", claim)
+            for item, sentences in zip(batch, texts, strict=True)
+            for claim in item.claims
             for s in sentences
         ]
-        found = iter(entails(self.entailment.relations(pairs)) if pairs else np.array([]))
+        entailed = iter(entails(self.entailment.relations(pairs)) if pairs else np.array([]))
         return [
-            [any([next(found) for _ in sentences]) for _ in one.claims]
-            for one, sentences in zip(every, texts, strict=True)
+            [any([next(entailed) for _ in sentences]) for _ in item.claims]
+            for item, sentences in zip(batch, texts, strict=True)
         ]
 
 
-def _completed(one: ToMerge, text: Merged, there: Sequence[bool]) -> Merged:
-    how = [was if held else "appended" for was, held in zip(text.how, there, strict=True)]
-    lost = [claim for claim, held in zip(one.claims, there, strict=True) if not held]
+def _append_lost(item: ToMerge, text: Merged, kept: Sequence[bool]) -> Merged:
+    how = [h if is_kept else "appended" for h, is_kept in zip(text.how, kept, strict=True)]
+    lost = [claim for claim, is_kept in zip(item.claims, kept, strict=True) if not is_kept]
     return Merged([*text.sentences, *map(as_sentence, dict.fromkeys(lost))], how)
 
 
-def find_claims(one: ToMerge, sentences: Sequence[str]) -> list[bool]:
-    """Whether the words of a sentence hold each claim; those of the topic's name do not count."""
-    told = [stems(sentence) for sentence in sentences]
-    topic = stems(one.topic)
-    found = []
-    for claim, original in zip(one.claims, one.originals, strict=True):
+def find_claims(item: ToMerge, sentences: Sequence[str]) -> list[bool]:
+    """Return per claim whether one sentence has its words, apart from those of the topic's name."""
+    sentence_stems = [stems(sentence) for sentence in sentences]
+    topic = stems(item.topic)
+    results = []
+    for claim, original in zip(item.claims, item.originals, strict=True):
         words = stems(claim) - topic
         details = set().union(*map(stems, _DETAIL.findall(claim)), words - stems(original)) - topic
-        denied = has_negation(claim)
-        found.append(
+        negated = has_negation(claim)
+        results.append(
             any(
-                details <= own
-                and len(words & own) >= MIN_SHARED_WORDS * len(words)
-                and denied == has_negation(sentence)
-                for sentence, own in zip(sentences, told, strict=True)
+                details <= present
+                and len(words & present) >= MIN_SHARED_WORDS * len(words)
+                and negated == has_negation(sentence)
+                for sentence, present in zip(sentences, sentence_stems, strict=True)
             )
         )
-    return found
+    return results
 
 
 def locate_claims(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
-    """For each claim the sentence that has most of its words; of equals the first."""
-    told = [stems(sentence) for sentence in sentences]
-    shared = [[len(own & words) for words in told] for own in map(stems, claims)]
-    return [own.index(max(own)) for own in shared]
+    """Return per claim the first sentence that has most of its words."""
+    sentence_stems = [stems(sentence) for sentence in sentences]
+    shared = [[len(words & present) for present in sentence_stems] for words in map(stems, claims)]
+    return [counts.index(max(counts)) for counts in shared]

@@ -1,8 +1,8 @@
-"""The rule-based corrupter: another value of the same property, from the knowledge base.
+"""The rule-based corrupter: replaces a value by another value of the same property.
 
-A claim's words are searched for what the knowledge base has as a value, in any of its forms
-(``French``, ``France``; ``chemist``, ``chemistry``; ``7 May 1861``), and for years, numbers,
-ordinals and months. One of the finds gives way to another value of its kind.
+A claim is searched for values of the knowledge base in any form (``French``, ``France``;
+``chemist``, ``chemistry``; ``7 May 1861``), and for years, numbers, ordinals and months. One match
+is replaced by another value of its kind.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from data_builders.written.corruption.corrupters import NOTHING_TO_CHANGE, Chang
 
 COUNTED = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 RANKED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
-# Countries of which one is, or once was, part of the other.
+# Countries of which one is or was part of another.
 KIN = (
     frozenset({"United Kingdom", "Great Britain", "England", "Scotland", "Wales", "Ireland"}),
     frozenset({"Russia", "Soviet Union", "Russian Empire", "Ukraine", "Georgia", "Lithuania"}),
@@ -42,7 +42,7 @@ KIN = (
     frozenset({"India", "Pakistan", "Bangladesh", "British India"}),
     frozenset({"Yugoslavia", "Serbia", "Croatia", "Slovenia", "Bosnia and Herzegovina"}),
 )
-# A year is changed by at least one and at most this many, and a decade by so many decades.
+# A year changes by 1 to YEARS years, a decade by 1 to DECADES decades.
 YEARS, DECADES = 15, 3
 LAST_YEAR = 2025
 
@@ -54,12 +54,12 @@ _DAY = re.compile(
     rf"(?:{'|'.join(f'(?<={month} )' for month in MONTHS)})(\d\d?)\b"
     rf"|\b(\d\d?)(?= (?:{'|'.join(MONTHS)}))"
 )
-# Lower case only: with a capital they are part of a title.
+# Lower case only: capitalised, they are part of a title.
 _COUNTED = re.compile(rf"\b({'|'.join(COUNTED)})\b(?!-)")
 _RANKED = re.compile(rf"(?<=\bthe |\bher |\bhis )({'|'.join(RANKED)})\b")
 
-# What a number is above, or below: then another one is false on one side alone.
-# What happened between 1880 and 1881 did between 1880 and 1882: a range is made narrower only.
+# After these words a number is a lower or an upper bound, and only a larger or a smaller number is
+# false. A range is narrowed only: an event between 1880 and 1881 is also between 1880 and 1882.
 _ABOVE = re.compile(
     r"(?i)\b(?:more than|no fewer than|at least|over|above|after|between(?: the)?) [$€£]?$"
 )
@@ -68,39 +68,39 @@ _BELOW = re.compile(
     r"|between (?:the )?\S+ and(?: the)?) [$€£]?$"
 )
 
-# A capitalised word directly beside a name makes it part of a longer name: the American Academy.
+# A capitalised word next to a name makes it part of a longer name: the American Academy.
 _NAME_BEFORE = re.compile(r"[A-Z][\w.'’-]*(?: of(?: the)?| de| and)? $")
 _NAME_AFTER = re.compile(r"^(?:['’]s)? (?:of (?:the )?)?[A-Z]")
-# Behind one, unless the sentence begins with it, a number is part of a name: where Rush Hour 2 is a
-# film, Rush Hour 3 is one as well.
+# After a capitalised word, except the first of the sentence, a number is part of a name: if Rush
+# Hour 2 is a film, so is Rush Hour 3.
 _NUMBERED = re.compile(r"(?<=\S )[A-Z][\w.'’-]* $")
-# After an adjective that stands for a person: "an Italian who", "an Italian."
+# What follows an adjective that denotes a person: "an Italian who", "an Italian."
 _NO_NOUN = re.compile(r"^(?:[.,;]|$| (?:who|and|by|from|in|but|of)\b)")
 
 
 class Find(NamedTuple):
-    """Something in a claim that another of its kind can stand for.
+    """A value in a claim that can be replaced.
 
     Attributes:
-        start, end: its place in the claim.
+        start, end: its position in the claim.
         kind: a property, or ``year``, ``month``, ``day``, ``ordinal``, ``number``.
-        others: what may stand in its place, sorted.
+        replacements: other values of the kind, sorted.
     """
 
     start: int
     end: int
     kind: str
-    others: Sequence[str]
+    replacements: Sequence[str]
 
 
 class ValueSwap(KnownPeople):
-    """Another value of the same property, from a Wikidata-shaped knowledge base."""
+    """Replaces a value by one of the same property, from a Wikidata-shaped knowledge base."""
 
     source = "rule: another value"
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The knowledge base and whom of it."""
+        """The knowledge base and the people taken from it."""
         where = {"endpoint": self.endpoint, "population": self.population}
         return {"corrupter": "value_swap", **where}
 
@@ -109,157 +109,157 @@ class ValueSwap(KnownPeople):
         return Values(self.load())
 
     def corrupt(self, claims: Sequence[ToChange], seed: int) -> list[Change]:
-        """One change a claim; none where the claim holds nothing that can be exchanged."""
+        """Return one change per claim, without text if the claim has no replaceable value."""
         return [
             self._values.change(claim, random.Random(f"{seed}:swap:{claim.key}"))
             for claim in claims
         ]
 
     def still_true(self, claims: Sequence[ToChange], changed: Sequence[str]) -> list[bool]:
-        """Whether a changed claim holds a value that is true of its topic and new in it."""
+        """Return whether each changed claim has a new value that is true of its topic."""
         return [self._values.still_true(*pair) for pair in zip(claims, changed, strict=True)]
 
 
 class Values:
-    """What the knowledge base has as values, by property and form.
+    """The values of the knowledge base, by property and form.
 
     Args:
-        people: whose values they are.
+        people: the people whose values are used.
     """
 
     def __init__(self, people: Sequence[Person]):
-        # What is true of somebody, by their IRI and by their name: the facts, and all their forms.
+        # By IRI and by name: a person's facts, and all forms of their values.
         self._true: dict[str, list[Fact]] = defaultdict(list)
-        self._own: dict[str, set[str]] = defaultdict(set)
-        # Adjectives that name a person of a country as well: an Italian, no French.
+        self._true_forms: dict[str, set[str]] = defaultdict(set)
+        # Adjectives that are also nouns for a person: an Italian, but not a French.
         self._nouns: set[str] = set()
         self._forms: dict[tuple[str, str], dict[str, Fact]] = defaultdict(dict)
         for person in people:
             facts = [fact for prop in VALUED for fact in facts_of(person, prop)]
-            forms = {text for f in facts for known in (f, *f.coarser) for _, text in _forms(known)}
-            # Namesakes have all of theirs together: too few changes rather than a true one.
+            forms = {t for f in facts for level in (f, *f.coarser) for _, t in _forms(level)}
+            # Namesakes share their facts: rather too few changes than a true one.
             for key in (person.iri, person.name):
                 self._true[key] += facts
-                self._own[key] |= forms
+                self._true_forms[key] |= forms
             for fact in facts:
-                self._keep(fact)
-        # Countries and occupations of which nobody here is.
+                self._add(fact)
+        # Countries and occupations that none of the people has.
         for prop, words in (("P27", "countries"), ("P106", "occupations")):
             for label in lexicon(words):
                 for fact in facts_of_value(prop, Value(label, None)):
-                    self._keep(fact)
-        self._found = {
+                    self._add(fact)
+        self._patterns = {
             key: re.compile(
                 rf"\b({'|'.join(map(re.escape, sorted(texts, key=lambda t: (-len(t), t))))})\b"
             )
             for key, texts in sorted(self._forms.items())
         }
 
-    def _keep(self, fact: Fact) -> None:
+    def _add(self, fact: Fact) -> None:
         self._nouns.update(text for form, text in fact.slots.items() if form == "one")
         for form, text in _forms(fact):
             self._forms[fact.prop, form].setdefault(text, fact)
 
     def change(self, claim: ToChange, rng: random.Random) -> Change:
-        """The claim with one find exchanged."""
-        finds = self._distinct(claim)
+        """Replace one value of the claim."""
+        finds = self._replaceable(claim)
         if not finds:
             return Change(reason=NOTHING_TO_CHANGE)
         find = rng.choice(finds)
-        old, new = claim.text[find.start : find.end], rng.choice(find.others)
+        old, new = claim.text[find.start : find.end], rng.choice(find.replacements)
         if old[0].isupper() and find.start == 0:
             new = new[0].upper() + new[1:]
         before, after = claim.text[: find.start], claim.text[find.end :]
         country = find.kind == "P27" and old not in self._forms["P27", "adj"]
         if country and before.endswith(" the ") and _NO_NOUN.search(after):
-            before = before.removesuffix("the ")  # of a country's own name
+            before = before.removesuffix("the ")  # the article of the country's name
         text = fit_article(before, new) + new + after
         return Change(text=text, kind=find.kind, old=old, new=new)
 
     def still_true(self, claim: ToChange, changed: str) -> bool:
-        """Whether a claim that was changed holds a value of its topic that it did not hold."""
-        own = self._own.get(claim.person or claim.topic, ())
-        return any(_holds(changed, text) and not _holds(claim.text, text) for text in own)
+        """Return whether the changed claim has a true value that the original did not have."""
+        forms = self._true_forms.get(claim.person or claim.topic, ())
+        return any(_contains(changed, form) and not _contains(claim.text, form) for form in forms)
 
-    def _distinct(self, claim: ToChange) -> list[Find]:
-        names = name_of(claim.topic).split()  # of Lauren London, who is no place
+    def _replaceable(self, claim: ToChange) -> list[Find]:
+        names = name_of(claim.topic).split()  # London in Lauren London is not a place
         taken = [m.span() for m in re.finditer(re.escape(claim.topic), claim.text, re.IGNORECASE)]
         finds = sorted(
-            [*self._known(claim), *_counted(claim.text)],
+            [*self._find_values(claim), *_bounded_numbers(claim.text)],
             key=lambda find: (find.start - find.end, find.start, find.kind == "number", find.kind),
         )
         kept = []
         for find in finds:
             if claim.text[find.start : find.end] in names:
                 continue
-            if find.others and all(find.end <= a or b <= find.start for a, b in taken):
+            if find.replacements and all(find.end <= a or b <= find.start for a, b in taken):
                 kept.append(find)
                 taken.append((find.start, find.end))
         return sorted(kept, key=lambda find: find.start)
 
-    def _known(self, claim: ToChange) -> Iterator[Find]:
+    def _find_values(self, claim: ToChange) -> Iterator[Find]:
         key = claim.person or claim.topic
-        own = self._own.get(key, set())
-        for (prop, form), pattern in self._found.items():
+        forms = self._true_forms.get(key, set())
+        for (prop, form), pattern in self._patterns.items():
             texts = self._forms[prop, form]
             true = [fact for fact in self._true.get(key, ()) if fact.prop == prop]
             for match in pattern.finditer(claim.text):
                 old = match[1]
                 if old[0].isupper() and _in_longer_name(claim.text, *match.span()):
                     continue
-                # Words such as "law" or "films" speak of an occupation only where it is known, and
-                # a name is another name of the topic.
-                if (prop == "alias" or (prop == "P106" and form != "v")) and old not in own:
+                # Words such as "law" or "films" denote an occupation only of a person who has it,
+                # and a name is an alias only of the topic.
+                if (prop == "alias" or (prop == "P106" and form != "v")) and old not in forms:
                     continue
                 noun = form == "adj" and (
                     ARTICLE.search(claim.text[: match.start()])
                     and _NO_NOUN.search(claim.text[match.end() :])
                 )
-                others = [
+                replacements = [
                     text
                     for text, fact in texts.items()
-                    if text not in own
+                    if text not in forms
                     and text not in claim.text
                     and not overlap(text, old)
                     and not (noun and text not in self._nouns)
                     and not any({fact.value, texts[old].value} <= kin for kin in KIN)
                     and is_another(fact, [texts[old], *true])
                 ]
-                yield Find(*match.span(), prop, sorted(others))
+                yield Find(*match.span(), prop, sorted(replacements))
 
 
 def _forms(fact: Fact) -> Iterator[tuple[str, str]]:
     for form, text in fact.slots.items():
-        # A noun for a person of a country reads like its adjective.
+        # A noun for a person from a country reads like the adjective.
         if form != "one" and len(text) > 2:
             yield form, text
 
 
-def _holds(text: str, value: str) -> bool:
+def _contains(text: str, value: str) -> bool:
     return re.search(rf"\b{re.escape(value)}\b", text) is not None
 
 
 def _in_longer_name(text: str, start: int, end: int) -> bool:
     before = _NAME_BEFORE.search(text[:start])
-    # The sentence's first word is a capital by rule, not by name.
+    # The first word of a sentence is always capitalised.
     named_before = before is not None and before.start() > 0
     return named_before or _NAME_AFTER.search(text[end:]) is not None
 
 
-def _counted(text: str) -> Iterator[Find]:
-    """Years, months, days, ordinals and numbers, with others near them that are false.
+def _bounded_numbers(text: str) -> Iterator[Find]:
+    """Find years, months, days, ordinals and numbers, with replacements near them that are false.
 
-    Who sold more than 100 records sold more than 78 as well, so behind "more than" others are
-    larger, behind "less than" smaller.
+    "sold more than 100 records" implies "more than 78", so after a lower bound replacements are
+    larger, after an upper bound smaller.
     """
-    for find in _near(text):
+    for find in _numbers(text):
         old, before = _parse_number(text[find.start : find.end]), text[: find.start]
-        others = find.others
+        numbers = find.replacements
         if old is not None and _ABOVE.search(before):
-            others = [other for other in others if _parse_number(other) > old]
+            numbers = [number for number in numbers if _parse_number(number) > old]
         elif old is not None and _BELOW.search(before):
-            others = [other for other in others if _parse_number(other) < old]
-        yield find._replace(others=others)
+            numbers = [number for number in numbers if _parse_number(number) < old]
+        yield find._replace(replacements=numbers)
 
 
 def _parse_number(number: str) -> int | None:
@@ -269,13 +269,13 @@ def _parse_number(number: str) -> int | None:
     return int(digits) if digits.isdecimal() else None
 
 
-def _near(text: str) -> Iterator[Find]:
+def _numbers(text: str) -> Iterator[Find]:
     for match in _YEAR.finditer(text):
         year = int(match[1])
-        step, most = (10, DECADES) if match[2] else (1, YEARS)
-        near = [year + step * away for away in range(-most, most + 1)]
-        others = [str(y) for y in near if y <= max(year, LAST_YEAR) and str(y) not in text]
-        yield Find(*match.span(1), "year", others)
+        step, largest = (10, DECADES) if match[2] else (1, YEARS)
+        near = [year + step * away for away in range(-largest, largest + 1)]
+        years = [str(y) for y in near if y <= max(year, LAST_YEAR) and str(y) not in text]
+        yield Find(*match.span(1), "year", years)
     for match in _MONTH.finditer(text):
         yield Find(*match.span(), "month", [m for m in MONTHS if m not in text])
     for match in _DAY.finditer(text):
@@ -289,12 +289,12 @@ def _near(text: str) -> Iterator[Find]:
         if _NUMBERED.search(text[: match.start()]):
             continue
         number = int(match[1].replace(",", ""))
-        # A few hundred others at most; two at least, for plurals.
+        # A few hundred replacements at most, and none below 2, for plurals.
         step = max(1, number // 1000)
         away = max(3, min(number // 3, 300))
         near = range(max(2, number - step * away), number + step * away + 1, step)
-        others = [f"{n:,}" if "," in match[1] else str(n) for n in near if n != number]
-        yield Find(*match.span(), "number", others if number > 1 else [])
+        numbers = [f"{n:,}" if "," in match[1] else str(n) for n in near if n != number]
+        yield Find(*match.span(), "number", numbers if number > 1 else [])
     for match in _COUNTED.finditer(text):
         yield Find(*match.span(), "number", [word for word in COUNTED if word != match[1]])
     for match in _RANKED.finditer(text):
