@@ -254,7 +254,7 @@ def test_what_is_known_of_the_half_held_back_alone_cannot_choose(files, tmp_path
         others = [t for t in TOPICS if t not in known]
         own = [*texts_of(kind, topics=known, label=label), *texts_of(kind, topics=others)]
         write_jsonl(f"{kind}.jsonl", own)
-    with pytest.raises(UserError, match="choose_by: precision: some kind has no text"):
+    with pytest.raises(UserError, match="choose_by: precision is unknown"):
         experiment(files, choose_by="precision").run(tmp_path / "run", {})
 
 
@@ -322,10 +322,10 @@ def test_what_failed_to_become_a_claim_is_none(files):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"honest": "normal"}, "give 'normal' and at least one kind"),
+        ({"honest": "normal"}, "expected 'normal'"),
         ({"p": ()}, "p: none"),
-        ({"choose_by": "precision"}, "choose_by: precision: some kind has no text"),
-        ({"topics": 1}, "has no topic in the half"),
+        ({"choose_by": "precision"}, "choose_by: precision is unknown"),
+        ({"topics": 1}, "has no topic in the"),
     ],
 )
 def test_what_cannot_be_chosen_from_is_the_users_mistake(files, tmp_path, options, message):

@@ -9,7 +9,7 @@ import pytest
 
 from data_builders.written.ambigbio.biographies import generations
 from eval.decompose.given import Given
-from eval.experiments.factreasoner.relation_model_values import Pair, measures_of
+from eval.experiments.factreasoner.relation_model_values import Pair, compute_measures
 from eval.metrics.citations import Citations
 from eval.metrics.decomposition import same_claims
 from eval.models.chat import Answer
@@ -71,7 +71,7 @@ def decisions(row):
     classes = same_claims(model, [[Claim(id="a", text="A."), Claim(id="b", text="B.")]])
     said["decomp_score"] = classes == [[0, 0]]
     pairs = [Pair("d", "entailment", "a", "b")]
-    values = measures_of(pairs, {"m": model.relations(pairs)}, [], 0, "factor")
+    values = compute_measures(pairs, {"m": model.relations(pairs)}, [], 0, "factor")
     called_so = {(v["metric"], v["kind"]): v["value"] for v in values}
     said["relation_model"] = called_so["called_so", "entailment"] == 1
     return said

@@ -1,15 +1,14 @@
 """Do biographies merge people who share a name? (Merging Facts, Crafting Fallacies, 2402.05629.)
 
-Biographies of several generators are scored by FActScore and by D-FActScore in one run on the same
-claims: with the numbers of biographies and of entities, the share that responds, citation recall
-and precision (Tables 3, 4 and 6: generators, or prompts, side by side), the types of output
-(section 2.4), and, where page views are given, whether a generator tells of the most-viewed person
-(section 5.3). Where a file brings its authors' verdicts (AmbigBio's) or people judged the texts,
-their values stand beside and how far both agree; without a verifier they stand alone, and no model
-is needed.
+Scores biographies of several generators (or prompts) by FActScore and D-FActScore on the same
+claims, with the numbers of biographies and entities, the response ratio, citation recall and
+precision (Tables 3, 4 and 6), the types of output (section 2.4), and, with page views, whether a
+generator describes the most-viewed person (section 5.3). Verdicts in the files (AmbigBio's) and
+people's judgements are reported and compared with the automatic verdicts. Without a verifier only
+these are reported, and no model is needed.
 
-FActScore and D-FActScore are without length penalty, as the paper reports them but for one cell;
-those with it are in the results as well.
+FActScore and D-FActScore are reported without length penalty, as in the paper except for one cell;
+the results also have the penalized scores.
 """
 
 from collections.abc import Sequence
@@ -62,7 +61,7 @@ _VALUES = {
     ("citation_precision", None): "citation precision",
 }
 _VIEWS = {
-    ("most_viewed", None): "tells most of the most-viewed person",
+    ("most_viewed", None): "describes the most-viewed person",
     ("most_viewed_by_chance", None): "by chance",
     ("views_of_the_person", None): "log10(1 + views)",
     ("spearman_of_factual_precision", "grouped"): "views and D-FActScore",
@@ -71,10 +70,10 @@ _VIEWS = {
 
 
 def _reported(file: ResultFile, folder: Path) -> list[TextTable]:
-    heads = file.provenance.get("reported") or {}
-    columns = list(dict.fromkeys(name for own in heads.values() for name in own))
-    rows = [[who, *(number(own.get(name)) for name in columns)] for who, own in heads.items()]
-    note = "The values that stand in the files, by their authors’ codes; not computed here."
+    by_generator = file.provenance.get("reported") or {}
+    columns = list(dict.fromkeys(name for values in by_generator.values() for name in values))
+    rows = [[g, *(number(v.get(name)) for name in columns)] for g, v in by_generator.items()]
+    note = "Values in the files, computed by their authors’ code."
     return [TextTable("As the files report", note, ["Generator", *columns], rows)] if rows else []
 
 
@@ -85,10 +84,10 @@ TABLES = [
         ["metric", "variant"],
         heads=_VALUES,
         where={"against": None},
-        note="Tables 3, 4 and 6 of the paper. automatic: this run’s verifier. file: the verdicts "
-        "that the texts came with. Biographies: groups of claims. Entities: distinct pages where "
-        "each claim is linked by itself. Linked people: distinct pages of the groups, the least "
-        "number of biographies where the groups are not told (released verdicts).",
+        note="Tables 3, 4 and 6 of the paper. automatic: this run’s verifier. file: verdicts in "
+        "the file. Biographies: groups of claims. Entities: distinct pages if each claim is linked "
+        "separately. Linked people: distinct pages of the groups, a lower bound of the "
+        "biographies if the groups are unknown (released verdicts).",
     ),
     Table(
         "Types of output",
@@ -96,9 +95,9 @@ TABLES = [
         ["variant"],
         {"output_type": "Share"},
         heads={name: name for name in TYPES},
-        note="Shares of the texts that respond (section 2.4). Merged: one biography whose claims "
-        "only several people’s pages support. Kept apart: several biographies, several people. "
-        "Split: several biographies of one person. Nobody: no claim is supported.",
+        note="Shares of responding texts (section 2.4). Merged: one biography with claims about "
+        "several people. Kept apart: several biographies, several people. Split: several "
+        "biographies of one person. Nobody: no claim is supported.",
     ),
     Table(
         "Automatic verdicts against others",
@@ -111,8 +110,8 @@ TABLES = [
             "citation_accuracy": "citations, accuracy",
         },
         where={"against": _SOURCES},
-        note="Title alike: share of the claims that are supported there whose page is the same "
-        "here. AUROC and accuracy are of the citations’ entailment.",
+        note="Title alike: share of the claims supported by the other source that have the same "
+        "page here. AUROC and accuracy: entailment of citations.",
     ),
     *(
         Table(
@@ -121,7 +120,7 @@ TABLES = [
             ["metric", "variant"],
             {f"{name}_of_{metric}": metric.replace("_", " ") for metric, _ in _VALUES},
             where={"against": _SOURCES},
-            note="Of the values of the texts.",
+            note="Over the values per text.",
         )
         for name in ("pearson", "spearman")
     ),
@@ -131,9 +130,9 @@ TABLES = [
         ["metric", "variant"],
         heads=_VIEWS,
         where={"against": (None, "views")},
-        note="Section 5.3. The first two columns: of texts with one biography where several people "
-        "of the name were retrieved; the others: of all whose person’s page has views. The last "
-        "two columns are Spearman correlations.",
+        note="Section 5.3. First two columns: texts with one biography for which several people "
+        "were retrieved; others: all texts whose person’s page has views. The last two columns "
+        "are Spearman correlations.",
     ),
     _reported,
 ]
@@ -158,7 +157,7 @@ FIGURES = [
 _MARKS = {True: "✓", False: "✗", None: "?"}
 
 
-def _losers(folder: Path) -> list[Excerpt]:
+def _excerpts(folder: Path) -> list[Excerpt]:
     texts = [JudgedText.model_validate(row) for row in rows_in(folder / "texts.jsonl")]
     judged = {text.source for text in texts}
     source = next((name for name in ("automatic", *_SOURCES) if name in judged), None)
@@ -183,12 +182,12 @@ def _losers(folder: Path) -> list[Excerpt]:
             ],
             tag=text.generator,
         )
-        for _, _, (before, after), text in sorted(ranked, key=lambda own: own[:2])
+        for _, _, (before, after), text in sorted(ranked, key=lambda entry: entry[:2])
     ]
 
 
 class Judged(BaseModel):
-    """A text with all that was found out about it; ``citations`` is null without a judge."""
+    """A scored text; ``citations`` is null without a citation judge."""
 
     scored: Scored
     citations: list[CitedSentence] | None
@@ -196,38 +195,38 @@ class Judged(BaseModel):
 
 @dataclass(eq=False)
 class DFActScore(Experiment):
-    """The experiment.
+    """Score biographies of ambiguous names by FActScore and D-FActScore.
 
     Args:
-        documents: generator (or prompt) to its file of texts, or to several files about the same
-            texts (ALCE's generations, D-FActScore's output, ALCE's scores); or files whose records
-            name their ``generator`` themselves. AmbigBio's files, our builder's, or any documents.
-        decompose: texts to claims; ``eval.decompose.given.Given`` takes those of the file. Null,
-            with ``verify``: nothing is judged, the verdicts of the files and of people are shown.
-        verify: the D-FActScore verifier; its verdicts are ``independent`` and ``grouped``.
-        retrieve: finds the people's passages; without it the documents' own are used.
-        revise: claims to claims that stand alone.
-        citations: judges citations; null leaves them out.
-        people: files of people's judgements, as ``data_builders dfactscore_labels`` writes them
-            for a project of the same ``documents``.
-        views: page views: rows of ``title`` and ``views``, or the ``names.jsonl`` of
-            ``data_builders ambigbio --views``; null leaves them out.
-        names: at most this many names (topics), drawn at random; 0 for all.
-        domain: named in the results.
-        seed: of the draw and of the bootstrap.
+        documents: generator (or prompt) to its file, or to several files with the same texts
+            (ALCE's generations, D-FActScore's output, ALCE's scores); or a list of files whose
+            records have a ``generator``.
+        decompose: decomposer; ``eval.decompose.given.Given`` uses the claims in the file. If it and
+            ``verify`` are null, only verdicts of the files and of people are reported.
+        verify: the D-FActScore verifier with ``independent`` and ``grouped`` verdicts.
+        retrieve: retriever of the people's passages; by default the documents' passages are used.
+        revise: makes claims self-contained.
+        citations: judges citations; null skips them.
+        people: files of people's judgements from ``data_builders dfactscore_labels``, for a
+            project with the same ``documents``.
+        views: page views: rows of ``title`` and ``views``, or ``names.jsonl`` of
+            ``data_builders ambigbio --views``; null skips them.
+        names: maximum number of names (topics), sampled at random; 0 for all.
+        domain: domain in the results.
+        seed: seed of the sampling and the bootstrap.
     """
 
     name = "dfactscore"
     page = Page(
         "Whose facts are these?",
-        "Biographies of names that several people share (arXiv 2402.05629). FActScore asks of each "
-        "claim whether anyone’s page supports it, D-FActScore whether the page of the person does "
-        "whom the claims around it are about. n counts names; brackets hold 95 % bootstrap "
-        "intervals over names. What could not be judged is counted next to a value and is never "
-        "inside it. There is no length penalty in the tables.",
+        "Biographies of names that several people share (arXiv 2402.05629). In FActScore any "
+        "person’s page may support a claim, in D-FActScore only the page of the person whom its "
+        "group of claims is about. n counts names; brackets are 95 % bootstrap intervals over "
+        "names. Failures are counted next to a value and excluded from it. The tables have no "
+        "length penalty.",
         TABLES,
         FIGURES,
-        texts=_losers,
+        texts=_excerpts,
         terminal={"metric": lambda name: not name.startswith("pearson_of_")},
     )
 
@@ -247,11 +246,10 @@ class DFActScore(Experiment):
         at_least_one(documents=self.documents)
         natural(names=self.names)
         if (self.decompose is None) != (self.verify is None):
-            raise UserError("decompose, verify: give both, or neither for the files' own verdicts")
+            raise UserError("decompose, verify: set both, or neither for the files' verdicts")
         if self.verify is None and (self.retrieve or self.revise or self.citations or self.views):
             raise UserError(
-                "retrieve, revise, citations, views: need a verifier; give decompose and verify "
-                "as well"
+                "retrieve, revise, citations, views: need a verifier; set decompose and verify"
             )
         self.pipeline = (
             Pipeline(self.decompose, [self.verify], self.retrieve, revise=self.revise, gamma=0)
@@ -261,49 +259,49 @@ class DFActScore(Experiment):
 
     def measure(self, run: Run) -> Found:
         views = Views(self.views) if self.views else None
-        every = read_texts(self.documents)
-        topics = drawn((document.topic for document in every), self.names, Random(self.seed))
-        documents = [document for document in every if document.topic in topics]
-        judgements = self._judgements(every, documents)
+        corpus = read_texts(self.documents)
+        topics = drawn((document.topic for document in corpus), self.names, Random(self.seed))
+        documents = [document for document in corpus if document.topic in topics]
+        judgements = self._judgements(corpus, documents)
         judged = run.process("texts", self._judge, documents, Judged) if self.pipeline else []
-        texts = [from_pipeline(one.scored, one.citations) for one in judged]
+        texts = [from_pipeline(result.scored, result.citations) for result in judged]
         texts += [*filter(None, map(from_file, documents)), *judgements]
         if not texts:
-            raise UserError("documents: no file has verdicts; give decompose and verify")
-        names = {verdict.name for one in judged for verdict in one.scored.verdicts}
+            raise UserError("documents: no file has verdicts; set decompose and verify")
+        names = {verdict.name for result in judged for verdict in result.scored.verdicts}
         if names and "grouped" not in names:
             raise UserError(
-                "verify: no verdict named `grouped`; give eval.verify.dfactscore.stage.DFActScore"
+                "verify: no verdict named `grouped`; use eval.verify.dfactscore.stage.DFActScore"
             )
-        heads = reported(self.documents)
+        file_values = reported(self.documents)
         return Found(
             values_of(texts, views, self.seed),
             {"texts.jsonl": texts},
-            {"reported": heads} if heads else {},
+            {"reported": file_values} if file_values else {},
         )
 
-    def _judgements(self, every: Sequence[Document], drawn: Sequence[Document]) -> list[JudgedText]:
-        known = {document.id for document in every}
-        wanted = {document.id for document in drawn}
-        found: dict[str, JudgedText] = {}
+    def _judgements(self, texts: Sequence[Document], drawn: Sequence[Document]) -> list[JudgedText]:
+        ids = {document.id for document in texts}
+        drawn_ids = {document.id for document in drawn}
+        judgements: dict[str, JudgedText] = {}
         for path in self.people:
-            for text in read_records(path, JudgedText):
-                if text.id not in known:
+            for row in read_records(path, JudgedText):
+                if row.id not in ids:
                     raise UserError(
-                        f"{path}: text {text.id!r} is none of the documents; give the same "
-                        "`documents` as dfactscore_project had"
+                        f"{path}: text {row.id!r} is not in documents; use the `documents` of "
+                        "the dfactscore_project"
                     )
-                if text.id in found:
-                    raise UserError(f"{path}: text {text.id!r} is judged twice; keep one row")
-                found[text.id] = text
-        return [text for text in found.values() if text.id in wanted]
+                if row.id in judgements:
+                    raise UserError(f"{path}: text {row.id!r} is judged twice; keep one row")
+                judgements[row.id] = row
+        return [row for row in judgements.values() if row.id in drawn_ids]
 
     def _judge(self, documents: Sequence[Document]) -> list[Judged]:
         answers = [document for document in documents if responds(document)]
-        scored = {one.document.id: one for one in self.pipeline.score(answers)}
+        scored = {s.document.id: s for s in self.pipeline.score(answers)}
         none = {"claims": [], "selections": [], "passages": [], "verdicts": [], "scores": []}
         cited = self.citations(documents) if self.citations else [None] * len(documents)
         return [
-            Judged(scored=scored.get(d.id) or Scored(document=d, **none), citations=own)
-            for d, own in zip(documents, cited, strict=True)
+            Judged(scored=scored.get(d.id) or Scored(document=d, **none), citations=sentences)
+            for d, sentences in zip(documents, cited, strict=True)
         ]

@@ -1,18 +1,16 @@
 """FactReasoner against other assessors on the same claims and evidence (2502.18573, Tables 3–27).
 
-Every set of documents goes through the same decomposition and retrieval, and all assessors judge
-the same claims by the same passages. For each set and source of evidence there is a table of the
-assessors (Tables 3, 5–7, 9–19): numbers of supported, contradicted and undecided claims, Pr, R@K,
-F1@K and the E-measure, against labels F1 of the class supported and MAE, each as mean ± standard
-deviation; and one-sided paired t-tests between assessors (Tables 4, 20–27), Holm-corrected beside.
-``relations`` swaps the relation model (Table 8).
+All assessors judge the same claims by the same passages. For each set of documents and source of
+evidence, a table compares the assessors (Tables 3, 5–7, 9–19): numbers of supported, contradicted
+and undecided claims, Pr, R@K, F1@K and the E-measure, and with labels F1 of the class supported and
+MAE, each as mean ± standard deviation. One-sided paired t-tests compare pairs of assessors (Tables
+4, 20–27), also Holm-corrected. ``relations`` swaps the relation model (Table 8).
 
 In ``results.json`` a result's ``domain`` is the set and its ``group`` the source of evidence. There
 is no length penalty.
 """
 
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -30,11 +28,11 @@ from eval.run.run import Run, check_ids
 from eval.stages import Decomposer, EntailmentModel, Retriever, Reviser, Verifier
 from records import Document, ResultFile, UserError, read_records
 
-# Pairs of a document are many: a kill loses little.
+# Documents per chunk; small, since a document has many pairs.
 CHUNK = 16
 
 
-# The evidence of documents that bring their passages.
+# Name of the evidence if the documents have passages.
 GIVEN = "given"
 _ROWS = {"domain": "Set", "group": "Evidence"}
 _SCORES = {
@@ -79,25 +77,25 @@ TABLES = [
             (
                 "Scores",
                 _SCORES,
-                "#S, #NS, #C and #U are the numbers of claims of a document that are supported, "
-                "not supported, contradicted and undecided. E is Eq. 1 with the logarithm of base "
-                "10 (0.1505 where all P = 0.5). A document that does not respond has 0 in R@K and "
-                "F1@K, and is left out of F1@K, responding.",
+                "#S, #NS, #C and #U are the numbers of supported, not supported, contradicted and "
+                "undecided claims per document. E is Eq. 1 with the logarithm to base 10 (0.1505 "
+                "if all P = 0.5). A document that does not respond has 0 in R@K and F1@K, and is "
+                "excluded from F1@K, responding.",
             ),
             (
                 "Against labels",
                 _AGAINST_LABELS,
-                "Against the claims’ labels, positive is supported: means over documents, or over "
-                "the claims of all documents (micro, balanced accuracy). Where all claims are "
-                "true, accuracy is the share that is called supported.",
+                "Against the claims’ labels; supported is the positive class. Means over "
+                "documents, or over the claims of all documents (micro, balanced accuracy). If all "
+                "claims are true, accuracy is the share of supported claims.",
             ),
             (
                 "Probabilities",
                 _PROBABILITIES,
-                "Of assessors that give probabilities: means over documents; Brier and ECE against "
-                "the claims’ labels, over the claims of all documents, Brier of texts over those "
-                "of a document. Graded Pr is the mean P. E is as low where all P = 0 as where all "
-                "are 1; −ln P tells them apart.",
+                "For assessors with probabilities: means over documents. Brier and ECE are against "
+                "the claims’ labels, over the claims of all documents; Brier of texts is over the "
+                "claims of a document. Graded Pr is the mean P. E is equally low for all P = 0 and "
+                "all P = 1; −ln P distinguishes them.",
             ),
         )
     ),
@@ -109,60 +107,55 @@ TABLES = [
         heads={None: "A − B", "p": "p", "p_holm": "Holm’s p"},
         where={"against": lambda name: name is not None},
         unit={"p": "p", "p_holm": "p"},
-        note="p is that of the one-sided paired t-test over documents that A is better than B, "
-        "Holm’s the one corrected over all lines of a metric, set and source of evidence; of "
-        "balanced accuracy and Brier, over the claims that both judged, there is an interval only. "
-        "failed counts documents of which one of the two has no value (it could judge no claim; "
-        "F1: none is true or called supported), or claims that one of them could not judge.",
+        note="p: one-sided paired t-test over documents that A is better than B. Holm’s p: "
+        "corrected over all lines of a metric, set and source of evidence. Balanced accuracy and "
+        "Brier are over claims that both judged and have only an interval. failed counts documents "
+        "without a value of A or B, or claims that A or B could not judge.",
     ),
 ]
 
 
-def _k(file: ResultFile) -> list[str]:
-    return [f"K of {place}: {k}" for place, k in (file.provenance.get("k") or {}).items()]
+def _k_lines(file: ResultFile) -> list[str]:
+    return [f"K of {name}: {k}" for name, k in (file.provenance.get("k") or {}).items()]
 
 
 @dataclass(eq=False)
 class FactReasoner(Experiment):
-    """The experiment.
+    """Compare FactReasoner with other assessors on the same claims and evidence.
 
     Args:
-        documents: name of a set to its file: ours, FactReasoner's own (``atoms``, ``contexts``), or
-            any other that ``score`` reads.
+        documents: set name to file: our format, FactReasoner's (``atoms``, ``contexts``), or any
+            other that ``score`` reads.
         assessors: name to verifier, e.g. eval.verify.factreasoner.stage.FactReasoner,
             eval.verify.factscore.FActScore, eval.verify.majority.Majority,
             eval.verify.with_knowledge.WithKnowledge.
-        decompose: texts to claims; the documents' own claims, with their labels, by
-            eval.decompose.given.Given.
-        revise: claims to claims that stand alone; without it they stay as they are.
-        retrieve: name to source of evidence, each of which has tables of its own; without any the
-            documents' own passages are used. The paper has ``k: 3`` for
-            eval.retrieve.wikipedia_search.WikipediaSearch and 5 for eval.retrieve.serper.Serper,
-            with eval.retrieve.links.PagesOfLinks around the latter for the pages that it finds, and
-            eval.retrieve.cut.Cut around each for at most 4,000 characters a page.
-        relations: name to relation model. Assessors with an ``entailment`` judge once with each of
-            them in its place, and are called "assessor (relation model)"; none leaves them their
-            own.
-        no_evidence: one rule for all assessors about claims of which nothing was found, so that all
-            have the same denominator. ``undecided``, the paper's: what an assessor could not judge
-            counts as undecided (FactReasoner 2 and 3 judge it by the other claims' contexts);
-            ``failed``: nobody judges it. By default each has its own: FactReasoner judges it, the
-            others fail.
-        challengers: names of assessors that are tested to be better than all others; by default
-            every assessor is tested against every other.
+        decompose: decomposer; eval.decompose.given.Given uses the documents' labelled claims.
+        revise: makes claims self-contained; by default claims are unchanged.
+        retrieve: name to retriever, each with separate tables; by default the documents' passages.
+            The paper uses ``k: 3`` for eval.retrieve.wikipedia_search.WikipediaSearch and 5 for
+            eval.retrieve.serper.Serper within eval.retrieve.links.PagesOfLinks, each within
+            eval.retrieve.cut.Cut for at most 4,000 characters per page.
+        relations: name to relation model. Assessors with an ``entailment`` judge once per relation
+            model, as "assessor (relation model)"; by default they keep their model.
+        no_evidence: common rule for claims without evidence, so that all assessors have the same
+            denominator. ``undecided`` (the paper's): failed claims count as undecided, and
+            FactReasoner 2 and 3 judge them by other claims' contexts. ``failed``: all assessors
+            fail. By default FactReasoner judges them and the others fail.
+        challengers: assessors that are tested to be better than all others; by default all ordered
+            pairs of assessors are tested.
         k: K of recall@K and F1@K; by default each set's median number of claims.
-        seed: of the bootstrap.
+        seed: seed of the bootstrap.
     """
 
     name = "factreasoner"
     page = Page(
         "FactReasoner and other assessors",
         "The same claims, judged by several assessors on the same evidence (arXiv 2502.18573). n "
-        "counts documents; brackets hold 95 % bootstrap intervals over topics; sd: the standard "
-        "deviation over documents. failed counts claims that could not be judged; they are in no "
-        "value. There is no length penalty.",
+        "counts documents; brackets are 95 % bootstrap intervals over topics; sd is the standard "
+        "deviation over documents. failed counts claims that could not be judged, which are "
+        "excluded. There is no length penalty.",
         TABLES,
-        summary=_k,
+        summary=_k_lines,
         documents=True,
         terminal={"variant": None, "against": None, "metric": tuple(_SCORES)},
     )
@@ -182,18 +175,14 @@ class FactReasoner(Experiment):
         at_least_one(documents=self.documents, assessors=self.assessors)
         for name in self.challengers:
             if name not in self.assessors:
-                raise UserError(
-                    f"challengers: {name!r} is no assessor ({', '.join(self.assessors)})"
-                )
+                options = ", ".join(self.assessors)
+                raise UserError(f"challengers: expected one of {options}, got {name!r}")
         if self.k is not None and self.k < 1:
-            raise UserError(f"k: {self.k}; give at least 1")
+            raise UserError(f"k: expected at least 1, got {self.k}")
 
     def measure(self, run: Run) -> Found:
-        """Judge every set by every source of evidence.
-
-        Beside the results ``scored.jsonl``: every document of every set, with its verdicts.
-        """
-        challengers = [name for own, name, _ in self._variants() if own in self.challengers]
+        """Judge every set with every source of evidence; also writes ``scored.jsonl``."""
+        challengers = [name for base, name, _ in self._variants() if base in self.challengers]
         values, rows, ks = [], [], {}
         for domain, path in self.documents.items():
             documents = read_records(path, Document)
@@ -207,23 +196,20 @@ class FactReasoner(Experiment):
                 )
                 shared = {"domain": domain, "group": group, "generator": _generator(documents)}
                 values += [shared | row for row in values_of(scored, k, challengers, self.seed)]
-                for line in unread_pages(passage for one in scored for passage in one.passages):
+                for line in unread_pages(passage for text in scored for passage in text.passages):
                     print(f"warning: {domain}, {group}: {line}", file=sys.stderr)
                 names = {"set": domain, "evidence": group}
-                rows += [names | one.model_dump(mode="json", exclude_none=True) for one in scored]
+                rows += [names | text.model_dump(mode="json", exclude_none=True) for text in scored]
         return Found(values, {"scored.jsonl": rows}, {"k": ks})
 
     def _score(self, group: str, documents: Sequence[Document]) -> list[Scored]:
-        verify = [Named(name, own, self.no_evidence) for _, name, own in self._variants()]
+        verify = [Named(name, verifier, self.no_evidence) for _, name, verifier in self._variants()]
         retrieve = self.retrieve.get(group)
         pipeline = Pipeline(self.decompose, verify, retrieve, revise=self.revise, gamma=0)
         return pipeline.score(documents)
 
     def _variants(self) -> Iterator[tuple[str, str, Verifier]]:
-        """The assessors, once with each relation model where they have one.
-
-        Each with its own name and the name that it has in the run.
-        """
+        """Yield (assessor, name in the run, verifier) for each relation model."""
         for name, verifier in self.assessors.items():
             if not self.relations or not hasattr(verifier, "entailment"):
                 yield name, name, verifier
@@ -235,5 +221,5 @@ class FactReasoner(Experiment):
 
 
 def _generator(documents: Sequence[Document]) -> str:
-    found = Counter(document.generator or "given" for document in documents)
-    return next(iter(found)) if len(found) == 1 else "several"
+    names = {document.generator or "given" for document in documents}
+    return names.pop() if len(names) == 1 else "several"

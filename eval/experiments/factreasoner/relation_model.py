@@ -1,16 +1,16 @@
-"""How well does a relation model tell entailment and contradiction? (2502.18573, Figures 6–10.)
+"""ROC curves of relation models for entailment and contradiction (2502.18573, Figures 6–10).
 
-ROC curves on FACTOR (2307.06908): a passage with the sentence that goes on, and up to three false
-ones that were made from it by small changes. FactReasoner's code does not say what its pairs were;
-ours are, for each row:
+The data is FACTOR (2307.06908): a passage with its next sentence, and up to three false variants of
+that sentence with small changes. FactReasoner's code does not document its pairs. Ours are, per
+row:
 
 - entailment: the premise with the true sentence in it, and the true sentence;
 - contradiction: the same premise, and each false sentence;
-- neutral: the premise of another document, drawn with the seed, and the true sentence.
+- neutral: the premise of another, randomly drawn document, and the true sentence.
 
-The curve of entailment takes p(entailment) as its score and that of contradiction p(contradiction);
-each against both other kinds together, and against the opposite kind alone, which shares all but a
-few words with it.
+The score of the entailment curve is p(entailment), that of the contradiction curve
+p(contradiction). The negatives of a curve are both other kinds, or the opposite kind alone, which
+shares all but a few words.
 """
 
 import math
@@ -27,8 +27,8 @@ from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, 
 from eval.experiments.factreasoner.relation_model_values import (
     JudgedPair,
     Pair,
-    curves_of,
-    measures_of,
+    compute_curves,
+    compute_measures,
 )
 from eval.report.declare import Page, Plot, Table, rows_in
 from eval.run.run import Run
@@ -44,23 +44,23 @@ TABLES = [
         ["kind"],
         {"auroc": "AUROC"},
         where={"against": None},
-        note="Area under the ROC curve, 0.5 is chance. A curve against the opposite kind alone has "
-        "pairs that differ in a few words of the hypothesis.",
+        note="Area under the ROC curve; 0.5 is chance. Pairs of entailment and contradiction "
+        "differ in a few words of the hypothesis.",
     ),
     Table(
         "Differences of AUROC",
-        {**_ROWS, "against": "less that of"},
+        {**_ROWS, "against": "minus"},
         ["kind"],
         {"auroc": "AUROC"},
         where={"against": lambda name: name is not None},
-        note="Of two models on the same pairs.",
+        note="Two models on the same pairs.",
     ),
     Table(
         "Likeliest relation",
         _ROWS,
         ["kind"],
         {"called_so": "share"},
-        note="Share of the pairs of a kind whose likeliest relation it is.",
+        note="Share of pairs whose likeliest relation is correct.",
     ),
     Table(
         "Thresholds",
@@ -69,15 +69,15 @@ TABLES = [
             "true_positive_rate": "true positives",
             "false_positive_rate": "false positives",
         },
-        note="Share of the positives, and of the negatives, at or above a probability.",
+        note="Share of positives and negatives with at least this probability.",
     ),
 ]
-MAX_CORNERS = 400  # of a curve in a drawing
+MAX_CORNERS = 400  # maximum number of points per plotted curve
 
 
 def _roc_curves(file: ResultFile, folder: Path) -> Iterator[Plot]:
     pairs = [JudgedPair.model_validate(row) for row in rows_in(folder / "pairs.jsonl")]
-    for (name, curve), lines in curves_of(pairs).items():
+    for (name, curve), lines in compute_curves(pairs).items():
         series = {"chance": [(0.0, 0.0, None), (1.0, 1.0, None)]}
         for model, (false, true) in lines.items():
             points = list(zip(false.tolist(), true.tolist(), strict=True))
@@ -89,10 +89,10 @@ def _roc_curves(file: ResultFile, folder: Path) -> Iterator[Plot]:
 
 
 class FactorRow(Record):
-    """A row of FACTOR, by its published field names.
+    """A row of FACTOR, with its published field names.
 
     Attributes:
-        turncated_prefixes: the prefix as FACTOR's own evaluation reads it, where the file has it.
+        turncated_prefixes: the prefix that FACTOR's evaluation uses, if present.
     """
 
     full_prefix: str = ""
@@ -104,34 +104,34 @@ class FactorRow(Record):
     turncated_prefixes: str | None = None
 
     @property
-    def false_ones(self) -> list[str]:
-        """The false sentences that are there."""
-        every = (self.contradiction_0, self.contradiction_1, self.contradiction_2)
-        return [text.strip() for text in every if text.strip()]
+    def false_sentences(self) -> list[str]:
+        """The nonempty false sentences."""
+        sentences = (self.contradiction_0, self.contradiction_1, self.contradiction_2)
+        return [text.strip() for text in sentences if text.strip()]
 
 
 @dataclass(eq=False)
 class RelationModel(Experiment):
-    """The experiment.
+    """Compute ROC curves of relation models on FACTOR.
 
     Args:
         factor: name to a FACTOR file (CSV, JSONL).
         relations: name to relation model, e.g. eval.models.encoder.Entailment with a checkpoint.
-        premise: ``passage`` is the prefix with the true sentence behind it, ``completion`` the
-            true sentence alone (the entailment pairs are then two equal texts).
+        premise: ``passage`` is the prefix followed by the true sentence, ``completion`` the true
+            sentence alone (entailment pairs are then two equal texts).
         thresholds: probabilities for the table of true and false positive rates.
-        documents: at most this many documents of a file, drawn at random; 0 for all.
-        seed: of the draws and of the bootstrap.
+        documents: maximum number of documents per file, sampled at random; 0 for all.
+        seed: seed of the sampling and the bootstrap.
     """
 
     name = "relation_model"
     page = Page(
-        "Which relations does the model see?",
+        "Which relations does the model detect?",
         "Relation models on FACTOR (Figures 6–10 of arXiv 2502.18573). Entailment: a passage and "
-        "its own true sentence. Contradiction: the same passage and a sentence that was made false "
-        "by a small change. Neutral: the passage of another document. n counts documents; brackets "
-        "hold 95 % bootstrap intervals over documents. A pair that a model failed on is left out "
-        "for all models and counted.",
+        "its true sentence. Contradiction: the same passage and a sentence with a false detail. "
+        "Neutral: the passage of another document. n counts documents; brackets are 95 % bootstrap "
+        "intervals over documents. Pairs on which a model failed are counted and excluded for all "
+        "models.",
         TABLES,
         [_roc_curves],
         terminal={"variant": None},
@@ -149,45 +149,45 @@ class RelationModel(Experiment):
         at_least_one(factor=self.factor, relations=self.relations)
         natural(documents=self.documents)
         if not all(0 < threshold < 1 for threshold in self.thresholds):
-            raise UserError(f"thresholds: {self.thresholds}; give probabilities between 0 and 1")
+            raise UserError(f"thresholds: expected values between 0 and 1, got {self.thresholds}")
 
     def measure(self, run: Run) -> Found:
-        values, judged, left_out = [], [], Counter()
+        values, judged, skipped = [], [], Counter()
         for name, path in self.factor.items():
-            pairs = self._pairs(path, left_out)
-            found = {
+            pairs = self._pairs(path, skipped)
+            by_model = {
                 model: judge.relations([(pair.premise, pair.hypothesis) for pair in pairs])
                 for model, judge in self.relations.items()
             }
             judged += [
                 _judged(name, model, pair, row)
-                for model, table in found.items()
+                for model, table in by_model.items()
                 for pair, row in zip(pairs, np.asarray(table, dtype=float).tolist(), strict=True)
             ]
-            values += measures_of(pairs, found, self.thresholds, self.seed, name)
-        return Found(values, {"pairs.jsonl": judged}, {"left_out": dict(left_out)})
+            values += compute_measures(pairs, by_model, self.thresholds, self.seed, name)
+        return Found(values, {"pairs.jsonl": judged}, {"left_out": dict(skipped)})
 
-    def _pairs(self, path: str, left_out: Counter) -> list[Pair]:
+    def _pairs(self, path: str, skipped: Counter) -> list[Pair]:
         rows = read_records(path, FactorRow)
-        whole = [row for row in rows if row.completion.strip() and row.false_ones]
-        left_out["rows without a true or a false sentence"] += len(rows) - len(whole)
+        complete = [row for row in rows if row.completion.strip() and row.false_sentences]
+        skipped["rows without a true or a false sentence"] += len(rows) - len(complete)
         rng = random.Random(self.seed)
-        names = drawn((str(row.doc_id) for row in whole), self.documents, rng)
-        whole = [row for row in whole if str(row.doc_id) in names]
-        if not whole:
+        names = drawn((str(row.doc_id) for row in complete), self.documents, rng)
+        complete = [row for row in complete if str(row.doc_id) in names]
+        if not complete:
             raise UserError(f"{path}: no row has a true and a false sentence")
         by_document: dict[str, list[str]] = {}
-        for row in whole:
+        for row in complete:
             by_document.setdefault(str(row.doc_id), []).append(self._premise(row))
         pairs = []
-        for row in whole:
-            own, true, text = str(row.doc_id), row.completion.strip(), self._premise(row)
-            pairs.append(Pair(own, "entailment", text, true))
-            pairs += [Pair(own, "contradiction", text, false) for false in row.false_ones]
-            others = [name for name in by_document if name != own]
-            if others:
-                foreign = rng.choice(by_document[rng.choice(others)])
-                pairs.append(Pair(own, "neutral", foreign, true))
+        for row in complete:
+            document, true, text = str(row.doc_id), row.completion.strip(), self._premise(row)
+            pairs.append(Pair(document, "entailment", text, true))
+            pairs += [Pair(document, "contradiction", text, false) for false in row.false_sentences]
+            other_documents = [name for name in by_document if name != document]
+            if other_documents:
+                other_premise = rng.choice(by_document[rng.choice(other_documents)])
+                pairs.append(Pair(document, "neutral", other_premise, true))
         return pairs
 
     def _premise(self, row: FactorRow) -> str:

@@ -1,4 +1,4 @@
-"""What the relation model experiment computes of judged pairs."""
+"""The values of the relation model experiment."""
 
 import math
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from records.types import Record
 
 
 class Curve(NamedTuple):
-    """A relation, whose probability is the score, and the kinds of pairs that it is told from."""
+    """A relation, whose probability is the score, and the kinds of its negative pairs."""
 
     relation: str
-    others: tuple[str, ...]
+    negative_kinds: tuple[str, ...]
 
     @property
     def negatives(self) -> str:
-        return self.others[0] if len(self.others) == 1 else "all"
+        return self.negative_kinds[0] if len(self.negative_kinds) == 1 else "all"
 
     @property
     def name(self) -> str:
@@ -53,9 +53,10 @@ class Pair(NamedTuple):
 
 
 class JudgedPair(Record):
-    """A line of ``pairs.jsonl``; ``p`` holds entailment, neutral, contradiction, or none: failed.
+    """A line of ``pairs.jsonl``; the texts are in the FACTOR file.
 
-    Premises and hypotheses are in the FACTOR file.
+    Attributes:
+        p: probabilities of entailment, neutral, contradiction; ``None`` if the model failed.
     """
 
     file: str
@@ -65,43 +66,42 @@ class JudgedPair(Record):
     p: tuple[float, float, float] | None = None
 
 
-def measures_of(
+def compute_measures(
     pairs: Sequence[Pair],
-    found: dict[str, np.ndarray],
+    by_model: dict[str, np.ndarray],
     thresholds: Sequence[float],
     seed: int,
     domain: str,
 ) -> list[dict]:
-    """The results' fields of one file, with bootstrap intervals over documents.
+    """Compute the fields of the results of one file, with bootstrap intervals over documents.
 
-    - ``auroc`` of each curve (``CURVES``), and its paired difference of every two models.
+    - ``auroc`` of each curve (``CURVES``), and paired differences between models.
     - ``true_positive_rate`` and ``false_positive_rate`` at each threshold (the ``variant``) of the
-      curves against both other kinds.
+      curves with both other kinds as negatives.
     - ``called_so``: share of a kind's pairs whose likeliest relation is that kind.
 
     Args:
-        found: model to probabilities of shape (pairs, 3) in the order entailment, neutral,
-            contradiction; NaN where the model failed. A pair that any model failed on is left out
-            for all of them.
+        by_model: model to probabilities of entailment, neutral, contradiction, shape (pairs, 3);
+            NaN if the model failed. Pairs on which any model failed are excluded for all models.
     """
     label = np.asarray([pair.label for pair in pairs])
-    failed = np.any([np.isnan(table).any(axis=1) for table in found.values()], axis=0)
-    place = np.flatnonzero(~failed)
-    documents = np.asarray([pair.document for pair in pairs], dtype=object)[place]
-    kinds = label[place]
-    tables = {name: np.asarray(table, dtype=float)[place] for name, table in found.items()}
+    failed = np.any([np.isnan(table).any(axis=1) for table in by_model.values()], axis=0)
+    kept = np.flatnonzero(~failed)
+    documents = np.asarray([pair.document for pair in pairs], dtype=object)[kept]
+    kinds = label[kept]
+    tables = {name: np.asarray(table, dtype=float)[kept] for name, table in by_model.items()}
 
     def statistics(chosen: np.ndarray) -> dict[Value, float]:
         values = {}
         for model, table in tables.items():
-            values |= _of_model(model, table[chosen], kinds[chosen], thresholds)
-        for one, other in combinations(tables, 2):
+            values |= _model_values(model, table[chosen], kinds[chosen], thresholds)
+        for first, second in combinations(tables, 2):
             for curve in CURVES:
-                mine, theirs = (values[Value("auroc", curve.name, m)] for m in (one, other))
-                values[Value("auroc", curve.name, one, against=other)] = mine - theirs
+                left, right = (values[Value("auroc", curve.name, m)] for m in (first, second))
+                values[Value("auroc", curve.name, first, against=second)] = left - right
         return values
 
-    if not len(place):
+    if not len(kept):
         raise UserError(f"{domain}: no pair was judged by all relation models")
     shared = {"domain": domain, "n": len(set(documents)), "failed": int(failed.sum())}
     return [
@@ -111,69 +111,71 @@ def measures_of(
     ]
 
 
-def _of_model(
+def _model_values(
     model: str, table: np.ndarray, kinds: np.ndarray, thresholds: Sequence[float]
 ) -> dict[Value, float]:
     values = {}
     for curve in CURVES:
         score = table[:, RELATIONS.index(curve.relation)]
-        own = np.isin(kinds, (curve.relation, *curve.others))
+        included = np.isin(kinds, (curve.relation, *curve.negative_kinds))
         true = kinds == curve.relation
-        values[Value("auroc", curve.name, model)] = auroc(score[own], true[own])
-        for threshold in thresholds if len(curve.others) > 1 else ():
-            rates = {"true_positive_rate": true, "false_positive_rate": own & ~true}
+        values[Value("auroc", curve.name, model)] = auroc(score[included], true[included])
+        for threshold in thresholds if len(curve.negative_kinds) > 1 else ():
+            rates = {"true_positive_rate": true, "false_positive_rate": included & ~true}
             for metric, rows in rates.items():
                 name = Value(metric, curve.name, model, variant=threshold)
                 values[name] = _share((score >= threshold)[rows])
-    said = call_relation(table)
-    for place, relation in enumerate(RELATIONS):
-        values[Value("called_so", relation, model)] = _share((said == place)[kinds == relation])
+    likeliest = call_relation(table)
+    for index, relation in enumerate(RELATIONS):
+        correct = (likeliest == index)[kinds == relation]
+        values[Value("called_so", relation, model)] = _share(correct)
     return values
 
 
-def _share(said: np.ndarray) -> float:
-    return said.mean() if len(said) else math.nan
+def _share(values: np.ndarray) -> float:
+    return values.mean() if len(values) else math.nan
 
 
 # ROC curves
 
 
 def roc(scores: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """False and true positive rates, from (0, 0) to (1, 1), a corner a distinct score.
+    """Compute false and true positive rates from (0, 0) to (1, 1), one point per distinct score.
 
     Args:
         scores: shape (n,), larger for positives.
-        positive: bools of shape (n,), some of them true and some false.
+        positive: bools of shape (n,) with both classes.
     """
     order = np.argsort(-scores, kind="stable")
-    last = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)  # of equal scores
+    # The last index of each run of equal scores
+    last = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
     hits = np.cumsum(positive[order])[last]
     misses = last + 1 - hits
     true, false = hits / hits[-1], misses / misses[-1]
     return np.append(0.0, false), np.append(0.0, true)
 
 
-def curves_of(pairs: Sequence[JudgedPair]) -> dict[tuple[str, Curve], dict[str, tuple]]:
-    """File and curve to each model's false and true positive rates.
+def compute_curves(pairs: Sequence[JudgedPair]) -> dict[tuple[str, Curve], dict[str, tuple]]:
+    """Map (file, curve) to each model's false and true positive rates.
 
-    Pairs that a model failed on are left out for all models, as in the results.
+    Pairs on which a model failed are excluded for all models, as in the results.
     """
-    found: dict[tuple[str, Curve], dict[str, tuple]] = {}
+    curves: dict[tuple[str, Curve], dict[str, tuple]] = {}
     for file in dict.fromkeys(pair.file for pair in pairs):
         by_model: dict[str, list[JudgedPair]] = {}
         for pair in pairs:
             if pair.file == file:
                 by_model.setdefault(pair.model, []).append(pair)
-        every = list(zip(*by_model.values(), strict=True))
-        whole = [row for row in every if all(pair.p is not None for pair in row)]
-        kinds = np.asarray([row[0].label for row in whole])
+        rows = list(zip(*by_model.values(), strict=True))
+        complete = [row for row in rows if all(pair.p is not None for pair in row)]
+        kinds = np.asarray([row[0].label for row in complete])
         for curve in CURVES:
-            chosen = np.isin(kinds, (curve.relation, *curve.others))
+            chosen = np.isin(kinds, (curve.relation, *curve.negative_kinds))
             positive = kinds[chosen] == curve.relation
             if not positive.any() or positive.all():
                 continue
-            place = RELATIONS.index(curve.relation)
+            index = RELATIONS.index(curve.relation)
             for column, model in enumerate(by_model):
-                score = np.asarray([row[column].p[place] for row in whole])[chosen]
-                found.setdefault((file, curve), {})[model] = roc(score, positive)
-    return found
+                score = np.asarray([row[column].p[index] for row in complete])[chosen]
+                curves.setdefault((file, curve), {})[model] = roc(score, positive)
+    return curves
