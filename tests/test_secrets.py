@@ -90,7 +90,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(
     made = ("kb_pairs", "--endpoint", url, "--user_agent", "me/1 (me@x.example)")
     assert door(build_main, *made, "--output", "data") == 2
     said = "".join(capfd.readouterr())
-    assert "endpoint: holds a user or a password" in said
+    assert "endpoint: contains credentials" in said
     assert SECRET not in said + caplog.text
     assert SECRET.encode() not in everything(here)
 

@@ -587,7 +587,7 @@ def test_mistakes_are_told_in_one_line(world, tmp_path):
             builder(world, tmp_path / "out", **more).build()
         return str(caught.value)
 
-    assert "needs one that says who asks" in told(endpoint="https://nowhere.invalid/sparql")
+    assert "requires a user agent with a contact" in told(endpoint="https://nowhere.invalid/sparql")
     assert "no such file" in told(corpus_maps=[str(tmp_path / "none.npz")])
     assert "no such file" in told(knowledge=str(tmp_path / "none.sqlite"))
     assert "no topic for" in told(limit=1, topics=2)

@@ -269,8 +269,8 @@ def test_factscores_released_predictions(tmp_path):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"prompt": "Who?", "canary": "x"}, r":1: text: field required; .* response would do"),
-        ({"output": "Ann ran."}, r":1: topic: field required; prompt, question or input would do"),
+        ({"prompt": "Who?", "canary": "x"}, r":1: text: field required \(or output"),
+        ({"output": "Ann ran."}, r":1: topic: field required \(or prompt"),
     ],
 )
 def test_what_is_no_document_says_what_to_give(tmp_path, row, said):

@@ -127,7 +127,7 @@ def test_a_dry_run_reads_no_page_and_counts_its_beginning(server):
 
 
 def test_web_pages_want_to_know_who_asks():
-    with pytest.raises(UserError, match="user_agent: web pages need one"):
+    with pytest.raises(UserError, match="user_agent: web pages require"):
         stage(user_agent=None)
 
 

@@ -67,7 +67,7 @@ def test_balanced_as_the_training_does(tmp_path) -> None:
     assert drop_full_length([True, True, False], 0, draw(0)) in ([0, 2], [1, 2])
     assert drop_full_length([True, False, False], 0, draw(0)) == [0, 1, 2]
     assert drop_full_length([True, True], 0, draw(0)) == [0, 1]  # nothing to be as many as
-    with pytest.raises(ValueError, match="there are no more"):
+    with pytest.raises(ValueError, match="none would remain"):
         drop_full_length([True, True], 2, draw(0))
     assert balance_lengths([1.0, 1.0, 1.0, 0.0], draw(0)) == [0, 1, 2, 3, 3, 3]
     assert balance_lengths([], draw(0)) == []
@@ -78,7 +78,7 @@ def test_balanced_as_the_training_does(tmp_path) -> None:
     [
         ({"files": {}}, "files"),
         ({"drop": {"dev": 0}}, "no file 'dev'"),
-        ({"drop": {"train": 9}}, "9 are to be eliminated, and 6 are the whole claim"),
+        ({"drop": {"train": 9}}, "cannot remove 9 rows: only 6 are the whole claim"),
     ],
 )
 def test_options_that_cannot_be(tmp_path, options, named) -> None:

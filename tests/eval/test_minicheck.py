@@ -185,7 +185,7 @@ def test_no_code_of_a_models_folder_runs_whatever_is_answered(
         Checker(str(tmp_path)).relations(PAIRS)
     with pytest.raises(UserError, match="weights cannot be loaded"):
         load_whole(AutoModelForSequenceClassification, str(tmp_path), torch.device("cpu"))
-    with pytest.raises(UserError, match="no tokenizer to be had"):
+    with pytest.raises(UserError, match="tokenizer"):
         load_tokenizer(str(tmp_path))
     assert not ran.exists()
 

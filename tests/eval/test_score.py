@@ -216,7 +216,7 @@ def test_two_documents_of_one_id_are_told_with_their_file(tmp_path, monkeypatch)
     arguments += ["--pipeline.verify+", "eval.verify.labels.Labels"]
     with pytest.raises(UserError, match=r"^documents\.jsonl: documents 1 and 3: id: both have"):
         score_main(["--documents", "documents.jsonl", *arguments])
-    with pytest.raises(UserError, match=r": a folder; give the path of a JSONL"):
+    with pytest.raises(UserError, match=r": a folder; expected a JSONL"):
         score_main(["--documents", str(tmp_path), *arguments])
 
 

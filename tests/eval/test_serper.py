@@ -179,7 +179,7 @@ def test_a_key_that_is_refused_ends_the_run_and_is_not_shown(server, tmp_path):
 
 def test_the_key_goes_to_no_other_host(server):
     server.faults.append((302, {"to": f"{server.url}/other/{KEY}"}))
-    with pytest.raises(UserError, match=r"moved to http://.*/other/\*\*\*; give that address"):
+    with pytest.raises(UserError, match=r"moved to http://.*/other/\*\*\*; use that address"):
         serper(server, retries=0).search(["ada"], 3)
     assert len(server.asked) == 1
 
@@ -187,7 +187,7 @@ def test_the_key_goes_to_no_other_host(server):
 def test_a_server_that_is_gone_is_soon_left(server):
     server.faults.extend([busy(503)] * 99)
     queries = [f"q{number}" for number in range(40)]
-    with pytest.raises(UserError, match=r"no answer in 2 attempts .*; start again later"):
+    with pytest.raises(UserError, match=r"no answer in 2 attempts .*; resume later"):
         serper(server, concurrency=2, retries=1).search(queries, 3)
     assert len(server.asked) < 20
     server.faults.clear()
@@ -204,8 +204,8 @@ def test_queries_go_side_by_side_within_bounds(server):
     ("options", "message"),
     [
         ({"api_key_env": "a0f3c2"}, "not the key"),
-        ({"base_url": "http://serper.example"}, "https address"),
-        ({"base_url": "https://me:secret@serper.example"}, "holds a user"),
+        ({"base_url": "http://serper.example"}, "https URL"),
+        ({"base_url": "https://me:secret@serper.example"}, "contains credentials"),
         ({"per": "topic", "topic_in_query": False}, "topic_in_query"),
     ],
 )

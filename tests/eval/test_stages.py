@@ -88,7 +88,7 @@ def of_passages(change):
     ("stage", "change", "said"),
     [
         *((name, lambda found: None, "a NoneType; ") for name in RIGHT),
-        ("decompose", lambda rows: rows[:1], "gave 1 entries for 2; give one a document"),
+        ("decompose", lambda rows: rows[:1], "returned 1 entries for 2; return one per document"),
         ("decompose", of_first(lambda row: ["Ann sang."]), "'d1': Claim: 0: Input should be"),
         ("decompose", of_first(lambda row: row * 2), r"'d1': .* several claims of one id \(c0\)"),
         ("revise", of_first(lambda row: [*row, NEW]), "'d1': returned the claims c0, c1, c9 for"),
@@ -168,7 +168,7 @@ class Own(BySentence):
 @pytest.mark.parametrize(
     ("give", "said"),
     [
-        (lambda places: [["x"]], "gave 1 entries for 4; give one a sentence"),
+        (lambda places: [["x"]], "returned 1 entries for 4; return one per sentence"),
         (lambda places: [[None] for _ in places], r"'d1': sentence 0: .* got \[None\]"),
     ],
 )
@@ -196,7 +196,7 @@ class Judge(ClaimByClaim):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda found: found[1:], "gave 3 entries for 4; give one a claim"),
+        (lambda found: found[1:], "returned 3 entries for 4; return one per claim"),
         (lambda found: found[::-1], "'d1': gave Verdict.* for the claim 'c0'; give one verdict"),
     ],
 )

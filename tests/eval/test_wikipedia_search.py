@@ -142,7 +142,7 @@ def test_a_search_that_fails_is_not_nothing_found(server):
     (claims,), _ = stage(server)([one], [one.claims])
     assert [claim.contexts for claim in claims] == [None, None]
     server.faults.extend([503] * 6)
-    with pytest.raises(UserError, match="start again later"):
+    with pytest.raises(UserError, match="resume later"):
         stage(server).search(list("abcdef"), 3)
 
 

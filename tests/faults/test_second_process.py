@@ -46,7 +46,7 @@ def test_a_builders_journal_belongs_to_one_process(tmp_path):
     def make(some):
         code, said = second()
         assert (code, len(said)) == (2, 1), said
-        assert f"{path}: another process writes it; wait for it" in said[0]
+        assert f"{path}: another process writes this file; wait for it" in said[0]
         return [{"text": "A."} for _ in some]
 
     assert journalled(path, {"a": 1}, make, unit="text") == {"a": {"name": "a", "text": "A."}}
@@ -101,5 +101,5 @@ def test_a_journal_that_cannot_be_opened_is_free_again(tmp_path):
         JsonlAppender(path, key="name")
     with JsonlAppender(path, key="other") as rows:
         assert list(rows.done) == [1]
-        with pytest.raises(UserError, match="another process writes it"):
+        with pytest.raises(UserError, match="another process writes this file"):
             JsonlAppender(path, key="other")

@@ -63,7 +63,7 @@ def test_a_second_training_is_refused_and_the_first_not_disturbed(
     StartsAnother.given = arguments("unli", run="run")
     callback = "tests.faults.test_training.StartsAnother"
     assert train([*StartsAnother.given, "--trainer.callbacks", callback]) == (0, [])
-    refused = "another process runs in this folder; wait for it, or give another --name"
+    refused = "another process runs in this folder; wait for it or set another --name"
     assert StartsAnother.said == (2, [f"error: {tmp_path / 'runs/run'}: {refused}"])
     assert exported(tmp_path, "run") == exported(tmp_path, "calm")
     assert hidden(tmp_path) == []
@@ -95,8 +95,8 @@ def test_a_disk_that_fills_up_keeps_the_last_checkpoint(
         code, said = train(again)
     assert (code, len(said)) == (2, 1), said
     assert said[0] == (
-        f"error: {last}: cannot be written (File too large); free some space, or give a folder "
-        "that you may write to"
+        f"error: {last}: cannot be written (File too large); free some space or choose a "
+        "writable folder"
     )
     assert last.read_bytes() == before
     assert hidden(tmp_path) == []

@@ -88,7 +88,7 @@ def test_long_queries_go_through(client):
 
 
 def test_a_malformed_query_is_the_users_to_mend(client):
-    with pytest.raises(UserError, match="refuses the query") as caught:
+    with pytest.raises(UserError, match="rejects the query") as caught:
         client.select("SELECT ?x WHERE {")
     assert not isinstance(caught.value, EndpointError)
 

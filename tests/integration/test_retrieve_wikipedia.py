@@ -104,7 +104,7 @@ def test_a_dead_server_is_a_failure_and_not_nothing(wiki):
     assert all(claim.contexts is None for claim in claims)
     assert stage.search(["Topic"], 3) == [None]
     topics = [f"Topic {number}" for number in range(9)]
-    with pytest.raises(UserError, match="start again later"):
+    with pytest.raises(UserError, match="resume later"):
         stage.search(topics, 3)
 
 

@@ -180,7 +180,7 @@ def test_few_bits_need_a_gpu(arguments: Callable, capsys: pytest.CaptureFixture,
     with pytest.raises(SystemExit) as stop:
         run_command(partial(main, arguments("adversary", "--model.quantize", str(bits))))
     assert stop.value.code == 2
-    assert "error: quantize needs a CUDA GPU" in capsys.readouterr().err
+    assert "error: quantize requires a CUDA GPU" in capsys.readouterr().err
 
 
 def test_a_gguf_file_is_not_quantised_again() -> None:

@@ -45,7 +45,7 @@ def test_unli_starts_from_the_encoder_of_our_relation_model(
     nli = tmp_path / "checkpoints/nli"
     options = ["--model.base", str(nli), "--trainer.max_steps", "0"]
     main(arguments("unli", *options, run="unli"))
-    said = "probability starts as its entailment minus its contradiction"
+    said = "head probability initialised as entailment minus contradiction"
     assert said in capsys.readouterr().out
     before = load_file(nli / "model.safetensors")
     after = load_file(tmp_path / "checkpoints/unli/model.safetensors")

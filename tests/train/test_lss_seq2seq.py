@@ -192,7 +192,7 @@ def test_balance(tiny_t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Section 4.2's is a number, whatever is left.
     assert len(rows("drop", 3)) == 6
     assert rows("drop", 7) == [7, 8]
-    with pytest.raises(UserError, match="8 are to be eliminated, and 7 are the whole claim"):
+    with pytest.raises(UserError, match="cannot remove 8 rows: only 7 are the whole claim"):
         rows("drop", 8)
     # A.5's: all, a third and nothing of the claim are three tenths, each as full as the fullest.
     assert rows("repeat") == [*range(7), *[7] * 7, *[8] * 7]

@@ -282,7 +282,7 @@ def test_predict_writes_rewards(preference: Callable, tmp_path: Path) -> None:
          "chat True, alpha 16"),
         (["--model.start", "STARTED", "--model.target_modules", "[q_proj]"], "target_modules"),
         (["--model.prompt_template", "Who is {topic}?"], "does not follow"),
-        (["--model.quantize", "4"], "quantize needs"),
+        (["--model.quantize", "4"], "quantize requires"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line(
