@@ -1,17 +1,16 @@
-# `make demo` and `make test` are all that a fresh machine needs; `make help` lists the rest.
+# `make help` lists the targets; start with `make demo` and `make test`.
 
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 
-# One thread a process and two processes at a time: on few cores this is the fastest, and the same
-# thread count gives the same weights on every run.
+# One thread per process, two processes: fastest on few cores. The thread count affects the weights.
 export OMP_NUM_THREADS ?= 1
-# Threads that wait must not spin: on a busy machine spinning ones slow each other down many times.
+# No spinning of waiting threads, which is slow on busy machines.
 export OMP_WAIT_POLICY := PASSIVE
 export GOMP_SPINCOUNT := 0
 export TOKENIZERS_PARALLELISM := false
-# The embedded defaults need no network: nothing is looked up at run time.
+# The bundled models need no network.
 export HF_HUB_OFFLINE ?= 1
 export HF_EVALUATE_OFFLINE ?= 1
 
@@ -19,7 +18,7 @@ LOGS := runs/demo/logs
 SMALL := checkpoints/small
 TRAINED := unli relation lss_tagger adversary_info
 CONTROL := unli relation
-# What configs/eval/small and configs/experiments/small need beside the demo's.
+# Further components for configs/eval/small and configs/experiments/small.
 MORE := relation_pages relation_conflicts
 AGAINST := preference preference_core
 OTHERS := kb_conflicts attacks knowledge
@@ -52,7 +51,7 @@ $(MPNET)/config.json: requirements-mpnet.txt | $(READY)
 	$(PY) -m components.join_parts build/mpnet $(MPNET) 78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
 	@touch $@; rm -rf build/mpnet
 
-demo: $(READY) ## dataset → training → Core → robustness experiment → report, on the embedded defaults
+demo: $(READY) ## dataset → training → Core → robustness experiment → report, with the bundled models
 	@$(MAKE) --no-print-directory -j2 demo-steps
 	@echo "report:  runs/demo/report.html"
 	@echo "results: runs/demo/results.json"
@@ -68,13 +67,13 @@ $(TRAINED:%=$(SMALL)/%/component.json) $(MORE:%=$(SMALL)/%/component.json): $(SM
 	@mkdir -p $(LOGS); echo "training  $(@D) (log: $(LOGS)/$*.log)"
 	@$(PY) -m train fit --config $< --ckpt_path last > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
-# The control: the same base with a fresh head, exported without a single step of training.
+# Control: the base model with a new head, exported without training.
 $(CONTROL:%=$(SMALL)/untrained/%/component.json): $(SMALL)/untrained/%/component.json: configs/train/small/%.yaml data/kb/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "exporting $(@D) (log: $(LOGS)/untrained_$*.log)"
 	@$(PY) -m train fit --config $< --trainer.max_steps 0 --name small/untrained/$* --export_to $(@D) > $(LOGS)/untrained_$*.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/untrained_$*.log; exit 1; }
 
-# What the adversary writes, and texts with its sentences behind.
+# Texts of the adversary, and texts with its sentences appended.
 data/generations/manifest.json: configs/data/small/generations.yaml $(SMALL)/adversary_info/component.json $(BUILDERS) $(EVAL)
 	@mkdir -p $(LOGS); echo "sampling  data/generations (log: $(LOGS)/generations.log)"
 	@$(PY) -m data_builders generations --config $< > $(LOGS)/generations.log 2>&1 || { tail -n 20 $(LOGS)/generations.log; exit 1; }
@@ -85,7 +84,7 @@ data/corruption/manifest.json: configs/data/small/corruption.yaml data/generatio
 
 runs/demo/results.json: configs/experiments/small/robustness.yaml data/corruption/manifest.json $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(EVAL)
 	@mkdir -p $(LOGS); echo "scoring   runs/demo (log: $(LOGS)/robustness.log)"
-	@rm -f $@  # a run's folder holds one configuration; that of other components or code goes
+	@rm -f $@  # results of other components or code cannot be resumed
 	@OMP_NUM_THREADS=2 $(PY) -m eval experiment robustness --config $< --output runs/demo > $(LOGS)/robustness.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/robustness.log; exit 1; }
 	@cat $(LOGS)/robustness.log | tail -n 40
@@ -93,7 +92,7 @@ runs/demo/results.json: configs/experiments/small/robustness.yaml data/corruptio
 runs/demo/report.html: runs/demo/results.json
 	@$(PY) -m eval report --run runs/demo
 
-small: $(READY) ## all that configs/*/small need to run, in an hour
+small: $(READY) ## create all inputs of configs/*/small (one hour)
 	@$(MAKE) --no-print-directory -j2 small-steps
 
 small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(MORE:%=$(SMALL)/%/component.json) data/corruption/manifest.json data/generations_steps/manifest.json $(OTHERS:%=data/%/manifest.json)
@@ -106,8 +105,8 @@ data/attacks/manifest.json data/knowledge/manifest.json: data/kb/manifest.json
 
 $(SMALL)/relation_conflicts/component.json: data/kb_conflicts/manifest.json
 
-# Adversaries trained against the metric, without Core and with it. Both orders are of the same texts:
-# the second finds them in the cache of the first.
+# Adversaries trained against the metric, without and with Core. The second dataset reuses the cached
+# texts of the first.
 data/preferences/manifest.json: WITH := --selection none
 data/preferences_core/manifest.json: WITH := --selection core
 data/preferences_core/manifest.json: data/preferences/manifest.json
@@ -130,19 +129,19 @@ data/generations_steps/manifest.json: configs/data/small/generations_steps.yaml 
 	@mkdir -p $(LOGS); echo "sampling  data/generations_steps (log: $(LOGS)/generations_steps.log)"
 	@$(PY) -m data_builders generations --config $< > $(LOGS)/generations_steps.log 2>&1 || { tail -n 20 $(LOGS)/generations_steps.log; exit 1; }
 
-bench: $(READY) data/kb/manifest.json $(SMALL)/relation/component.json ## speeds against baselines, in ten minutes: runs/bench
+bench: $(READY) data/kb/manifest.json $(SMALL)/relation/component.json ## measure speed against baselines in runs/bench (10 minutes)
 	@$(PY) benchmarks/bench.py --output runs/bench
 
-test: $(READY) ## run the tests, but for those against real servers and the slow ones
+test: $(READY) ## run the tests, except integration and slow tests
 	$(PY) -m pytest -n 2 -m 'not integration and not slow'
 
 test-integration: $(READY) mediawiki ## run the tests against a real SPARQL server and a real MediaWiki
 	$(PY) -m pytest -n 2 -m 'integration and not slow'
 
-# micro-httpd and php-cgi stand in for Apache, which the package would bring along; none is started.
+# micro-httpd and php-cgi satisfy the dependency on a web server instead of Apache; none is started.
 WIKI := mediawiki micro-httpd php-cgi php-cli php-sqlite3 php-mbstring php-xml php-intl
 
-mediawiki: ## install MediaWiki from Debian's packages (as root; without it its tests are skipped)
+mediawiki: ## install MediaWiki from Debian packages (as root; optional for the tests)
 	@if [ -d /usr/share/mediawiki ] && command -v php > /dev/null; then exit 0; fi; \
 	echo "installing MediaWiki from Debian's packages"; \
 	{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
@@ -153,10 +152,10 @@ lint: $(READY) ## ruff check and format check
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 
-format: $(READY) ## let ruff mend what it can
+format: $(READY) ## apply ruff fixes and formatting
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-clean: ## remove what the commands made, but not .venv
+clean: ## remove all outputs, except .venv
 	rm -rf runs/demo runs/train data/kb data/generations data/corruption data/kb_conflicts data/preferences data/preferences_core data/generations_steps data/attacks data/knowledge runs/bench $(SMALL) build *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
