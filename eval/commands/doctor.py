@@ -129,7 +129,7 @@ def _lacks(path: Path) -> Iterator[str]:
         yield f"no YAML: {' '.join(str(error).split())}"
         return
     by_command: dict[str | None, list[str]] = {}
-    for name in (line.split(": not there (")[0] for line in find_missing([needed, *others])):
+    for name in (line.split(": not found (")[0] for line in find_missing([needed, *others])):
         by_command.setdefault(_command_for(name, path.parent.name), []).append(name)
     for command, names in by_command.items():
         how = f"`{command}`" if command else "the first lines of the file may say where it is from"

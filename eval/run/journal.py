@@ -1,8 +1,8 @@
-"""The journal of a part of a run: its rows, and what each chunk of them took.
+"""The journal of a part of a run: its rows, and each chunk's usage.
 
-A chunk is its documents' rows and a last line ``{"documents": IDS, "usage": [...]}``. A row stands
-as it does in the file that the run ends in, so that nothing is written or validated a second time.
-What a kill left of a chunk is cut off.
+A chunk is its documents' rows and a last line ``{"documents": IDS, "usage": [...]}``. Rows are
+written exactly as in the final file, so they are serialised and validated once. An incomplete chunk
+at the end is discarded.
 """
 
 import json
@@ -21,13 +21,13 @@ _LAST_LINE = b'{"documents": '
 
 
 class Chunk(NamedTuple):
-    """Documents that were done together.
+    """Documents that were processed together.
 
     Attributes:
-        ids: of the documents.
+        ids: document ids.
         rows: one JSON line per document.
-        usage: what each language model was used for (``eval.models.chat.Usage.since``).
-        records: one per document; ``None`` where another process did them.
+        usage: usage per language model (``eval.models.chat.Usage.since``).
+        records: one per document; ``None`` if another process made them.
     """
 
     ids: list[str]
@@ -37,35 +37,35 @@ class Chunk(NamedTuple):
 
 
 class Journal(LineAppender, Generic[R]):
-    """The rows of whole chunks.
+    """The rows of complete chunks.
 
     Args:
-        path: of the journal.
+        path: the journal file.
         record: the class of the rows.
 
     Attributes:
-        records: id of a document to its record, validated once.
+        records: document id to its record.
     """
 
     def __init__(self, path: Path, record: type[R]):
         self.record = record
         self.records: dict[str, R] = {}
-        self._rows: dict[str, tuple[int, int]] = {}  # where a document's row begins and ends
+        self._rows: dict[str, tuple[int, int]] = {}  # byte range of a document's row
         super().__init__(path)
 
     def _read(self) -> int:
         rows: list[tuple[int, int, Any]] = []
-        start = whole = 0
+        start = complete = 0
         for end, row in read_complete_rows(self.path):
             if "usage" in row and "documents" in row:
-                for name, (*place, value) in zip(row["documents"], rows, strict=True):
-                    self._rows[name] = tuple(place)
+                for name, (*span, value) in zip(row["documents"], rows, strict=True):
+                    self._rows[name] = tuple(span)
                     self.records[name] = self.record.model_validate(value)
-                rows, whole = [], end
+                rows, complete = [], end
             else:
                 rows.append((start, end, row))
             start = end
-        return whole
+        return complete
 
     def append(self, chunk: Chunk) -> None:
         """Write a chunk and make it durable before returning."""
@@ -82,7 +82,7 @@ class Journal(LineAppender, Generic[R]):
             start = end
 
     def copy_rows(self, ids: Sequence[str], path: Path) -> None:
-        """Write the rows of documents, in their order, to a file that takes its place at once."""
+        """Write the rows of documents, in the given order, to a file that is replaced at once."""
         with atomic_bytes(path) as file, open(self.path, "rb") as rows:
             for name in ids:
                 start, end = self._rows[name]
@@ -91,8 +91,8 @@ class Journal(LineAppender, Generic[R]):
 
 
 def read_chunks(path: Path) -> Iterator[tuple[list[str], list[dict[str, int]]]]:
-    """The ids and the usage of each whole chunk of a journal; changes nothing."""
-    # As bytes: the line that a kill tore may end within a character.
+    """Yield the ids and the usage of each complete chunk, without changing the journal."""
+    # As bytes, since an interrupted line may end within a character.
     with open(path, "rb") as lines:
         for line in lines:
             if line.startswith(_LAST_LINE) and line.endswith(b"\n"):

@@ -1,7 +1,7 @@
-"""The models, prompts and caches of a run's stages: one walk over their attributes.
+"""The models, prompts and caches of a run's stages, found by one walk over their attributes.
 
-The walk enters lists, tuples and dicts, and the attributes of objects of this repository's and of
-a user's own classes. It does not enter records, nor objects of the standard library and of
+The walk enters lists, tuples and dicts, and the attributes of objects whose class is in this
+repository or in the user's code. It does not enter records, nor objects of the standard library and
 installed packages (modules below ``site-packages``), such as a tokenizer or an array.
 """
 
@@ -21,59 +21,59 @@ from eval.run.provenance import OUR_PACKAGES
 
 @runtime_checkable
 class KeepsAnswers(Protocol):
-    """A model or a searcher that can keep its answers, so that nothing is asked twice."""
+    """A model or a searcher that can cache its answers."""
 
     def keep_answers_in(self, folder: Path) -> None:
-        """Keep them in this folder, unless it was told another place."""
+        """Cache answers in this folder, unless another cache is configured."""
 
 
 class Parts(list[object]):
-    """What :func:`held` returned: taken as it is, also when parts have loaded more since."""
+    """The result of :func:`find_parts`, which returns it unchanged when called again."""
 
 
 def find_parts(root: object) -> Parts:
-    """``root`` and all that its attributes lead to, each once, a part before its own parts.
+    """Return ``root`` and all objects reachable from it, each once, parents first.
 
     Args:
-        root: a stage, a pipeline or an experiment, or a list of such; or :class:`Parts`.
+        root: a stage, a pipeline or an experiment, a list of these, or :class:`Parts`.
     """
-    return root if isinstance(root, Parts) else Parts(_held(root, set()))
+    return root if isinstance(root, Parts) else Parts(_walk(root, set()))
 
 
 def find_writers(root: object) -> list[CachedWriter]:
-    """The language models that are held."""
+    """Return the language models among the parts."""
     return [part for part in find_parts(root) if isinstance(part, CachedWriter)]
 
 
 def hash_prompts(root: object) -> dict[str, str]:
-    """SHA-256 of the prompts and banks of examples that are held; they decide the results.
+    """Return SHA-256 of the parts' prompts and example files, which decide the results.
 
-    Several stages have a prompt of the same name, so that the folders above it are in the key;
-    where these are the same too, of other texts, the whole path.
+    Several stages have a prompt of the same name, so the key is the file name with two folders
+    above it, or the whole path if that is ambiguous too.
     """
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for file in (part for part in find_parts(root) if isinstance(part, PromptFile)):
         key = "/".join(file.path.parts[-3:])
-        if found.setdefault(key, file.sha256) != file.sha256:
-            found[file.path.as_posix()] = file.sha256
-    return found
+        if hashes.setdefault(key, file.sha256) != file.sha256:
+            hashes[file.path.as_posix()] = file.sha256
+    return hashes
 
 
 def find_identities(root: object) -> list[dict[str, Any]]:
-    """The ``identity`` of each model, searcher and parser that is held: what decides answers."""
+    """Return the distinct ``identity`` of each model, searcher and parser among the parts."""
     values = [getattr(part, "identity", None) for part in find_parts(root)]
     dicts = [identity for identity in values if isinstance(identity, dict)]
-    return [identity for place, identity in enumerate(dicts) if identity not in dicts[:place]]
+    return [identity for i, identity in enumerate(dicts) if identity not in dicts[:i]]
 
 
 def add_answer_caches(root: object, folder: Path) -> None:
-    """Give models and searchers without a cache one in the run's folder: nothing is asked twice."""
+    """Let models and searchers without a cache use one in the run's folder."""
     for part in find_parts(root):
         if isinstance(part, KeepsAnswers):
             part.keep_answers_in(folder)
 
 
-def _held(part: object, seen: set[int]) -> Iterator[object]:
+def _walk(part: object, seen: set[int]) -> Iterator[object]:
     inner: Iterable[object] = ()
     if isinstance(part, list | tuple | dict):
         inner = part.values() if isinstance(part, dict) else part
@@ -82,7 +82,7 @@ def _held(part: object, seen: set[int]) -> Iterator[object]:
         yield part
         inner = list(getattr(part, "__dict__", {}).values())
     for item in inner:
-        yield from _held(item, seen)
+        yield from _walk(item, seen)
 
 
 @cache

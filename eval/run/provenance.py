@@ -1,4 +1,4 @@
-"""Where a number came from: the configuration, and the content of every file it names."""
+"""Provenance of results: the configuration, and hashes of all files and checkpoints it names."""
 
 import json
 import os
@@ -9,60 +9,62 @@ from pathlib import Path
 from components.checkpoint import is_hub_id, library_versions
 from records import sha256_file, sha256_text
 
-# Arguments of what a run costs and how it is run, not what it says: a slower second try goes on
-# with the first.
-_COSTS = {
+# Arguments that change a run's cost or speed, not its results: a run resumes if they change.
+_NOT_DECIDING = {
     *("cache", "cache_dir", "concurrency", "timeout_s", "prices", "api_key_env", "user_agent"),
     "batch_size",
 }
 
-# Of files that configurations name.
-_ENDINGS = {
+# Suffixes of files that configurations name.
+_SUFFIXES = {
     *(".jsonl", ".json", ".csv", ".tsv", ".parquet", ".txt", ".db", ".sqlite", ".jinja", ".conllu"),
     *(".npz", ".npy", ".gguf"),
 }
 
-# Where configurations here put things and look for them: paths also before the folder is there.
-_PLACES = {"data", "downloads", "runs"}
+# Folders of this repository's data and runs; a name below one is a path even if it does not exist.
+_FOLDERS = {"data", "downloads", "runs"}
 
-# Packages of this repository, whose versions are no part of a run's key.
+# Packages of this repository; their code is not part of a run's key.
 OUR_PACKAGES = {"clients", "components", "data_builders", "eval", "records", "train"}
 
-# What says what a folder's weights are: a checkpoint's own, or a published model's configuration.
-_ABOUT = ("component.json", "config.json")
-# Of a published model, whose settings others may change, what decides its answers.
-_OF_MODEL = {".safetensors", ".gguf", ".json", ".jinja", ".txt", ".model"}
+# Files that mark a folder as a checkpoint or as a published model.
+_MARKERS = ("component.json", "config.json")
+# Suffixes of a published model's files that decide its answers.
+_MODEL_SUFFIXES = {".safetensors", ".gguf", ".json", ".jinja", ".txt", ".model"}
 
 
 def hash_inputs(config: object) -> dict[str, str]:
-    """SHA-256 of every file and model folder that a configuration names, by its name there.
+    """Return SHA-256 of every file and model folder that a configuration names.
 
-    So it is with the files of a user's own stages, by their paths from the working folder: a stage
-    that was edited is another stage. What they import is not looked after.
+    Source files of custom stages are included, by their path from the working directory, so an
+    edited stage changes the key. Modules that these import are not included.
     """
     deciding = _deciding(config)
     names = {name for name in _strings(deciding) if _is_input(name)}
-    return {name: _digest(Path(name)) for name in sorted({*names, *_own_code(deciding)})}
+    return {name: _digest(Path(name)) for name in sorted({*names, *_custom_code(deciding)})}
 
 
 def find_missing(config: object) -> list[str]:
-    """Files and folders that a configuration names and that are not there, each with its option.
+    """Return the files and folders that a configuration names but that do not exist.
 
-    What looks like a path: with the ending of a file, below a folder that is there or ``data``,
-    ``downloads`` or ``runs``, or what a ``checkpoint`` (unless it can be a hub id) or a
-    ``training_logs`` is said to be. Hub ids and addresses do not.
+    A string counts as a path if it has the suffix of a data file, is below an existing folder or
+    ``data``, ``downloads`` or ``runs``, or is the value of ``checkpoint`` (unless it can be a hub
+    id) or ``training_logs``. Hub ids and URLs do not count.
+
+    Returns:
+        One line per path, with its option.
     """
-    found = {name: where for where, name in _places(config) if _is_missing(where, name)}
-    return [f"{name}: not there ({where})" for name, where in sorted(found.items())]
+    paths = {name: option for option, name in _named_options(config) if _is_missing(option, name)}
+    return [f"{name}: not found ({option})" for name, option in sorted(paths.items())]
 
 
 def config_hash(config: object, digests: dict[str, str]) -> str:
-    """One hash over all of a configuration that decides the results, and its inputs' content."""
+    """Hash the options that decide the results, and the content of the inputs."""
     return sha256_text(json.dumps([_deciding(config), digests], sort_keys=True))
 
 
 def build_provenance(config: dict, digests: dict[str, str]) -> dict:
-    """What stands once a results file: no time and no host, so that equal runs are equal files."""
+    """Return a results file's provenance: no time and no host, so equal runs give equal files."""
     checkpoints = {}
     for name in digests:
         path = Path(name) / "component.json"
@@ -84,26 +86,28 @@ def build_provenance(config: dict, digests: dict[str, str]) -> dict:
     }
 
 
-def find_differences(told: dict, config: object, digests: dict[str, str]) -> list[str]:
-    """Options and files in which a run's provenance is not that of another run.
+def find_differences(stored: dict, config: object, digests: dict[str, str]) -> list[str]:
+    """Return the options and files in which two runs differ.
 
     Args:
-        told: the provenance of a results file.
+        stored: the provenance of a results file.
         config: the other run's configuration.
-        digests: its :func:`inputs`.
+        digests: the other run's :func:`hash_inputs`.
     """
-    names = list(_others(_deciding(told.get("config")), _deciding(json.loads(json.dumps(config)))))
-    known = dict(told.get("data") or {})
-    known |= {name: own["sha256"] for name, own in (told.get("checkpoints") or {}).items()}
-    return names + [n for n in sorted({*known, *digests}) if known.get(n) != digests.get(n)]
+    config = _deciding(json.loads(json.dumps(config)))
+    hashes = dict(stored.get("data") or {})
+    hashes |= {name: row["sha256"] for name, row in (stored.get("checkpoints") or {}).items()}
+    files = [name for name in sorted({*hashes, *digests}) if hashes.get(name) != digests.get(name)]
+    return [*_changed_options(_deciding(stored.get("config")), config), *files]
 
 
-def _others(one: object, other: object, where: str = "") -> Iterator[str]:
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in dict.fromkeys([*one, *other]):
-            yield from _others(one.get(key), other.get(key), f"{where}.{key}".lstrip("."))
-    elif one != other:
-        yield where
+def _changed_options(first: object, second: object, option: str = "") -> Iterator[str]:
+    if isinstance(first, dict) and isinstance(second, dict):
+        for key in dict.fromkeys([*first, *second]):
+            name = f"{option}.{key}".lstrip(".")
+            yield from _changed_options(first.get(key), second.get(key), name)
+    elif first != second:
+        yield option
 
 
 def _deciding(value: object, arguments: bool = False) -> object:
@@ -111,7 +115,7 @@ def _deciding(value: object, arguments: bool = False) -> object:
         return {
             key: _deciding(item, key == "init_args")
             for key, item in value.items()
-            if not (arguments and key in _COSTS)
+            if not (arguments and key in _NOT_DECIDING)
         }
     return [_deciding(item) for item in value] if isinstance(value, list | tuple) else value
 
@@ -124,29 +128,26 @@ def _strings(value: object) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _places(value: object, where: str = "") -> Iterator[tuple[str, str]]:
-    """Every text of a configuration with the option that it is the value of.
+def _named_options(value: object, option: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every string of a configuration with its option, and keys of numbers.
 
-    So are the keys of numbers: ``train: {FILE: WEIGHT}``.
+    Keys of numbers are e.g. ``train: {FILE: WEIGHT}``.
     """
     if isinstance(value, str):
-        yield where, value
+        yield option, value
     elif isinstance(value, dict):
         for key, item in value.items():
             if isinstance(key, str) and isinstance(item, int | float):
-                yield where, key
-            elif key not in _COSTS:
-                yield from _places(item, f"{where}.{key}".lstrip("."))
+                yield option, key
+            elif key not in _NOT_DECIDING:
+                yield from _named_options(item, f"{option}.{key}".lstrip("."))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _places(item, where)
+            yield from _named_options(item, option)
 
 
-def _own_code(config: object) -> Iterator[str]:
-    """The files, below the working folder, of what a configuration names of loaded modules.
-
-    It is a class, also one within another, or a function; our own are left out.
-    """
+def _custom_code(config: object) -> Iterator[str]:
+    """Yield the files below the working directory that define custom classes and functions."""
     for name in _strings(config):
         module = name.rpartition(".")[0]
         while module and module not in sys.modules:
@@ -161,30 +162,32 @@ def _own_code(config: object) -> Iterator[str]:
             yield path.relative_to(Path.cwd()).as_posix()
 
 
-def _is_missing(where: str, name: str) -> bool:
+def _is_missing(option: str, name: str) -> bool:
     if not name or any(sign in name for sign in "\n{:"):
         return False
     path = Path(name)
     above = path.parts[0] if len(path.parts) > 1 else ""
-    trained = where.endswith(".checkpoint") and not is_hub_id(name)
-    asked = trained or "training_logs." in where
-    named = path.suffix in _ENDINGS or above in _PLACES or (above and os.path.isdir(above))
-    return bool(asked or named) and not os.path.exists(name)
+    is_checkpoint = option.endswith(".checkpoint") and not is_hub_id(name)
+    is_path = is_checkpoint or "training_logs." in option
+    looks_like_path = (
+        path.suffix in _SUFFIXES or above in _FOLDERS or (above and os.path.isdir(above))
+    )
+    return bool(is_path or looks_like_path) and not os.path.exists(name)
 
 
 def _is_input(name: str) -> bool:
-    # A Path would raise where a long text, such as a template, can be no file's name.
-    folder = bool(name) and any(os.path.isfile(os.path.join(name, about)) for about in _ABOUT)
+    # Path raises for a long string, such as a template, that cannot be a file name.
+    folder = bool(name) and any(os.path.isfile(os.path.join(name, file)) for file in _MARKERS)
     return folder or os.path.isfile(name)
 
 
 def _digest(path: Path) -> str:
     if path.is_file():
         return sha256_file(path)
-    about = path / "component.json"
-    if about.is_file():
-        files = sorted([about, *path.glob("*.safetensors")])
-    else:  # a sentence encoder has modules of its own in folders
-        files = sorted(file for file in path.rglob("*") if file.suffix in _OF_MODEL)
+    component = path / "component.json"
+    if component.is_file():
+        files = sorted([component, *path.glob("*.safetensors")])
+    else:  # a sentence encoder has its modules in subfolders
+        files = sorted(file for file in path.rglob("*") if file.suffix in _MODEL_SUFFIXES)
     lines = [f"{file.relative_to(path).as_posix()}:{sha256_file(file)}\n" for file in files]
     return sha256_text("".join(lines))

@@ -1,9 +1,9 @@
-"""One run: what keys it, guards its folder, resumes it, says what it cost, and ends it.
+"""One run of ``score`` or of an experiment: its key, folder lock, resuming, usage and results.
 
-A run's folder holds one configuration. While it runs, the folder holds a journal a part of the
-work (``.PART.KEY.partial.jsonl``), the language models' answers and the pages that were read; when
-it is done ``results.json`` is written and the journals go. Whatever is killed goes on from there,
-and ends in the same bytes.
+An output folder holds one configuration. While the run is in progress, the folder holds one journal
+per part of the work (``.PART.KEY.partial.jsonl``), the language models' answers and the pages that
+were read. When the run finishes, ``results.json`` is written and the journals are deleted. An
+interrupted run resumes from the journals, and its results are byte-identical.
 """
 
 from __future__ import annotations
@@ -32,42 +32,34 @@ from eval.run.parts import (
     hash_prompts,
 )
 from eval.run.provenance import build_provenance, config_hash, find_differences, hash_inputs
-from records import (
-    Result,
-    ResultFile,
-    UserError,
-    read_results,
-    sha256_text,
-    write_results,
-)
+from records import Result, ResultFile, UserError, read_results, sha256_text, write_results
 from records.errors import first_line
 from records.writing import find_partial_files, lock_folder
 
 R = TypeVar("R", bound=BaseModel)
 
-# Documents that are done and kept together: what a kill loses.
+# Documents that are processed and saved together; an interrupted run loses at most one chunk.
 CHUNK = 128
-_NAMED = 3  # options and files in which another configuration differs that a message names
+_MAX_NAMED = 3  # maximum number of differences that an error message names
 
 
 class Run:
-    """A run of ``score`` or of an experiment; ``with`` it, its folder is nobody else's.
+    """A run of ``score`` or of an experiment; a context manager that locks the output folder.
 
     Args:
-        name: ``score``, or the experiment's.
-        root: what holds the models and prompts, e.g. the pipeline (``eval/run/parts.py``). Models
-            and searchers without a cache get one in ``output``.
-        config: what decides the results, by name; files and checkpoints that it names count with
-            their content.
+        name: ``score``, or the experiment's name.
+        root: the object that holds the models and prompts, e.g. the pipeline (see
+            ``eval/run/parts.py``). Models and searchers without a cache get one in ``output``.
+        config: the options that decide the results; files and checkpoints named in it are hashed.
         output: the run's folder.
-        files: more files that decide the results.
-        ray: workers that do documents beside this process.
-        described: the options of ``root``, of which each worker makes another one; by default
-            ``config``.
+        files: further files that decide the results.
+        ray: workers on Ray that process documents.
+        described: the options of ``root``, from which each worker builds its own copy; ``config``
+            by default.
 
     Attributes:
         inputs: SHA-256 of the files and checkpoints that decide the results.
-        key: hash of all that decides the results: configuration, prompts, checkpoints, data.
+        key: hash of everything that decides the results: configuration, prompts, checkpoints, data.
     """
 
     def __init__(
@@ -81,10 +73,10 @@ class Run:
         described: dict | None = None,
     ):
         if isinstance(seed := config.get("seed"), int) and seed < 0:
-            raise UserError(f"seed: {seed}; give 0 or more")
+            raise UserError(f"seed: expected 0 or more, got {seed}")
         self.name = name
         self.root = root
-        # Walked once: what parts load while they work is no part of its own.
+        # Searched once: objects that stages load later are not parts.
         self._parts = find_parts(root)
         self.config = config
         self.output = Path(output)
@@ -107,20 +99,20 @@ class Run:
         self._entered.close()
 
     def read_finished(self, *files: str) -> ResultFile | None:
-        """The results, where they are there already with the ``files`` beside them."""
+        """Return the results if the run is finished and the folder also has ``files``."""
         paths = [self.output / name for name in ("results.json", *files)]
         if not all(path.is_file() for path in paths):
             return None
-        self._tidy()
+        self._delete_partial_files()
         return read_results(paths[0])
 
     def is_finished(self) -> bool:
-        """Whether the folder holds the results of this very configuration."""
+        """Whether the folder holds the results of this configuration."""
         path = self.output / "results.json"
         return path.is_file() and read_results(path).provenance.get("config_hash") == self.key
 
     def finished_ids(self, part: str) -> set[str]:
-        """Ids of what a killed run had done of a part; reads its journal and changes nothing."""
+        """Return the document ids in a part's journal, without changing it."""
         path = self._journal(part)
         return {i for ids, _ in read_chunks(path) for i in ids} if path.is_file() else set()
 
@@ -133,66 +125,64 @@ class Run:
         chunk: int = CHUNK,
         file: str | None = None,
     ) -> list[R]:
-        """Do documents chunk by chunk; what a killed run had done is not done again.
+        """Process documents chunk by chunk; resume from the part's journal.
 
-        Stages batch across the documents of a chunk, and a chunk is what a kill loses. One that was
-        cut is done again whole: its answers are kept, and the tokens that it took are then those of
-        a run that was never cut.
+        Stages batch over the documents of a chunk. An interrupted chunk is repeated in full; its
+        model calls are cached, and its token counts are those of an uninterrupted run.
 
         Args:
-            part: of the run; each has a journal of its own.
-            work: takes the documents of a chunk and gives one record each. For workers on Ray it is
-                a method of what the run holds, which changes nothing there, or ``partial`` of one
-                with JSON values.
-            documents: or whatever other records have an ``id``.
-            record: the class of the records.
-            chunk: documents a chunk.
-            file: of the run's folder, to which the journal's rows are copied in the order of the
-                documents; rows are then without absent optional fields.
+            part: name of the part of the run; each part has its own journal.
+            work: maps the documents of a chunk to one record each. For workers on Ray it must be a
+                method of ``root`` that does not change it, or ``partial`` of one with JSON values.
+            documents: documents, or other records with an ``id``.
+            record: class of the returned records.
+            chunk: documents per chunk.
+            file: name of a file in the run's folder, to which the rows are copied in the order of
+                the documents, without absent optional fields.
 
         Returns:
-            The records, one a document, in order.
+            One record per document, in order.
         """
-        twice, times = (Counter(d.id for d in documents).most_common(1) or [("", 0)])[0]
+        first, times = (Counter(d.id for d in documents).most_common(1) or [("", 0)])[0]
         if times > 1:
-            raise UserError(f"document id {twice!r} occurs more than once; ids must be unique")
+            raise UserError(f"document id {first!r} occurs more than once; ids must be unique")
         with Journal(self._journal(part), record) as journal:
             todo = [document for document in documents if document.id not in journal.records]
-            there = len(documents) - len(todo)
-            bar = tqdm(total=len(documents), initial=there, unit="document", disable=None)
-            parts = [todo[start : start + chunk] for start in range(0, len(todo), chunk)]
-            for done in self._each(work, parts, file is not None):
-                journal.append(done)
-                bar.update(len(done.ids))
+            finished = len(documents) - len(todo)
+            bar = tqdm(total=len(documents), initial=finished, unit="document", disable=None)
+            chunks = [todo[start : start + chunk] for start in range(0, len(todo), chunk)]
+            for result in self._process_chunks(work, chunks, file is not None):
+                journal.append(result)
+                bar.update(len(result.ids))
             bar.close()
             ids = [document.id for document in documents]
             if file is not None:
                 journal.copy_rows(ids, self.output / file)
             return [journal.records.pop(name) for name in ids]
 
-    def _each(
+    def _process_chunks(
         self,
         work: Callable[[Sequence[Any]], Sequence[BaseModel]],
         chunks: Sequence[Sequence[Any]],
         compact: bool,
     ) -> Iterator[Chunk]:
         if self.ray.workers is None or not chunks:
-            # No ``map``: a stage's StopIteration would end it, as if there were no more chunks.
-            return (process_chunk(self._parts, work, some, compact) for some in chunks)
-        method, given = (work.func, work.args) if isinstance(work, partial) else (work, ())
+            # Not ``map``: a StopIteration from a stage would end it silently.
+            return (process_chunk(self._parts, work, batch, compact) for batch in chunks)
+        method, args = (work.func, work.args) if isinstance(work, partial) else (work, ())
         if getattr(method, "__self__", None) is not self.root:
-            raise TypeError(f"{self.name}: {method} is no method of what the run holds")
-        of_worker = partial(_of_worker, method.__name__, given, type(chunks[0][0]), compact)
-        described = [[one.model_dump(mode="json") for one in chunk] for chunk in chunks]
+            raise TypeError(f"{self.name}: {method} is not a method of the run's root")
+        of_worker = partial(_process_on_worker, method.__name__, args, type(chunks[0][0]), compact)
+        described = [[item.model_dump(mode="json") for item in chunk] for chunk in chunks]
         rows = self.ray.rows(type(self.root), self._described, self.output, of_worker, described)
         return (Chunk(*row) for row in rows)
 
     def finish(self, results: Sequence[Result], **more: object) -> ResultFile:
-        """Write ``results.json``, then delete the journals; other files are to be there before.
+        """Write ``results.json``, then delete the journals. Write other files before this call.
 
         Args:
-            results: in the order of the file.
-            more: what else stands once in its provenance.
+            results: the results, in the order of the file.
+            more: further provenance fields.
         """
         file = ResultFile(
             experiment=self.name,
@@ -207,31 +197,31 @@ class Run:
             results=list(results),
         )
         write_results(self.output / "results.json", file)
-        self._tidy()
+        self._delete_partial_files()
         return file
 
     def usage(self) -> list[dict]:
-        """What each language model was used for, in all parts so far, killed runs included.
+        """Return each language model's usage over all parts, including interrupted runs.
 
         Returns:
-            A row a model: its identity; ``answers`` (new or kept), ``failed`` ones among them,
-            ``prompt_tokens``, ``completion_tokens``; ``cost`` where the model has prices. Parts of
-            the run that have the same model share a row.
+            One row per model: its ``model`` identity, ``answers`` (new or cached), ``failed``
+            answers, ``prompt_tokens``, ``completion_tokens``, and ``cost`` if prices are set. Parts
+            of the run with the same model share a row.
         """
         chunks = []
         for journal in self._journals():
-            chunks += [used for _, used in read_chunks(journal)]
+            chunks += [usage for _, usage in read_chunks(journal)]
         rows: dict[str, dict] = {}
-        for place, model in enumerate(find_writers(self._parts)):
-            used: Counter[str] = Counter()
+        for index, model in enumerate(find_writers(self._parts)):
+            total: Counter[str] = Counter()
             for chunk in chunks:
-                used.update(chunk[place])
-            cost = model.cost(used["prompt_tokens"], used["completion_tokens"])
-            if used and cost is not None:
-                used["cost"] = cost
+                total.update(chunk[index])
+            cost = model.cost(total["prompt_tokens"], total["completion_tokens"])
+            if total and cost is not None:
+                total["cost"] = cost
             name = json.dumps(model.identity, sort_keys=True)
             row = rows.setdefault(name, {"model": model.identity})
-            for key, value in used.items():
+            for key, value in total.items():
                 row[key] = round(row.get(key, 0) + value, 6)
         return list(rows.values())
 
@@ -243,92 +233,92 @@ class Run:
         return sorted(self.output.glob(f".*.{self.key[:16]}.partial.jsonl"))
 
     def _guard(self) -> None:
-        for other in sorted({*self.output.glob(".*.partial.jsonl")} - {*self._journals()}):
-            # A run that ended before its first documents were done left nothing to be mixed.
-            if other.stat().st_size:
+        for journal in sorted({*self.output.glob(".*.partial.jsonl")} - {*self._journals()}):
+            # An empty journal has no documents of another configuration.
+            if journal.stat().st_size:
                 raise UserError(
-                    f"{self.output}: holds a run of another configuration or other documents that "
-                    f"is not finished; give another --output, or delete {other}"
+                    f"{self.output}: contains an unfinished run of another configuration or other "
+                    f"documents; pass another --output, or delete {journal}"
                 )
-            other.unlink()
+            journal.unlink()
         path = self.output / "results.json"
         if not path.is_file():
             return
         file = read_results(path)
         if (file.experiment, file.provenance.get("config_hash")) != (self.name, self.key):
-            others = find_differences(file.provenance, self.config, self.inputs)
-            named = ", ".join(others[:_NAMED]) + ", …" * (len(others) > _NAMED)
+            names = find_differences(file.provenance, self.config, self.inputs)
+            listed = ", ".join(names[:_MAX_NAMED]) + ", …" * (len(names) > _MAX_NAMED)
             raise UserError(
-                f"{self.output}: holds the results of another configuration or other documents"
-                + f" (differing: {named})" * bool(named)
-                + f"; give another --output, or delete {path}"
+                f"{self.output}: contains the results of another configuration or other documents"
+                + f" (differing: {listed})" * bool(names)
+                + f"; pass another --output, or delete {path}"
             )
 
-    def _tidy(self) -> None:
+    def _delete_partial_files(self) -> None:
         folders = [self.output, *self.output.glob("*/")]  # ``tables`` and ``figures``
-        torn = [path for folder in folders for path in find_partial_files(folder)]
-        for path in {*torn, *self._journals()}:
+        partial_files = [path for folder in folders for path in find_partial_files(folder)]
+        for path in {*partial_files, *self._journals()}:
             path.unlink()
 
 
 def check_ids(path: str, numbered: Iterable[tuple[int, Any]]) -> None:
-    """See that no two documents of a file have the same id.
+    """Check that document ids are unique in a file.
 
     Args:
-        path: of the file.
-        numbered: the documents, each behind its number in the file.
+        path: the file.
+        numbered: (number in the file, document) pairs.
     """
-    seen: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for number, document in numbered:
-        first = seen.setdefault(document.id, number)
+        first = numbers.setdefault(document.id, number)
         if first != number:
             raise UserError(
-                f"{path}: documents {first} and {number}: id: both have {document.id!r}; give each "
-                "its own, or leave the field out"
+                f"{path}: documents {first} and {number}: field 'id': both have {document.id!r}; "
+                "make ids unique, or remove the field"
             )
 
 
 def process_chunk(
     root: object,
     work: Callable[[Sequence[Any]], Sequence[BaseModel]],
-    some: Sequence[Any],
+    batch: Sequence[Any],
     compact: bool = False,
 ) -> Chunk:
-    """Do a chunk of documents.
+    """Process one chunk of documents and count its model usage.
 
     Args:
-        root: what holds the language models that the work asks.
-        work: takes the documents and gives one record each.
-        some: the documents of the chunk.
-        compact: leave absent optional fields out of the rows.
+        root: the object that holds the language models.
+        work: maps the documents to one record each.
+        batch: the documents of the chunk.
+        compact: omit absent optional fields from the rows.
     """
     models = find_writers(root)
     before = [copy(model.usage) for model in models]
-    records = work(some)
-    rows = [_in_json(d.id, row, compact) for d, row in zip(some, records, strict=True)]
-    used = [m.usage.since(b) for m, b in zip(models, before, strict=True)]
-    return Chunk([document.id for document in some], rows, used, records)
+    records = work(batch)
+    rows = [_to_json(d.id, record, compact) for d, record in zip(batch, records, strict=True)]
+    usage = [model.usage.since(start) for model, start in zip(models, before, strict=True)]
+    return Chunk([document.id for document in batch], rows, usage, records)
 
 
-def _in_json(name: str, record: BaseModel, compact: bool) -> str:
+def _to_json(name: str, record: BaseModel, compact: bool) -> str:
     try:
         row = record.model_dump(mode="json", exclude_none=compact)
     except PydanticSerializationError as error:
         raise UserError(
-            f"document {name!r}: cannot be kept: {first_line(error)}; a stage put it into a claim, "
-            "passage or verdict: let it give Python's own numbers, texts and lists"
+            f"document {name!r}: cannot be written as JSON: {first_line(error)}; return plain "
+            "numbers, strings and lists from the stage that set this field"
         ) from None
     return json.dumps(row, ensure_ascii=False)
 
 
-def _of_worker(
+def _process_on_worker(
     method: str,
-    given: Sequence[Any],
+    args: Sequence[Any],
     record: type[BaseModel],
     compact: bool,
     root: object,
-    some: Sequence[dict],
+    rows: Sequence[dict],
 ) -> list:
-    work = partial(getattr(root, method), *given)
-    done = process_chunk(root, work, [record.model_validate(one) for one in some], compact)
-    return [done.ids, done.rows, done.usage]
+    work = partial(getattr(root, method), *args)
+    chunk = process_chunk(root, work, [record.model_validate(row) for row in rows], compact)
+    return [chunk.ids, chunk.rows, chunk.usage]

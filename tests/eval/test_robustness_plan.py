@@ -121,9 +121,9 @@ def test_what_is_missing_is_a_line_each(config, capsys):
     with pytest.raises(UserError, match=r"^3 missing, see above; then: no: "):
         dry_run(capsys)
     assert [line.partition(" (")[0] for line in capsys.readouterr().out.splitlines()] == [
-        "missing     logs/unli: not there",
-        "missing     no: not there",
-        "missing     nowhere.jsonl: not there",
+        "missing     logs/unli: not found",
+        "missing     no: not found",
+        "missing     nowhere.jsonl: not found",
     ]
 
 

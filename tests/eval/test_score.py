@@ -214,7 +214,7 @@ def test_two_documents_of_one_id_are_told_with_their_file(tmp_path, monkeypatch)
     write_jsonl("documents.jsonl", [one, one.model_copy(update={"id": "other"}), one])
     arguments = ["--pipeline.decompose", "eval.decompose.given.Given", "--output", "out"]
     arguments += ["--pipeline.verify+", "eval.verify.labels.Labels"]
-    with pytest.raises(UserError, match=r"^documents\.jsonl: documents 1 and 3: id: both have"):
+    with pytest.raises(UserError, match=r"^documents\.jsonl: documents 1 and 3: field .id."):
         score_main(["--documents", "documents.jsonl", *arguments])
     with pytest.raises(UserError, match=r": a folder; expected a JSONL"):
         score_main(["--documents", str(tmp_path), *arguments])
