@@ -1,7 +1,7 @@
-"""The flow: documents to claims, revised, selected, with passages, to verdicts, to scores.
+"""The pipeline: decompose documents into claims, revise, select, retrieve, verify, score.
 
-Read this first. Each stage is a callable over the whole batch (``eval/stages.py``); YAML picks one
-by ``class_path``.
+Start reading here. Each stage is a callable over a batch of documents (``eval/stages.py``); YAML
+selects it by ``class_path``.
 """
 
 import json
@@ -27,13 +27,13 @@ class Pipeline:
     """Decompose, revise, select, retrieve, verify, aggregate.
 
     Args:
-        decompose: texts to claims.
-        verify: one or more verifiers, each of another name; all judge the same claims and passages.
-        retrieve: claims to evidence; without it the documents' own passages are used, all of them
-            for a claim that has no ``contexts``.
-        select: Core; without it every claim is scored once.
-        revise: claims to claims that stand alone; without it they stay as they are.
-        gamma: threshold of FActScore's length penalty, in subclaims before Core; 0 for none.
+        decompose: maps texts to claims.
+        verify: one or more verifiers with distinct names; all judge the same claims and passages.
+        retrieve: finds evidence for claims; null uses the documents' passages, all of them for a
+            claim without ``contexts``.
+        select: Core; null scores every claim once.
+        revise: makes claims self-contained; null keeps them unchanged.
+        gamma: threshold of FActScore's length penalty, in subclaims before Core; 0 disables it.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Pipeline:
         gamma: float = DEFAULT_GAMMA,
     ):
         if not verify:
-            raise UserError("verify: an empty list judges nothing; give one verifier or more")
+            raise UserError("verify: expected at least one verifier")
         for verifier in verify:
             if select is not None and not hasattr(verifier, "judges_sets"):
                 raise UserError(
-                    f"verify: {class_path_of(verifier)} does not say `judges_sets`: true if its "
-                    "verdict on a claim depends on the other claims, else false"
+                    f"verify: {class_path_of(verifier)} lacks `judges_sets`; set it to true if "
+                    "the verdict on a claim depends on the other claims, else to false"
                 )
         self.decompose = decompose
         self.verify = verify
@@ -61,42 +61,41 @@ class Pipeline:
         self.gamma = gamma
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
-        """Score documents, with and without Core where a selector is set.
+        """Score documents, without Core and, if a selector is set, with Core.
 
         Returns:
-            One :class:`Scored` a document, in order.
+            One :class:`Scored` per document, in order.
         """
-        every = self.claims(documents)
-        claims = usable_claims(every)
+        all_claims = self.claims(documents)
+        claims = usable_claims(all_claims)
         selections: list[list[Selection]] = [[] for _ in documents]
         if self.select is not None:
             selections = stages.run_selector(self.select, documents, claims)
         claims, passages = stages.run_retriever(self.retrieve, documents, claims)
-        every = update_claims(every, claims)
+        all_claims = update_claims(all_claims, claims)
         verdicts, core_verdicts = self._judge(documents, claims, selections, passages)
+        columns = (documents, all_claims, selections, verdicts, core_verdicts)
+        scores = [self._scores(*row) for row in zip(*columns, strict=True)]
         return [
             Scored(
                 document=document,
-                claims=every[row],
-                selections=selections[row],
-                passages=passages[row],
-                verdicts=verdicts[row],
-                core_verdicts=core_verdicts[row],
-                scores=self._scores(
-                    document, every[row], selections[row], verdicts[row], core_verdicts[row]
-                ),
+                claims=all_claims[i],
+                selections=selections[i],
+                passages=passages[i],
+                verdicts=verdicts[i],
+                core_verdicts=core_verdicts[i],
+                scores=scores[i],
             )
-            for row, document in enumerate(documents)
+            for i, document in enumerate(documents)
         ]
 
     def claims(self, documents: Sequence[Document]) -> list[list[Claim]]:
-        """Decompose and revise; what failed on the way is among them."""
-        every = stages.run_decomposer(self.decompose, documents)
+        """Decompose and revise documents; returns failed claims too."""
+        claims = stages.run_decomposer(self.decompose, documents)
         if self.revise is None:
-            return every
-        return update_claims(
-            every, stages.run_reviser(self.revise, documents, usable_claims(every))
-        )
+            return claims
+        revised = stages.run_reviser(self.revise, documents, usable_claims(claims))
+        return update_claims(claims, revised)
 
     def _judge(
         self,
@@ -109,13 +108,13 @@ class Pipeline:
         verdicts: list[list[Verdict]] = [[] for _ in documents]
         core_verdicts: list[list[Verdict]] = [[] for _ in documents]
         for verifier in self.verify:
-            for row, found in enumerate(stages.run_verifier(verifier, documents, claims, passages)):
-                verdicts[row].extend(found)
+            judged = stages.run_verifier(verifier, documents, claims, passages)
+            for row, new in zip(verdicts, judged, strict=True):
+                row.extend(new)
             if self.select is not None and verifier.judges_sets:
-                for row, found in enumerate(
-                    stages.run_verifier(verifier, documents, kept, passages)
-                ):
-                    core_verdicts[row].extend(found)
+                judged = stages.run_verifier(verifier, documents, kept, passages)
+                for row, new in zip(core_verdicts, judged, strict=True):
+                    row.extend(new)
         check_verdict_names(verdicts)
         return verdicts, core_verdicts
 
@@ -131,66 +130,62 @@ class Pipeline:
         for group in group_by_name(verdicts):
             scores.append(score_document(document, claims, group, None, self.gamma))
             if self.select is not None:
-                own = verdicts_on_selected(group, core_verdicts)
-                scores.append(score_selected(document, claims, own, selections, self.gamma))
+                kept = verdicts_on_selected(group, core_verdicts)
+                scores.append(score_selected(document, claims, kept, selections, self.gamma))
         return scores
 
 
-# What the pipeline does between its stages, for whoever runs them with several selectors
-
-
 class ChunkCache:
-    """Remembers what was computed for a chunk of documents: stages that are shared run once."""
+    """Caches the outputs of stages for one chunk of documents, so that shared stages run once."""
 
     def __init__(self):
-        self._found: dict[Hashable, Any] = {}
+        self._values: dict[Hashable, Any] = {}
 
     def __call__(self, key: Hashable, compute: Callable[[], T]) -> T:
-        if key not in self._found:
-            self._found[key] = compute()
-        return self._found[key]
+        if key not in self._values:
+            self._values[key] = compute()
+        return self._values[key]
 
 
 def usable_claims(claims: Sequence[Sequence[Claim]]) -> list[list[Claim]]:
-    """The claims that have not failed."""
-    return [[claim for claim in own if claim.failed is None] for own in claims]
+    """Return the claims that have not failed."""
+    return [[claim for claim in row if claim.failed is None] for row in claims]
 
 
 def update_claims(
-    every: Sequence[Sequence[Claim]], changed: Sequence[Sequence[Claim]]
+    claims: Sequence[Sequence[Claim]], changed: Sequence[Sequence[Claim]]
 ) -> list[list[Claim]]:
-    """All claims, those that a stage gave back in their new form."""
+    """Return all claims, with those in ``changed`` replaced by id."""
     rows = []
-    for own, new in zip(every, changed, strict=True):
-        by_id = {claim.id: claim for claim in new}
-        rows.append([by_id.get(claim.id, claim) for claim in own])
+    for row, changed_row in zip(claims, changed, strict=True):
+        by_id = {claim.id: claim for claim in changed_row}
+        rows.append([by_id.get(claim.id, claim) for claim in row])
     return rows
 
 
 def select_claims(
     claims: Sequence[Sequence[Claim]], selections: Sequence[Sequence[Selection]]
 ) -> list[list[Claim]]:
-    """The claims that were selected."""
-    chosen = [{s.claim for s in own if s.selected} for own in selections]
-    return [
-        [claim for claim in own if claim.id in ids] for own, ids in zip(claims, chosen, strict=True)
-    ]
+    """Return the selected claims."""
+    selected = [{s.claim for s in row if s.selected} for row in selections]
+    rows = zip(claims, selected, strict=True)
+    return [[claim for claim in row if claim.id in ids] for row, ids in rows]
 
 
 def check_verdict_names(verdicts: Sequence[Sequence[Verdict]]) -> None:
-    """Of two verifiers of the same name a claim would count twice."""
-    for own in verdicts:
-        times = Counter((v.claim, v.assessor, v.name) for v in own)
-        (_, assessor, name), most = (times.most_common(1) or [(("", "", ""), 0)])[0]
-        if most > 1:
+    """Check that no two verifiers have the same name, which would count a claim twice."""
+    for row in verdicts:
+        times = Counter((v.claim, v.assessor, v.name) for v in row)
+        (_, assessor, name), count = (times.most_common(1) or [(("", "", ""), 0)])[0]
+        if count > 1:
             raise UserError(
-                f"verify: two verifiers give verdicts named {assessor}.{name}; score with each in "
-                "a run of its own"
+                f"verify: two verifiers return verdicts named {assessor}.{name}; use one run for "
+                "each of them"
             )
 
 
 def group_by_name(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
-    """Verdicts grouped by assessor and name, in order; one empty group for a text without any."""
+    """Group verdicts by assessor and name, in order; one empty group if there are none."""
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
         groups.setdefault((verdict.assessor, verdict.name), []).append(verdict)
@@ -198,14 +193,14 @@ def group_by_name(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
 
 
 def verdicts_on_selected(group: Sequence[Verdict], selected: Sequence[Verdict]) -> list[Verdict]:
-    """The verdicts that score the selected claims.
+    """Return the verdicts that score the selected claims.
 
     Args:
         group: one assessor's verdicts of one name, on all claims.
         selected: verdicts of assessors that judged the selected claims as a set.
 
     Returns:
-        Those among ``selected`` of the same assessor and name, else ``group``.
+        The verdicts in ``selected`` of the same assessor and name, or else ``group``.
     """
     key = (group[0].assessor, group[0].name) if group else ("", "default")
     return [v for v in selected if (v.assessor, v.name) == key] or list(group)
@@ -219,25 +214,25 @@ def score_selected(
     gamma: float,
     selection: str = "core",
 ) -> DocumentScore:
-    """A document's score by the claims that a selector kept."""
+    """Score a document by the claims that a selector kept."""
     selected = {s.claim for s in selections if s.selected}
     unjudged = sum(s.reason == "failed" for s in selections)
     return score_document(document, claims, verdicts, selected, gamma, unjudged, selection)
 
 
 def read_pipeline(path: str) -> tuple[Pipeline, dict]:
-    """The pipeline of a configuration file of ``python -m eval score``, and what it says."""
-    said = "give a configuration as for `python -m eval score`"
+    """Build the pipeline of a ``python -m eval score`` configuration, and return its options."""
+    hint = "pass a configuration of `python -m eval score`"
     if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; {said}")
+        raise UserError(f"{path}: no such file; {hint}")
     try:
-        given = get_loader("yaml")(Path(path).read_text(encoding="utf-8"))
+        config = get_loader("yaml")(Path(path).read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: no YAML: {' '.join(str(error).split())}; {said}") from None
-    if not isinstance(given, dict) or "pipeline" not in given:
-        raise UserError(f"{path}: holds no `pipeline`; {said}")
+        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}; {hint}") from None
+    if not isinstance(config, dict) or "pipeline" not in config:
+        raise UserError(f"{path}: no `pipeline` in it; {hint}")
     parser = ArgumentParser(exit_on_error=False)
     parser.add_class_arguments(Pipeline, "pipeline")
-    known = parser.parse_object({"pipeline": given["pipeline"]})
-    shown = json.loads(parser.dump(known, format="json", skip_unset=False))["pipeline"]
-    return parser.instantiate(known).pipeline, shown
+    parsed = parser.parse_object({"pipeline": config["pipeline"]})
+    options = json.loads(parser.dump(parsed, format="json", skip_unset=False))["pipeline"]
+    return parser.instantiate(parsed).pipeline, options

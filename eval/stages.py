@@ -1,7 +1,7 @@
-"""The contracts between the stages of the pipeline; any callable with the signature will do.
+"""The protocols of the pipeline's stages, and validation of their outputs.
 
-Every stage takes and returns lists over the whole batch of documents, so that model calls are
-batched across documents, deduplicated and cached.
+A stage is any callable with the protocol's signature. Each stage maps lists over the whole batch of
+documents, so model calls are batched across documents, deduplicated and cached.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from records.stage_outputs import class_path_of, require_one_each
 
 R = TypeVar("R", bound=BaseModel)
 
-# A float32 probability may be outside [0, 1] by its last bits.
+# Tolerance for float32 probabilities slightly outside [0, 1].
 _ROUNDING = 1e-3
 
 
@@ -28,19 +28,19 @@ class EntailmentModel(Protocol):
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Calibrated probabilities of shape (n, 3): entailment, neutral, contradiction.
 
-        A row of NaN is a pair that could not be judged; whoever asked counts it as failed.
+        A row of NaN is a pair that could not be judged; callers count it as failed.
         """
 
 
 def call_relation(probabilities: np.ndarray) -> np.ndarray:
-    """Which relation probabilities call a pair: the likeliest; where two are, it is left open.
+    """Return the most likely relation; a tie counts as neutral.
 
     Args:
         probabilities: shape (…, 3): entailment, neutral, contradiction.
 
     Returns:
-        Indices of shape (…): 0 or 2 where entailment or contradiction is likelier than both others,
-        else 1. A row of NaN is 1; whoever asks leaves such rows out.
+        Indices of shape (…): 0 or 2 if entailment or contradiction is more likely than both others,
+        else 1. A row of NaN gives 1; callers exclude such rows.
     """
     p = np.asarray(probabilities, dtype=float)
     entailed = p[..., 0] > p[..., 1:].max(axis=-1)
@@ -49,12 +49,12 @@ def call_relation(probabilities: np.ndarray) -> np.ndarray:
 
 
 def entails(probabilities: np.ndarray, threshold: float | None = None) -> np.ndarray:
-    """Whether relations count as entailment; all that judge by a relation model decide it here.
+    """Return whether probabilities count as entailment, by the same rule in all stages.
 
     Args:
         probabilities: shape (…, 3): entailment, neutral, contradiction.
-        threshold: the least probability of entailment; with None it must be the largest of the
-            three (a tie is no entailment).
+        threshold: minimum probability of entailment; with None it must be the largest of the three
+            (a tie is not entailment).
 
     Returns:
         bool of shape (…); false for rows of NaN.
@@ -65,23 +65,23 @@ def entails(probabilities: np.ndarray, threshold: float | None = None) -> np.nda
 
 
 class UnliModel(Protocol):
-    """Judges how likely a hypothesis is given a premise."""
+    """Estimates the probability of a hypothesis given a premise."""
 
     def likelihood(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Probabilities p(hypothesis | premise) in [0, 1] of shape (n,)."""
 
 
 class Selection(BaseModel):
-    """What Core decided about one claim.
+    """Core's decision on one claim.
 
     Attributes:
         claim: the claim's id.
-        selected: whether it stays.
+        selected: whether the claim is kept.
         weight: its weight in the objective of Eq. 1 (natural logarithm for CPMI weights).
-        document_entailment: probability that the source sentence entails it; ``None`` where the
-            claim was out before that was asked.
-        reason: why it stays or goes; ``failed``: its relevance could not be judged.
-        duplicate_of: the selected claim that excluded it, where one did.
+        document_entailment: probability that the source sentence entails it; ``None`` if the claim
+            was excluded before this check.
+        reason: why it is kept or excluded; ``failed``: its relevance could not be judged.
+        duplicate_of: the selected claim that excluded it as a duplicate.
     """
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
@@ -95,20 +95,20 @@ class Selection(BaseModel):
 
 
 class Decomposer(Protocol):
-    """Texts to claims, in the order of the text and with ids that are unique in a document.
+    """Maps texts to claims, in the order of the text, with ids that are unique in a document.
 
-    A sentence that could not be decomposed is a claim with ``failed``; one that says nothing to be
-    verified has no claims.
+    A sentence that could not be decomposed is a claim with ``failed``; a sentence without
+    verifiable content has no claims.
     """
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]: ...
 
 
 class Reviser(Protocol):
-    """Claims to claims that stand alone: as many, in the same order and with the same ids.
+    """Makes claims self-contained: same number, order and ids.
 
-    A changed claim keeps its former text in ``original``; one that could not be revised gets
-    ``failed``. The pipeline gives it no claims that have failed before.
+    A changed claim keeps its former text in ``original``; a claim that could not be revised gets
+    ``failed``. The pipeline passes no failed claims.
     """
 
     def __call__(
@@ -117,7 +117,7 @@ class Reviser(Protocol):
 
 
 class Selector(Protocol):
-    """Claims to selections, one a claim and in the claims' order."""
+    """Maps claims to one selection per claim, in order."""
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
@@ -125,10 +125,10 @@ class Selector(Protocol):
 
 
 class Retriever(Protocol):
-    """Finds evidence: the claims with ``contexts`` filled in, and each document's passages.
+    """Finds evidence: returns the claims with ``contexts``, and each document's passages.
 
-    ``contexts=None`` after retrieval means that retrieval failed for the claim, ``[]`` that
-    nothing was found.
+    ``contexts=None`` after retrieval means that retrieval failed for the claim, ``[]`` that it
+    returned nothing.
     """
 
     def __call__(
@@ -137,29 +137,29 @@ class Retriever(Protocol):
 
 
 class Searcher(Protocol):
-    """Finds passages for queries; what an assessor that asks its own questions searches with.
+    """Finds passages for queries, for verifiers that write their own queries.
 
-    ``identity`` holds everything that decides the answers, and no secret.
+    ``identity`` holds everything that decides the results, and no secrets.
     """
 
     identity: dict[str, Any]
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        """Up to ``k`` passages a query, best first; ``None`` where the search failed."""
+        """Return up to ``k`` passages per query, best first; ``None`` if the search failed."""
 
 
 @runtime_checkable
 class AsksInSteps(Protocol):
-    """A stage that asks a language model several times for one answer, at most ``most_calls``."""
+    """A stage that calls a language model several times per answer, at most ``most_calls``."""
 
     most_calls: int
 
 
 class Verifier(Protocol):
-    """Judges claims against passages: one or more named verdicts a claim.
+    """Judges claims against passages: one or more named verdicts per claim.
 
-    ``judges_sets`` is true for verifiers whose verdict on a claim depends on the other claims;
-    those run once on all claims and once on the selected ones.
+    ``judges_sets`` is true if the verdict on a claim depends on the other claims; such a verifier
+    runs once on all claims and once on the selected ones.
     """
 
     judges_sets: bool
@@ -172,12 +172,12 @@ class Verifier(Protocol):
     ) -> list[list[Verdict]]: ...
 
 
-# Stage outputs, validated once, where they leave the stage: one that skips a document, or judges
-# claims that nobody made, ends the run in a line that names it, and never becomes a score.
+# Stage outputs are validated here once. Output that skips a document or has an unknown claim id
+# ends the run with an error and never changes a score.
 
 
 def run_decomposer(stage: Decomposer, documents: Sequence[Document]) -> list[list[Claim]]:
-    """The claims of each document."""
+    """Return the claims of each document."""
     rows = _rows(stage, _output(stage, documents), documents, Claim)
     for document, claims in zip(documents, rows, strict=True):
         _check_once(stage, document, [claim.id for claim in claims], "claims of one id")
@@ -187,19 +187,19 @@ def run_decomposer(stage: Decomposer, documents: Sequence[Document]) -> list[lis
 def run_reviser(
     stage: Reviser, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> list[list[Claim]]:
-    """The claims in their new form."""
+    """Return the revised claims."""
     return _same_claims(stage, _output(stage, documents, claims), documents, claims)
 
 
 def run_selector(
     stage: Selector, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> list[list[Selection]]:
-    """The selections of each document."""
+    """Return the selections of each document."""
     rows = _rows(stage, _output(stage, documents, claims), documents, Selection)
     for document, row, selections in zip(documents, claims, rows, strict=True):
         expected, ids = [claim.id for claim in row], [s.claim for s in selections]
         if ids != expected:
-            raise _breach(
+            raise _invalid_output(
                 stage, document, f"selections of {_list(ids)} for the claims {_list(expected)}"
             )
     return rows
@@ -208,12 +208,12 @@ def run_selector(
 def run_retriever(
     stage: Retriever, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-    """The claims with their contexts, and the passages of each document."""
+    """Return the claims with their contexts, and the passages of each document."""
     output = _output(stage, documents, claims)
     if not isinstance(output, tuple | list) or len(output) != 2:
         raise UserError(
-            f"{class_path_of(stage)}: returned a {type(output).__name__}; return two lists, the "
-            "claims and the passages of each document"
+            f"{class_path_of(stage)}: expected two lists, the claims and the passages of each "
+            f"document, got a {type(output).__name__}"
         )
     rows = _same_claims(stage, output[0], documents, claims)
     passages = _rows(stage, output[1], documents, Passage)
@@ -229,13 +229,13 @@ def run_verifier(
     claims: Sequence[Sequence[Claim]],
     passages: Sequence[Sequence[Passage]],
 ) -> list[list[Verdict]]:
-    """The verdicts on the claims of each document; a claim without one counts as failed."""
+    """Return the verdicts per document; a claim without a verdict counts as failed."""
     rows = _rows(stage, _output(stage, documents, claims, passages), documents, Verdict)
     for document, row, verdicts in zip(documents, claims, rows, strict=True):
         expected = [claim.id for claim in row]
-        if strange := {v.claim for v in verdicts} - {*expected}:
-            raise _breach(
-                stage, document, f"verdicts on {_list(strange)} for the claims {_list(expected)}"
+        if unknown := {v.claim for v in verdicts} - {*expected}:
+            raise _invalid_output(
+                stage, document, f"verdicts on {_list(unknown)} for the claims {_list(expected)}"
             )
         names = [f"{v.claim}: {v.assessor}.{v.name}" for v in verdicts]
         _check_once(stage, document, names, "verdicts of one name on a claim")
@@ -243,30 +243,33 @@ def run_verifier(
 
 
 def model_probabilities(
-    ask: Callable[[Sequence[Pair]], object], pairs: Sequence[Pair], *classes: int
+    method: Callable[[Sequence[Pair]], object], pairs: Sequence[Pair], *classes: int
 ) -> np.ndarray:
-    """What a model says of pairs, shape (n, *classes); rows of NaN where it has no answer.
+    """Call a model on pairs and validate its probabilities.
 
     Args:
-        ask: its method.
-        pairs: what it is asked.
-        classes: 3 of relations, none of likelihoods.
+        method: the model's method.
+        pairs: the (premise, hypothesis) pairs.
+        classes: 3 for relations, none for likelihoods.
+
+    Returns:
+        Shape (n, *classes); rows of NaN for pairs without an answer.
     """
-    answers = np.asarray(ask(pairs), dtype=float)
-    who, shape = class_path_of(getattr(ask, "__self__", ask)), (len(pairs), *classes)
+    answers = np.asarray(method(pairs), dtype=float)
+    model, shape = class_path_of(getattr(method, "__self__", method)), (len(pairs), *classes)
     if answers.shape != shape:
-        raise UserError(f"{who}: gave an array of shape {answers.shape} for pairs; give {shape}")
+        raise UserError(f"{model}: expected an array of shape {shape}, got {answers.shape}")
     if ((answers < -_ROUNDING) | (answers > 1 + _ROUNDING)).any():
         raise UserError(
-            f"{who}: gave {np.nanmin(answers):.3g} to {np.nanmax(answers):.3g} for pairs; give "
-            "probabilities in [0, 1]"
+            f"{model}: expected probabilities in [0, 1], got {np.nanmin(answers):.3g} to "
+            f"{np.nanmax(answers):.3g}"
         )
     return answers
 
 
-def _output(stage: Callable, *given: Sequence) -> object:
+def _output(stage: Callable, *args: Sequence) -> object:
     try:
-        return stage(*given)
+        return stage(*args)
     except Exception as error:
         error.add_note(f"raised in the stage {class_path_of(stage)}")
         raise
@@ -301,19 +304,19 @@ def _same_claims(
 ) -> list[list[Claim]]:
     rows = _rows(stage, output, documents, Claim)
     for document, row, changed in zip(documents, claims, rows, strict=True):
-        expected, ids = (sorted(claim.id for claim in some) for some in (row, changed))
+        expected, ids = (sorted(claim.id for claim in batch) for batch in (row, changed))
         if ids != expected:
-            raise _breach(stage, document, f"the claims {_list(ids)} for {_list(expected)}")
+            raise _invalid_output(stage, document, f"the claims {_list(ids)} for {_list(expected)}")
     return rows
 
 
-def _check_once(stage: object, document: Document, names: Sequence[str], what: str) -> None:
-    if twice := [name for name, times in Counter(names).items() if times > 1]:
-        raise _breach(stage, document, f"several {what} ({twice[0]})")
+def _check_once(stage: object, document: Document, names: Sequence[str], kind: str) -> None:
+    if repeated := [name for name, times in Counter(names).items() if times > 1]:
+        raise _invalid_output(stage, document, f"several {kind} ({repeated[0]})")
 
 
-def _breach(stage: object, document: Document, what: str) -> UserError:
-    return UserError(f"{class_path_of(stage)}: document {document.id!r}: returned {what}")
+def _invalid_output(stage: object, document: Document, content: str) -> UserError:
+    return UserError(f"{class_path_of(stage)}: document {document.id!r}: returned {content}")
 
 
 def _list(ids: Iterable[str]) -> str:

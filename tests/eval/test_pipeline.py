@@ -165,7 +165,11 @@ def test_a_claim_that_names_no_passage_of_its_document_is_not_judged_by_the_othe
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"pipeline: [\n a: :b", "no YAML"), (b"\xff", "no YAML"), (b"a: 1", "holds")],
+    [
+        (b"pipeline: [\n a: :b", "not valid YAML"),
+        (b"\xff", "not valid YAML"),
+        (b"a: 1", "no `pipeline`"),
+    ],
 )
 def test_a_pipelines_file_that_is_none_is_one_line(tmp_path, content, said):
     (tmp_path / "mine.yaml").write_bytes(content)
@@ -397,7 +401,7 @@ def test_a_text_without_verdicts_counts_for_every_verifier():
 
 def test_two_verifiers_of_one_name_do_not_judge_twice():
     pipeline = Pipeline(decompose=Given(), verify=[Labels(), Labels()])
-    with pytest.raises(UserError, match="verify: an empty list judges nothing"):
+    with pytest.raises(UserError, match="verify: expected at least one"):
         Pipeline(decompose=Given(), verify=[])
     with pytest.raises(UserError, match=r"named labels\.default.*run of its own"):
         pipeline.score([document("x", claims=[Claim(id="a", text="x", label="S")])])

@@ -148,7 +148,7 @@ def test_all_that_decides_the_results_is_in_the_key(tmp_path):
 
 
 def test_a_negative_seed_is_refused_before_anything_is_judged(tmp_path):
-    with pytest.raises(UserError, match="^seed: "):
+    with pytest.raises(UserError, match=r"^seed: "):
         Run("score", Pipeline(Given(), [Labels()]), {"seed": -1}, tmp_path)
 
 

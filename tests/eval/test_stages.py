@@ -151,7 +151,7 @@ def test_the_experiments_and_stages_around_stages_hold_them_too():
 
 def test_a_verifier_beside_a_selector_says_whether_it_judges_sets():
     Pipeline(Sentences(), [supported])
-    with pytest.raises(UserError, match=r"test_stages\.supported does not say `judges_sets`"):
+    with pytest.raises(UserError, match=r"test_stages\.supported lacks `judges_sets`"):
         Pipeline(Sentences(), [supported], select=all_kept)
 
 
