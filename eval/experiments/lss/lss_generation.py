@@ -1,8 +1,8 @@
-"""How well are longest supported subsequences found, and whose claims keep most? (2308.12157.)
+"""Quality of longest supported subsequences (LSS), and LSS of generators' claims (2308.12157).
 
-Tables 2 and 6: LSS and LSS* by engine (tagger, sequence-to-sequence, prompted) against human ones;
-Table 7 with an engine for each training set. Table 5: mean metric(claim, LSS) of the claims of
-several generators. Ours: ratings, what is kept at each of them, and the generators side by side.
+Tables 2 and 6: LSS and LSS* by engine (tagger, sequence-to-sequence, prompted) against human LSS.
+Table 7: one engine per training set. Table 5: mean metric(claim, LSS) by generator. Our additions:
+the distribution of human ratings, and the kept words by rating.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from eval.experiments.lss.lss_generation_values import (
     by_generator,
     by_rating,
     ceiling,
-    one_against_the_rest,
+    hold_out_first_annotator,
     quality,
 )
 from eval.experiments.lss.lss_pairs import ABOUT, QUESTION, GroundedClaim, excerpts
@@ -28,10 +28,10 @@ from eval.run.parts import find_parts
 from eval.run.run import Run
 from records import LssExample, UserError, read_records
 
-ANSWERS = "answers_not_subsequence"  # counts a language model's answers, not references
+ANSWERS = "answers_not_subsequence"  # n counts answers of a language model, not references
 _RATINGS = {
     "rating_share": "Share of the annotations",
-    "kept_words": "Share of the claim’s words that is kept",
+    "kept_words": "Share of kept words",
     "bleu": "BLEU(claim, LSS)",
     "rouge_l": "ROUGE-L(claim, LSS)",
 }
@@ -63,19 +63,19 @@ TABLES = [
                 "spearman_bleu_rating": "Spearman of the same",
             },
             where={"variant": variant},
-            note="Words: over the claim’s words, the mean over its human LSS that are "
-            "subsequences; a text with another word has 0. Bags: over the words of both texts "
-            "without their order, as the paper’s Table 2; the mean over all human LSS, as ROUGE-1 "
-            "and ROUGE-2. Best: against the closest human LSS; mean: over all. Exact: the same "
-            "words as one of them. Subsequences: share of texts that are one of their claim.",
+            note="Words: over the claim’s words, mean over the human LSS that are subsequences; 0 "
+            "for texts with other words. Bags: over the words of both texts without order, as in "
+            "Table 2 of the paper; mean over all human LSS, like ROUGE-1 and ROUGE-2. Best: "
+            "against the closest human LSS; mean: over all. Exact: the same words as a human LSS. "
+            "Subsequences: share of texts that are subsequences of their claim.",
         )
         for variant, title in (("lss", "Human and found LSS"), ("lss_star", "Human and found LSS*"))
     ),
     Table(
-        "Answers of language models that are no subsequence",
-        {"kind": "Engine", "variant": "Asked for"},
+        "Answers of language models that are not a subsequence",
+        {"kind": "Engine", "variant": "Output"},
         metrics={ANSWERS: "Share"},
-        note="Counted before anything is done about it; n counts answers.",
+        note="Counted before any correction; n counts answers.",
     ),
     Table(
         "Generators",
@@ -83,8 +83,8 @@ TABLES = [
         columns=["metric", "against"],
         metrics=_GENERATORS,
         where={"variant": "claims"},
-        note="Table 5. Mean metric(claim, LSS) of the claims of each generator; a reference counts "
-        "once. Differences to the first generator are over the references that both have.",
+        note="Table 5. Mean metric(claim, LSS) by generator; each reference counts once. "
+        "Differences to the first generator are over common references.",
     ),
     *(
         Table(
@@ -118,28 +118,31 @@ FIGURES = [
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What an engine found: of the annotated claims, and of each generator's."""
+class _Output:
+    """An engine's LSS of the annotated claims and of each generator's claims."""
 
     annotated: list[Subsequence | None]
     claims: dict[str, list[Subsequence | None]]
 
 
+_Outputs = dict[str, _Output]
+
+
 @dataclass(eq=False)
 class LssGeneration(Experiment):
-    """The experiment.
+    """Evaluate engines for LSS, and compare generators by their LSS.
 
     Args:
-        engines: name to what finds LSS, e.g. eval.models.encoder.LssTagger with a checkpoint; here
-            and below null leaves out one that a configuration names.
+        engines: name to LSS model, e.g. eval.models.encoder.LssTagger with a checkpoint; null
+            removes an engine of the configuration.
         annotations: files of human LSS that no engine was trained on (Table 2, ratings).
-        star_engines: name to what writes LSS* (Table 6).
-        claims: generator to a file of the claims that it wrote, each with its reference (Table 5);
-            differences are to the first.
-        judge: the engine for Table 5; empty for the first.
-        rows: at most this many rows of a file, the first ones; 0 for all.
-        domain: named in the results.
-        seed: of the bootstrap.
+        star_engines: name to model for LSS* (Table 6).
+        claims: generator to a file of its claims with references (Table 5); differences are to the
+            first generator.
+        judge: the engine for Table 5; by default the first.
+        rows: maximum number of rows per file, from the start; 0 for all.
+        domain: domain in the results.
+        seed: seed of the bootstrap.
     """
 
     name = "lss_generation"
@@ -160,55 +163,55 @@ class LssGeneration(Experiment):
         at_least_one(engines=self.engines)
         natural(rows=self.rows)
         if not self.annotations and not self.claims:
-            raise UserError("annotations, claims: nothing to find LSS of; give files")
+            raise UserError("annotations, claims: expected at least one file")
         if self.star_engines and not self.annotations:
-            raise UserError("star_engines: LSS* are compared with human ones; give annotations")
+            raise UserError("star_engines: LSS* are compared with human LSS*; set annotations")
         if self.judge and self.judge not in self.engines:
-            raise UserError(
-                f"judge: no engine {self.judge!r}; give one of {', '.join(self.engines)}"
-            )
+            options = ", ".join(self.engines)
+            raise UserError(f"judge: expected one of {options}, got {self.judge!r}")
         self.judge = self.judge or next(iter(self.engines))
 
     def measure(self, run: Run) -> Found:
         examples = self._read(self.annotations, LssExample)
         claims = {name: self._read([path], GroundedClaim) for name, path in self.claims.items()}
-        found = {
-            name: _ask(engine, examples, claims if name == self.judge else {})
+        outputs = {
+            name: _query(engine, examples, claims if name == self.judge else {})
             for name, engine in self.engines.items()
         }
-        starred = {name: _ask(engine, examples, {}) for name, engine in self.star_engines.items()}
+        starred = {name: _query(engine, examples, {}) for name, engine in self.star_engines.items()}
         values = [
-            *self._quality(examples, found, star=False),
+            *self._quality(examples, outputs, star=False),
             *self._quality(examples, starred, star=True),
             *self._counts(),
-            *self._ratings(examples, found),
-            *self._generators(claims, found),
+            *self._ratings(examples, outputs),
+            *self._generators(claims, outputs),
         ]
-        return Found(values, {"pairs.jsonl": _pairs(examples, found, starred, claims)})
+        return Found(values, {"pairs.jsonl": _pairs(examples, outputs, starred, claims)})
 
     def _read(self, paths: Sequence[str], record: type) -> list:
-        found = [row for path in paths for row in read_records(path, record)[: self.rows or None]]
-        if paths and not found:
-            raise UserError(f"{', '.join(paths)}: no rows; give a file with some")
-        return found
+        rows = [row for path in paths for row in read_records(path, record)[: self.rows or None]]
+        if paths and not rows:
+            raise UserError(f"{', '.join(paths)}: the files have no rows")
+        return rows
 
     def _quality(
-        self, examples: Sequence[LssExample], found: dict[str, _Found], star: bool
+        self, examples: Sequence[LssExample], outputs: _Outputs, star: bool
     ) -> Iterator[dict]:
-        if not examples or not found:
+        if not examples or not outputs:
             return
         table = "lss_star" if star else "lss"
-        for name, own in found.items():
-            pairs = [(e, lss.text) for e, lss in zip(examples, own.annotated, strict=True) if lss]
+        for name, output in outputs.items():
+            answers = zip(examples, output.annotated, strict=True)
+            pairs = [(example, lss.text) for example, lss in answers if lss]
             judged, texts = [e for e, _ in pairs], [text for _, text in pairs]
             values = quality(judged, texts, star, self.seed) if judged else {}
             yield from _rows(values, table, name, judged, len(examples) - len(judged))
-        rest, texts = one_against_the_rest(examples, star)
+        rest, texts = hold_out_first_annotator(examples, star)
         if rest:
             yield from _rows(quality(rest, texts, star, self.seed), table, HUMAN, rest, 0)
-        if most := ceiling(examples, self.seed):
+        if maximum := ceiling(examples, self.seed):
             rated = [e for e in examples if any(a.rating is not None for a in e.annotations)]
-            yield from _rows(most, table, CEILING, rated, 0)
+            yield from _rows(maximum, table, CEILING, rated, 0)
 
     def _counts(self) -> Iterator[dict]:
         for table, engines in (("lss", self.engines), ("lss_star", self.star_engines)):
@@ -224,40 +227,40 @@ class LssGeneration(Experiment):
                         **{"n": n, "failed": counts["failed"], "ci95": None},
                     }
 
-    def _ratings(self, examples: Sequence[LssExample], found: dict[str, _Found]) -> Iterator[dict]:
+    def _ratings(self, examples: Sequence[LssExample], outputs: _Outputs) -> Iterator[dict]:
         texts = {
-            name: [None if lss is None else lss.text for lss in own.annotated]
-            for name, own in found.items()
+            name: [None if lss is None else lss.text for lss in output.annotated]
+            for name, output in outputs.items()
         }
-        for (metric, who, stars), value in by_rating(examples, texts, self.seed).items():
-            place = {"metric": metric, "variant": "rating", "kind": who, "group": f"rating {stars}"}
-            yield place | value
+        for (metric, source, stars), value in by_rating(examples, texts, self.seed).items():
+            key = {"metric": metric, "kind": source, "group": f"rating {stars}"}
+            yield key | {"variant": "rating"} | value
 
     def _generators(
-        self, claims: dict[str, list[GroundedClaim]], found: dict[str, _Found]
+        self, claims: dict[str, list[GroundedClaim]], outputs: _Outputs
     ) -> Iterator[dict]:
         if claims:
-            for value in by_generator(claims, found[self.judge].claims, self.seed):
+            for value in by_generator(claims, outputs[self.judge].claims, self.seed):
                 yield {"variant": "claims", "kind": self.judge, **value}
 
 
-def _ask(
+def _query(
     engine: LssModel, examples: Sequence[LssExample], claims: dict[str, list[GroundedClaim]]
-) -> _Found:
-    rows = [*examples, *(claim for own in claims.values() for claim in own)]
+) -> _Output:
+    rows = [*examples, *(claim for listed in claims.values() for claim in listed)]
     answers = subsequences_of(engine, [(row.claim, row.reference) for row in rows])
-    start, found = len(examples), {}
-    for name, own in claims.items():
-        found[name] = answers[start : start + len(own)]
-        start += len(own)
-    return _Found(answers[: len(examples)], found)
+    start, by_generator = len(examples), {}
+    for name, listed in claims.items():
+        by_generator[name] = answers[start : start + len(listed)]
+        start += len(listed)
+    return _Output(answers[: len(examples)], by_generator)
 
 
 def _rows(
     values: Measures, table: str, kind: str, judged: Sequence[LssExample], failed: int
 ) -> Iterator[dict]:
     n = len({example.reference for example in judged})
-    if not values:  # every row failed: that is to be seen
+    if not values:  # report that every row failed
         values = {"exact_match": {"value": None, "ci95": None}}
     for name, value in values.items():
         yield {"metric": name, "variant": table, "kind": kind, "n": n, "failed": failed, **value}
@@ -265,17 +268,17 @@ def _rows(
 
 def _pairs(
     examples: Sequence[LssExample],
-    found: dict[str, _Found],
-    starred: dict[str, _Found],
+    outputs: _Outputs,
+    starred: _Outputs,
     claims: dict[str, list[GroundedClaim]],
 ) -> Iterator[dict]:
-    for star, engines in ((False, found), (True, starred)):
-        for engine, own in engines.items():
-            for example, lss in zip(examples, own.annotated, strict=True):
+    for star, engines in ((False, outputs), (True, starred)):
+        for engine, output in engines.items():
+            for example, lss in zip(examples, output.annotated, strict=True):
                 yield _pair(example, lss, engine, star) | {
                     "annotations": [a.model_dump(mode="json") for a in example.annotations]
                 }
-            for generator, answers in own.claims.items():
+            for generator, answers in output.claims.items():
                 for claim, lss in zip(claims[generator], answers, strict=True):
                     yield _pair(claim, lss, engine, star) | {"generator": generator}
 

@@ -1,4 +1,4 @@
-"""What the LSS generation experiment measures: subsequences against human ones, and generators."""
+"""The values of the LSS generation experiment."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,15 +28,15 @@ METRICS: dict[str, Measure] = {"bleu": Bleu(), "rouge_l": Rouge(), "kept_words":
 def quality(
     examples: Sequence[LssExample], texts: Sequence[str], star: bool, seed: int
 ) -> Measures:
-    """``lss_measures`` with what else Table 2 has and ``exact_match``, intervals over references.
+    """Compute ``lss_measures``, the other measures of Table 2 and ``exact_match``.
 
-    - ``exact_match``: share of the claims with a human text whose text has the same words in the
-      same order as one of these; marks and letter case do not count;
-    - ``bag_precision``, ``bag_recall``, ``bag_f1``: of the words of both texts without their order,
-      as section 5.2 has them: a word that the claim does not have costs precision, not all;
+    - ``exact_match``: share of claims with human texts whose text has the same words in the same
+      order as a human text, ignoring punctuation and case.
+    - ``bag_precision``, ``bag_recall``, ``bag_f1``: over the words of both texts without order
+      (section 5.2); a word that is not in the claim only reduces precision.
     - ``rouge_1_mean``, ``rouge_2_mean``.
 
-    The last five are means over the human texts of a claim.
+    The last five are means over the human texts of a claim. Intervals are over references.
     """
     same = np.asarray(
         [
@@ -57,14 +57,14 @@ def quality(
 def _overlaps(
     examples: Sequence[LssExample], texts: Sequence[str], star: bool
 ) -> dict[str, np.ndarray]:
-    """Bags of words, ROUGE-1 and ROUGE-2, shape (n,) each; NaN where there is no human text."""
+    """Compute bags of words, ROUGE-1 and ROUGE-2, shape (n,) each; NaN without human texts."""
     names = ("bag_precision", "bag_recall", "bag_f1", *ROUGES)
     table = np.full((len(examples), len(names)), math.nan)
     for row, (example, text) in enumerate(zip(examples, texts, strict=True)):
         humans = human_texts(example, star)
         if humans:
             rouges = [rouge([(human, text) for human in humans]) for rouge in ROUGES.values()]
-            # Equal texts overlap whole, also where there is no word or no pair of words to count.
+            # Equal texts have overlap 1, even without words or word pairs.
             equal = np.asarray([float(human == text) for human in humans])
             blind = [is_invisible_to_rouge(human, text) for human in humans]
             table[row, :3] = np.mean(bag_scores(humans, text), axis=0)
@@ -73,37 +73,36 @@ def _overlaps(
 
 
 def human_texts(example: LssExample, star: bool) -> list[str]:
-    found = [a.lss_star if star else a.lss for a in example.annotations]
-    return [text for text in found if text is not None]
+    texts = [a.lss_star if star else a.lss for a in example.annotations]
+    return [text for text in texts if text is not None]
 
 
-def one_against_the_rest(
+def hold_out_first_annotator(
     examples: Sequence[LssExample], star: bool
 ) -> tuple[list[LssExample], list[str]]:
-    """The first annotator's texts, and the claims with the annotations of all others.
+    """Return the claims with the other annotators' texts, and the first annotator's texts.
 
-    Claims that one annotator alone has seen are left out.
+    Claims with a single annotator are excluded.
     """
     rest, texts = [], []
     for example in examples:
-        there = [a for a in example.annotations if not star or a.lss_star is not None]
-        if len(there) > 1:
-            rest.append(example.model_copy(update={"annotations": there[1:]}))
-            texts.append(there[0].lss_star if star else there[0].lss)
+        annotations = [a for a in example.annotations if not star or a.lss_star is not None]
+        if len(annotations) > 1:
+            rest.append(example.model_copy(update={"annotations": annotations[1:]}))
+            texts.append(annotations[0].lss_star if star else annotations[0].lss)
     return rest, texts
 
 
 def ceiling(examples: Sequence[LssExample], seed: int) -> Measures:
-    """The correlation with mean ratings that nothing exceeds, since raters of a claim differ.
+    """Estimate the maximum correlation with mean ratings, given the disagreement of raters.
 
-    Whoever knew what all raters would say of a claim in the mean would not know who rated it:
-    √(1 - noise / Var(means)) (Spearman 1904), where the noise is the mean over claims of σ² / k, k
-    is how many rated the claim, and σ² the variance among raters of one claim, pooled over claims
-    that several rated.
+    √(1 - noise / Var(means)) (Spearman 1904). The noise is the mean over claims of σ² / k, k is the
+    number of raters of a claim, and σ² the variance among raters of a claim, pooled over claims
+    with several raters.
 
     Returns:
-        ``pearson_bleu_rating`` with its interval over references; nothing where no claim has
-        several ratings.
+        ``pearson_bleu_rating`` with its interval over references; empty if no claim has several
+        ratings.
     """
     rated = [
         (example.reference, [a.rating for a in example.annotations if a.rating is not None])
@@ -121,7 +120,7 @@ def ceiling(examples: Sequence[LssExample], seed: int) -> Measures:
         variance = within[rows].sum() / free if free else math.nan
         whole = np.var(mean[rows], ddof=1) if len(rows) > 1 else 0.0
         true = 1 - (variance / count[rows]).mean() / whole if whole else math.nan
-        # Not max(), which takes 0 for the larger of it and NaN.
+        # Not max(), which returns 0 for NaN.
         return {"pearson_bleu_rating": float(np.sqrt(np.maximum(0.0, true)))}
 
     return bootstrap(statistics, [reference for reference, _ in rated], seed=seed)
@@ -135,20 +134,21 @@ def _words(text: str) -> list[str]:
 
 
 def by_rating(
-    examples: Sequence[LssExample], found: Mapping[str, Sequence[str | None]], seed: int
+    examples: Sequence[LssExample], by_engine: Mapping[str, Sequence[str | None]], seed: int
 ) -> dict[tuple[str, str, int], dict]:
-    """How human ratings are spread, and what is kept of claims of each rating.
+    """Compute the distribution of human ratings, and metric(claim, LSS) by rating.
 
-    A row is an annotation with a rating, rounded to a whole one. ``human`` is that annotator's own
-    LSS; an engine's LSS of the claim stands once for each of its annotations.
+    A row is an annotation with its rounded rating. ``human`` is that annotator's LSS; an engine's
+    LSS of the claim is repeated for each annotation.
 
     Args:
-        examples: claims with their annotations.
-        found: engine to one LSS a claim, ``None`` where there is none.
+        examples: claims with annotations.
+        by_engine: engine to one LSS per claim, ``None`` if it failed.
 
     Returns:
-        Metric (``rating_share`` or one of ``METRICS``), who, and rating to the value, its
-        interval over references, ``n`` references, and ``failed`` claims of that rating.
+        (metric, source of the LSS, rating) to the value, its interval over references, ``n``
+        references, and ``failed`` claims of that rating; the metric is ``rating_share`` or one of
+        ``METRICS``.
     """
     rows = [(e, a) for e, example in enumerate(examples) for a in example.annotations if a.rating]
     if not rows:
@@ -156,38 +156,38 @@ def by_rating(
     references = np.asarray([examples[e].reference for e, _ in rows])
     rating = np.asarray([round(a.rating) for _, a in rows])
     texts = {"human": [a.lss for _, a in rows]}
-    texts |= {name: [own[e] for e, _ in rows] for name, own in found.items()}
+    texts |= {name: [lss[e] for e, _ in rows] for name, lss in by_engine.items()}
     claims = [examples[e].claim for e, _ in rows]
-    keys = [(metric, who) for who in texts for metric in METRICS]
-    table = np.concatenate([_metrics_of(claims, own) for own in texts.values()], axis=1)
+    keys = [(metric, source) for source in texts for metric in METRICS]
+    table = np.concatenate([_metrics_of(claims, lss) for lss in texts.values()], axis=1)
     ratings = sorted(set(rating.tolist()))
 
     def statistics(chosen: np.ndarray) -> dict[tuple[str, str, int], float]:
-        found = {}
+        means = {}
         for stars in ratings:
-            own = chosen[rating[chosen] == stars]
-            found["rating_share", "human", stars] = len(own) / len(chosen)
-            for (metric, who), value in zip(keys, nan_mean(table[own]), strict=True):
-                found[metric, who, stars] = value
-        return found
+            rated = chosen[rating[chosen] == stars]
+            means["rating_share", "human", stars] = len(rated) / len(chosen)
+            for (metric, source), value in zip(keys, nan_mean(table[rated]), strict=True):
+                means[metric, source, stars] = value
+        return means
 
     values = bootstrap(statistics, references, seed=seed)
-    found = {}
-    for (metric, who, stars), value in values.items():
-        own = np.flatnonzero(rating == stars)
-        failed = {rows[row][0] for row in own if texts[who][row] is None}
-        counts = {"n": len(set(references[own].tolist())), "failed": len(failed)}
-        found[metric, who, stars] = value | counts
-    return found
+    results = {}
+    for (metric, source, stars), value in values.items():
+        rated = np.flatnonzero(rating == stars)
+        failed = {rows[row][0] for row in rated if texts[source][row] is None}
+        counts = {"n": len(set(references[rated].tolist())), "failed": len(failed)}
+        results[metric, source, stars] = value | counts
+    return results
 
 
 def _metrics_of(claims: Sequence[str], texts: Sequence[str | None]) -> np.ndarray:
-    """``METRICS`` of each claim's LSS, shape (n, metrics); NaN where there is none."""
+    """Compute ``METRICS`` of each claim's LSS, shape (n, metrics); NaN without an LSS."""
     table = np.full((len(claims), len(METRICS)), math.nan)
-    there = [place for place, text in enumerate(texts) if text is not None]
-    pairs = [(claims[place], texts[place]) for place in there]
+    present = [index for index, text in enumerate(texts) if text is not None]
+    pairs = [(claims[index], texts[index]) for index in present]
     for column, measure in enumerate(METRICS.values()):
-        table[there, column] = measure(pairs)
+        table[present, column] = measure(pairs)
     return table
 
 
@@ -196,44 +196,43 @@ def _metrics_of(claims: Sequence[str], texts: Sequence[str | None]) -> np.ndarra
 
 def by_generator(
     claims: Mapping[str, Sequence[GroundedClaim]],
-    found: Mapping[str, Sequence[Subsequence | None]],
+    subsequences: Mapping[str, Sequence[Subsequence | None]],
     seed: int,
 ) -> Iterator[dict]:
-    """Mean metric(claim, LSS) of each generator's claims, and paired differences.
+    """Compute mean metric(claim, LSS) by generator, and paired differences.
 
-    A reference counts once a generator, with the mean over its claims; a difference is over the
-    references that both have claims for. Intervals over references.
+    A reference counts once per generator, with the mean over its claims. Differences are over
+    common references, intervals over references.
 
     Args:
         claims: generator to its claims.
-        found: generator to one LSS a claim.
+        subsequences: generator to one LSS per claim.
 
     Yields:
-        Fields of results: one of ``METRICS``, the generator, and what its difference is
-        ``against``, which is the first one.
+        Fields of results; ``against`` of a difference is the first generator.
     """
     generators = list(claims)
-    references = sorted({claim.reference for own in claims.values() for claim in own})
-    first, columns = generators[0], {}  # metric, generator, and what it is against
+    references = sorted({claim.reference for listed in claims.values() for claim in listed})
+    first, columns = generators[0], {}  # (metric, generator, against)
     for name in generators:
-        texts = [None if lss is None else lss.text for lss in found[name]]
+        texts = [None if lss is None else lss.text for lss in subsequences[name]]
         table = _metrics_of([claim.claim for claim in claims[name]], texts)
-        of: dict[str, list[int]] = {reference: [] for reference in references}
-        for place, claim in enumerate(claims[name]):
-            of[claim.reference].append(place)
-        own = np.asarray([nan_mean(table[places]) for places in of.values()])
-        for place, metric in enumerate(METRICS):
-            columns[metric, name, None] = own[:, place]
+        by_reference: dict[str, list[int]] = {reference: [] for reference in references}
+        for index, claim in enumerate(claims[name]):
+            by_reference[claim.reference].append(index)
+        means = np.asarray([nan_mean(table[indices]) for indices in by_reference.values()])
+        for metric, values in zip(METRICS, means.T, strict=True):
+            columns[metric, name, None] = values
             if name != first:
-                columns[metric, name, first] = own[:, place] - columns[metric, first, None]
-    wide = np.stack(list(columns.values()), axis=1)  # (references, columns)
+                columns[metric, name, first] = values - columns[metric, first, None]
+    matrix = np.stack(list(columns.values()), axis=1)  # (references, columns)
 
     def statistics(rows: np.ndarray) -> dict[tuple, float]:
-        return dict(zip(columns, nan_mean(wide[rows]), strict=True))
+        return dict(zip(columns, nan_mean(matrix[rows]), strict=True))
 
     for key, value in bootstrap(statistics, references, seed=seed).items():
         metric, name, against = key
         sides = (name,) if against is None else (name, against)
-        failed = sum(lss is None for side in sides for lss in found[side])
+        failed = sum(lss is None for side in sides for lss in subsequences[side])
         counts = {"n": int((~np.isnan(columns[key])).sum()), "failed": failed}
         yield {"metric": metric, "generator": name, "against": against, **counts, **value}

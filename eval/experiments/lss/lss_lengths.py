@@ -1,9 +1,8 @@
-"""How long are LSS beside their claims? (2308.12157, Figures 2, 4 and 5.)
+"""Length of LSS relative to their claims (2308.12157, Figures 2, 4 and 5).
 
-The distribution of words in the longest supported subsequence by words in the claim, of any files
-of human LSS: train and test as they are (Figure 2, above), with LSS that are the whole claim
-eliminated (Figure 2, below), with pairs repeated (Figure 4), and of other data (Figure 5). No model
-is asked.
+The distribution of words in the longest supported subsequence by words in the claim, for any files
+of human LSS: unchanged (Figure 2, top, and Figure 5), with LSS that are the whole claim dropped
+(Figure 2, bottom), and with repeated pairs (Figure 4). No model is needed.
 """
 
 import math
@@ -23,7 +22,7 @@ from records import LssExample, UserError, read_records
 
 
 class _Row(NamedTuple):
-    """An annotation: its reference, length ratio, share of its claim, whether it is the claim."""
+    """An annotation: reference, length ratio, weight, and whether it is the whole claim."""
 
     reference: str
     ratio: float
@@ -31,7 +30,7 @@ class _Row(NamedTuple):
     whole: bool
 
 
-# Nothing and all of the claim stand by themselves.
+# An empty LSS and the whole claim have separate classes.
 CLASSES = [
     "0",
     *[f"to {place / LENGTH_CLASSES:g}" for place in range(1, LENGTH_CLASSES)],
@@ -41,7 +40,7 @@ CLASSES = [
 
 
 def ratio_class(ratio: float) -> str:
-    """The class of a ratio; a tenth's upper end belongs to it."""
+    """Return the class of a ratio; the upper bound of a tenth is inclusive."""
     if ratio in (0, 1):
         return CLASSES[0 if ratio == 0 else -1]
     return CLASSES[math.ceil(ratio * LENGTH_CLASSES - 1e-9)]
@@ -54,9 +53,9 @@ TABLES = [
         {"kind": "File"},
         columns=["group"],
         heads={**{name: name for name in CLASSES}, "all": "mean"},
-        note="Words in the LSS by words in the claim: share of the claims in each class, and the "
-        "mean. 0 is an empty LSS, 1 the whole claim. drop: LSS that are the whole claim "
-        "eliminated; repeat: pairs repeated until the tenths are equally full.",
+        note="Words in the LSS by words in the claim: share of claims in each class, and the mean. "
+        "0 is an empty LSS, 1 the whole claim. drop: without LSS that are the whole claim; repeat: "
+        "pairs repeated until all tenths have equal size.",
     )
 ]
 FIGURES = [
@@ -72,17 +71,16 @@ FIGURES = [
 
 @dataclass(eq=False)
 class LssLengths(Experiment):
-    """The experiment.
+    """Compute the length distribution of LSS.
 
     Args:
-        files: name to a file of LSS records; each claim counts once, its annotations share it.
-        drop: which of them are shown with LSS that are the whole claim eliminated as well, and how
-            many; 0 for as many as leave as many of them as of others. As the training's
-            ``balance: drop``.
-        repeat: which of them are shown with pairs repeated until the tenths are equally full as
-            well. As the training's ``balance: repeat``.
-        domain: named in the results.
-        seed: of the draws and of the bootstrap.
+        files: name to a file of LSS records; each claim has weight 1, shared by its annotations.
+        drop: name to the number of dropped LSS that are the whole claim, for an additional
+            distribution, as ``balance: drop`` in training; 0 keeps as many of them as of others.
+        repeat: names with an additional distribution in which pairs are repeated until all tenths
+            have equal size, as ``balance: repeat`` in training.
+        domain: domain in the results.
+        seed: seed of the sampling and the bootstrap.
     """
 
     name = "lss_lengths"
@@ -98,22 +96,22 @@ class LssLengths(Experiment):
     def __post_init__(self):
         at_least_one(files=self.files)
         for name in sorted({*self.drop, *self.repeat} - set(self.files)):
-            raise UserError(f"drop, repeat: no file {name!r}; give one of {', '.join(self.files)}")
+            raise UserError(f"drop, repeat: expected one of {', '.join(self.files)}, got {name!r}")
         if min(self.drop.values(), default=0) < 0:
-            raise UserError("drop: numbers from 0 on")
+            raise UserError("drop: expected numbers >= 0")
 
     def measure(self, run: Run) -> Found:
         values = []
         for name, path in self.files.items():
             rows = _rows(read_records(path, LssExample), path)
             values += self._shares(name, rows)
-            # The same seed for each way: neither depends on whether the other is asked for.
+            # Both use the same seed, so that neither depends on the other.
             if name in self.drop:
                 draw = np.random.default_rng(self.seed)
                 try:
                     kept = drop_full_length([row.whole for row in rows], self.drop[name], draw)
                 except ValueError as error:
-                    raise UserError(f"drop: {name}: {error}; give fewer, or 0") from None
+                    raise UserError(f"drop: {name}: {error}; set a smaller number, or 0") from None
                 values += self._shares(f"{name}, drop", [rows[place] for place in kept])
             if name in self.repeat:
                 kept = balance_lengths(
@@ -124,8 +122,8 @@ class LssLengths(Experiment):
 
     def _shares(self, name: str, rows: Sequence[_Row]) -> list[dict]:
         references = [row.reference for row in rows]
-        ratio, weight = (np.asarray(own) for own in zip(*[row[1:3] for row in rows], strict=True))
-        classes = np.asarray([CLASSES.index(ratio_class(own)) for own in ratio])
+        ratio, weight = np.asarray([(row.ratio, row.weight) for row in rows]).T
+        classes = np.asarray([CLASSES.index(ratio_class(value)) for value in ratio])
 
         def statistics(chosen: np.ndarray) -> dict[str, float]:
             total = weight[chosen].sum()
@@ -142,7 +140,7 @@ class LssLengths(Experiment):
 
 def _rows(examples: Sequence[LssExample], path: str) -> list[_Row]:
     if not examples:
-        raise UserError(f"{path}: no rows; give a file with some")
+        raise UserError(f"{path}: the file has no rows")
     return [
         _Row(
             example.reference,

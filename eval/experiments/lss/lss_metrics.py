@@ -1,13 +1,13 @@
-"""Do metrics agree better with people when they see the LSS? (2308.12157, section 6, Table 4.)
+"""Do metrics correlate better with people if they use the LSS? (2308.12157, section 6, Table 4.)
 
-Of each claim with its reference every metric is taken in three forms: metric(reference, claim),
-metric(claim, LSS) and metric(claim, LSS*). The LSS are people's own, where the file has them, and
-those of any engines; the words that the reference has are a control that learned nothing. Each form
-is correlated with the mean human rating of the claim (Pearson, Spearman), with intervals over
-references, and what the LSS adds to metric(reference, claim) is given as a paired difference.
+Each metric is computed in three forms: metric(reference, claim), metric(claim, LSS) and
+metric(claim, LSS*). The LSS are people's, if the file has them, and those of any engines; an
+untrained control keeps the words that the reference contains. Each form is correlated with the mean
+human rating of the claim (Pearson, Spearman), with intervals over references. Differences to
+metric(reference, claim) are paired.
 
-In ``results.json`` a result's ``kind`` is the engine whose LSS it is. References of any length are
-read whole: the engines and metrics with a limited input read windows.
+In ``results.json`` a result's ``kind`` is the engine of the LSS. Long references are not cut:
+engines and metrics with a limited input use windows.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from eval.experiments.lss.lss_pairs import (
     ClaimPair,
     Judgement,
     Measured,
-    by_people,
-    distinct,
     excerpts,
+    make_ids_unique,
+    merge_annotations,
     read_pairs,
 )
 from eval.models.lss import LssModel, SharedWords, subsequences_of
@@ -69,10 +69,9 @@ TABLES = [
             "spearman": "Spearman with people",
             "mean": "Mean score",
         },
-        note="Table 4. Each metric in three forms, against people: correlation over the claims "
-        "that both have, and what the LSS adds to another form, from the same draws of references. "
-        "failed counts claims without a score, which the value leaves out: differences are over "
-        "the claims that have both.",
+        note="Table 4. Correlation of each metric in three forms with people, and paired "
+        "differences between forms, from the same bootstrap draws of references. failed counts "
+        "claims without a score, which are excluded; differences are over claims with both scores.",
     )
 ]
 FIGURES = [
@@ -89,27 +88,25 @@ FIGURES = [
 
 @dataclass(eq=False)
 class LssMetrics(Experiment):
-    """The experiment.
+    """Correlate metrics with human ratings, with and without LSS.
 
     Args:
-        pairs: generator to its file of references and claims; or files whose rows may name their
-            ``generator`` (or ``system``) themselves. LSS records, WiCE's token rows, or rows of
-            ``reference`` and ``claim`` alone.
-        metrics: name to metric, e.g. eval.similarity.bleu.Bleu; here and below null leaves out one
-            that a configuration names.
-        lss: name to what finds LSS, e.g. eval.models.encoder.LssTagger with a checkpoint. People's
-            own LSS, where the files have them, are ``human``.
-        lss_star: name to what writes LSS*; an engine of the same name as one of ``lss`` shares its
-            rows.
-        target: what scores are correlated with: ``rating``, the mean rating of the claim; or
-            ``factual``, the share of raters who judged it true (XSum's summaries, section 6.2); or
-            ``kept_words``, the mean share of its words that people keep, where nobody gave either
-            (WiCE); people's own LSS are then no engine, for they would be compared with themselves.
-        control: also take the words of the claim that the reference has for an LSS, as
-            ``shared words`` (:class:`eval.models.lss.SharedWords`).
-        references: at most this many references, drawn at random; 0 for all.
-        domain: named in the results.
-        seed: of the draw and of the bootstrap.
+        pairs: generator to its file of references and claims; or a list of files whose rows may
+            have a ``generator`` (or ``system``). LSS records, WiCE's token rows, or rows of
+            ``reference`` and ``claim``.
+        metrics: name to metric, e.g. eval.similarity.bleu.Bleu; here and below null removes an
+            entry of the configuration.
+        lss: name to LSS model, e.g. eval.models.encoder.LssTagger with a checkpoint. People's LSS
+            in the files are ``human``.
+        lss_star: name to model for LSS*; an engine with the same name in ``lss`` shares its rows.
+        target: correlate scores with ``rating``, the mean rating of the claim; ``factual``, the
+            share of raters who judged it true (XSum, section 6.2); or ``kept_words``, the mean
+            share of words that people keep (e.g. WiCE), which excludes people's LSS as an engine.
+        control: add the untrained engine ``shared words``, which keeps the words that the reference
+            contains (:class:`eval.models.lss.SharedWords`).
+        references: maximum number of references, sampled at random; 0 for all.
+        domain: domain in the results.
+        seed: seed of the sampling and the bootstrap.
     """
 
     name = "lss_metrics"
@@ -138,111 +135,113 @@ class LssMetrics(Experiment):
         at_least_one(pairs=self.pairs, metrics=self.metrics)
         natural(references=self.references)
         for name in sorted({*self.lss, *self.lss_star} & {NO_LSS, HUMAN, SHARED}):
-            raise UserError(f"lss: {name!r} is a name of the experiment's own; take another")
+            raise UserError(f"lss: {name!r} is a reserved name; use another one")
 
     def measure(self, run: Run) -> Found:
         pairs = self._read()
         target = np.asarray([_target(pair, self.target) for pair in pairs])
         if np.isnan(target).all():
             raise UserError(
-                f"target: no pair has a {self.target}; take rating, factual or kept_words, "
-                "whichever people gave, or experiment lss_generation for means without any"
+                f"target: no pair has a {self.target}; use rating, factual or kept_words, or run "
+                "experiment lss_generation, which needs no target"
             )
         measured = run.process("pairs", self._measure, pairs, Measured, CHUNK)
-        found = values_of(
+        values = values_of(
             _columns(measured),
             target,
-            [one.pair.group for one in measured],
-            [one.pair.generator for one in measured],
+            [row.pair.group for row in measured],
+            [row.pair.generator for row in measured],
             self.seed,
         )
-        return Found(found, {"pairs.jsonl": [row for one in measured for row in _rows(one)]})
+        return Found(values, {"pairs.jsonl": [line for row in measured for line in _rows(row)]})
 
     def _read(self) -> list[ClaimPair]:
-        found = by_generator(self.pairs, read_pairs)
-        groups = drawn((pair.group for pair in found), self.references, random.Random(self.seed))
-        return distinct([pair for pair in found if pair.group in groups])
+        pairs = by_generator(self.pairs, read_pairs)
+        groups = drawn((pair.group for pair in pairs), self.references, random.Random(self.seed))
+        return make_ids_unique([pair for pair in pairs if pair.group in groups])
 
     def _measure(self, pairs: Sequence[ClaimPair]) -> list[Measured]:
-        found: list[dict[str, Judgement]] = [{NO_LSS: Judgement()} for _ in pairs]
-        for own, pair in zip(found, pairs, strict=True):
+        judgements: list[dict[str, Judgement]] = [{NO_LSS: Judgement()} for _ in pairs]
+        for by_engine, pair in zip(judgements, pairs, strict=True):
             if pair.annotations and self.target != "kept_words":
-                own[HUMAN] = by_people(pair)
+                by_engine[HUMAN] = merge_annotations(pair)
         questions = [(pair.claim, pair.reference) for pair in pairs]
         for name, engine in self._engines.items():
-            for own, answer in zip(found, subsequences_of(engine, questions), strict=True):
-                own[name] = Judgement(lss=answer.text, keep=answer.keep) if answer else Judgement()
+            answers = subsequences_of(engine, questions)
+            for by_engine, lss in zip(judgements, answers, strict=True):
+                by_engine[name] = Judgement(lss=lss.text, keep=lss.keep) if lss else Judgement()
         for name, engine in self.lss_star.items():
-            for own, answer in zip(found, subsequences_of(engine, questions), strict=True):
-                star = {"lss_star": answer.text if answer else None}
-                own[name] = own.get(name, Judgement()).model_copy(update=star)
-        jobs = [self._jobs(pair, own) for pair, own in zip(pairs, found, strict=True)]
+            answers = subsequences_of(engine, questions)
+            for by_engine, lss in zip(judgements, answers, strict=True):
+                star = {"lss_star": lss.text if lss else None}
+                by_engine[name] = by_engine.get(name, Judgement()).model_copy(update=star)
+        jobs = [self._jobs(pair, rows) for pair, rows in zip(pairs, judgements, strict=True)]
         for metric, measure in self.metrics.items():
-            asked = [texts for own in jobs for each in own.values() for texts in each]
-            scores = iter(measure(asked).tolist())
-            for own, answers in zip(jobs, found, strict=True):
-                for (engine, form), each in own.items():
-                    values = [next(scores) for _ in each]
-                    known = bool(values) and not any(map(math.isnan, values))
-                    mean = float(np.mean(values)) if known else None
-                    answers[engine].scores.setdefault(form, {})[metric] = mean
-        return [Measured(pair=p, engines=own) for p, own in zip(pairs, found, strict=True)]
+            text_pairs = [texts for forms in jobs for form in forms.values() for texts in form]
+            scores = iter(measure(text_pairs).tolist())
+            for forms, by_engine in zip(jobs, judgements, strict=True):
+                for (engine, form), texts in forms.items():
+                    values = [next(scores) for _ in texts]
+                    complete = bool(values) and not any(map(math.isnan, values))
+                    mean = float(np.mean(values)) if complete else None
+                    by_engine[engine].scores.setdefault(form, {})[metric] = mean
+        return [Measured(pair=p, engines=rows) for p, rows in zip(pairs, judgements, strict=True)]
 
     @property
     def _engines(self) -> dict[str, LssModel]:
         return self.lss | ({SHARED: SharedWords()} if self.control else {})
 
-    def _jobs(self, pair: ClaimPair, found: dict[str, Judgement]) -> Jobs:
+    def _jobs(self, pair: ClaimPair, by_engine: dict[str, Judgement]) -> Jobs:
         jobs: Jobs = {(NO_LSS, REFERENCE): [(pair.reference, pair.claim)]}
-        if HUMAN in found:
+        if HUMAN in by_engine:
             stars = [a.lss_star for a in pair.annotations if a.lss_star is not None]
             jobs[HUMAN, LSS] = [(pair.claim, a.lss) for a in pair.annotations]
             if stars:
                 jobs[HUMAN, STAR] = [(pair.claim, star) for star in stars]
         for name in self._engines:
-            text = found[name].lss
+            text = by_engine[name].lss
             jobs[name, LSS] = [] if text is None else [(pair.claim, text)]
         for name in self.lss_star:
-            text = found[name].lss_star
+            text = by_engine[name].lss_star
             jobs[name, STAR] = [] if text is None else [(pair.claim, text)]
         return jobs
 
 
-# Engine and form to the (reference, candidate) pairs that its score is the mean of.
+# Engine and form to (reference, candidate) pairs; the score is the mean over them.
 Jobs = dict[tuple[str, str], list[tuple[str, str]]]
 
 
 def _columns(measured: Sequence[Measured]) -> list[Column]:
     names: dict[tuple[str, str, str], None] = {}
-    for one in measured:
-        for engine, found in one.engines.items():
-            for form, scores in found.scores.items():
+    for row in measured:
+        for engine, judgement in row.engines.items():
+            for form, scores in judgement.scores.items():
                 names.update({(engine, metric, form): None for metric in scores})
     columns = []
     for engine, metric, form in names:
-        own = [one.engines.get(engine, Judgement()).scores.get(form, {}) for one in measured]
-        cells = [math.nan if scores.get(metric) is None else scores[metric] for scores in own]
-        due = np.asarray([metric in scores for scores in own])
+        by_metric = [row.engines.get(engine, Judgement()).scores.get(form, {}) for row in measured]
+        cells = [math.nan if scores.get(metric) is None else scores[metric] for scores in by_metric]
+        due = np.asarray([metric in scores for scores in by_metric])
         columns.append(Column(engine, metric, form, np.asarray(cells), due))
     return columns
 
 
 def _target(pair: ClaimPair, target: str) -> float:
-    """What the scores of a pair are correlated with; NaN where nobody said."""
+    """Return the target value of a pair; NaN if unknown."""
     if target == "rating":
-        found = [a.rating for a in pair.annotations if a.rating is not None]
+        values = [a.rating for a in pair.annotations if a.rating is not None]
     elif target == "factual":
-        found = [] if pair.factual is None else [pair.factual]
+        values = [] if pair.factual is None else [pair.factual]
     else:
         words, kept, _ = keep_targets(pair.example()) if pair.annotations else ([], [], 0)
-        found = [share for keep in kept if not math.isnan(share := kept_share(words, keep))]
-    return float(np.mean(found)) if found else math.nan
+        values = [share for keep in kept if not math.isnan(share := kept_share(words, keep))]
+    return float(np.mean(values)) if values else math.nan
 
 
-def _rows(one: Measured) -> list[dict]:
-    pair = one.pair
+def _rows(measured: Measured) -> list[dict]:
+    pair = measured.pair
     rating = _target(pair, "rating")
-    plain = _named(one.engines[NO_LSS])
+    plain = _named_scores(measured.engines[NO_LSS])
     shared = {
         "rating": None if math.isnan(rating) else rating,
         "annotations": [a.model_dump(mode="json") for a in pair.annotations],
@@ -254,16 +253,16 @@ def _rows(one: Measured) -> list[dict]:
             "generator": pair.generator,
             "reference": pair.reference,
             "claim": pair.claim,
-            "lss": found.lss,
-            "keep": found.keep,
-            "lss_star": found.lss_star,
-            "scores": plain | _named(found),
+            "lss": judgement.lss,
+            "keep": judgement.keep,
+            "lss_star": judgement.lss_star,
+            "scores": plain | _named_scores(judgement),
             **shared,
         }
-        for engine, found in one.engines.items()
+        for engine, judgement in measured.engines.items()
         if engine != NO_LSS
     ]
 
 
-def _named(found: Judgement) -> dict[str, float | None]:
-    return {m + form: v for form, scores in found.scores.items() for m, v in scores.items()}
+def _named_scores(judgement: Judgement) -> dict[str, float | None]:
+    return {m + form: v for form, scores in judgement.scores.items() for m, v in scores.items()}

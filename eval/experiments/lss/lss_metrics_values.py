@@ -1,8 +1,7 @@
 """The values of the LSS metrics experiment: correlations with human ratings, and their differences.
 
-A column is one metric in one form, e.g. bleu(claim, LSS), over all pairs; NaN where it failed. In
-every bootstrap draw of references all columns are taken from the same pairs, so that differences
-are paired.
+A column is one metric in one form, e.g. bleu(claim, LSS), over all pairs; NaN if it failed. A
+bootstrap draw of references is used for all columns, so that differences are paired.
 """
 
 from collections.abc import Sequence
@@ -32,11 +31,11 @@ class Column(NamedTuple):
     """Scores of one metric.
 
     Attributes:
-        engine: whose LSS; ``NO_LSS`` for metric(reference, claim).
-        metric: its name.
-        form: what it was asked with.
-        scores: shape (pairs,); NaN where it failed or was not due.
-        due: which pairs have the texts that it compares, shape (pairs,).
+        engine: engine of the LSS; ``NO_LSS`` for metric(reference, claim).
+        metric: name of the metric.
+        form: the compared texts.
+        scores: shape (pairs,); NaN if it failed or was not due.
+        due: whether the pair has the compared texts, shape (pairs,).
     """
 
     engine: str
@@ -53,101 +52,99 @@ def values_of(
     generators: Sequence[str],
     seed: int,
 ) -> list[dict]:
-    """The results' fields, without those that all of them share.
+    """Compute the fields of the results, without shared fields.
 
-    - ``mean``: of the scores.
-    - ``pearson``, ``spearman``: with the target, over pairs that have both; their differences
-      ``against`` metric(reference, claim), over pairs that have all, and against the same metric on
-      the LSS that has the words which the reference has.
+    - ``mean``: mean score.
+    - ``pearson``, ``spearman``: correlation with the target, over pairs with both values; and its
+      differences ``against`` metric(reference, claim) and against the same metric with the
+      ``shared words`` engine, over pairs with all values.
 
-    The metric is the ``assessor``, what it was asked with the ``variant``, the engine the ``kind``.
+    The metric is the ``assessor``, the form the ``variant``, the engine the ``kind``.
 
     Args:
-        columns: all of the same pairs.
-        target: human ratings of shape (pairs,); NaN where there is none.
-        groups: references, shape (pairs,); they are resampled.
-        generators: who wrote each claim; each has values of its own where there are several.
-        seed: of the bootstrap.
+        columns: scores of the same pairs.
+        target: human ratings, shape (pairs,); NaN if missing.
+        groups: references, shape (pairs,), which are resampled.
+        generators: generator of each claim; several generators also have separate values.
+        seed: seed of the bootstrap.
     """
     names = list(dict.fromkeys(generators))
     rows = _values(columns, target, groups, ALL, seed)
     for name in names if len(names) > 1 else []:
-        own = np.flatnonzero([generator == name for generator in generators])
-        part = [
-            column._replace(scores=column.scores[own], due=column.due[own]) for column in columns
-        ]
-        rows += _values(part, target[own], [groups[i] for i in own], name, seed)
+        chosen = np.flatnonzero([generator == name for generator in generators])
+        part = [c._replace(scores=c.scores[chosen], due=c.due[chosen]) for c in columns]
+        rows += _values(part, target[chosen], [groups[i] for i in chosen], name, seed)
     return rows
 
 
 def _values(
     columns: Sequence[Column], target: np.ndarray, groups: Sequence[str], name: str, seed: int
 ) -> list[dict]:
-    asked = _Correlations(target)
-    wanted: dict[Value, tuple[int, int | None]] = {}  # to the columns that it is made of
+    corr = _Correlations(target)
+    columns_of: dict[Value, tuple[int, int | None]] = {}  # to its columns
     by_key = {(c.engine, c.metric, c.form): c for c in columns}
-    both: dict[tuple, np.ndarray] = {}  # NaN where one side of a difference is
+    sums: dict[tuple, np.ndarray] = {}  # NaN if one side of a difference is
     for column in columns:
-        place = (column.metric, column.engine, column.form)
-        wanted[Value("", *place)] = (asked.add(column.scores, column.scores), None)
+        key = (column.metric, column.engine, column.form)
+        columns_of[Value("", *key)] = (corr.add(column.scores, column.scores), None)
         against = {
             REFERENCE: (NO_LSS, column.metric, REFERENCE),
             SHARED: (SHARED, column.metric, column.form),
         }
-        for other, key in against.items():
-            if key in by_key and key[0] != column.engine:
-                theirs = by_key[key].scores
-                pair = asked.add(column.scores, theirs), asked.add(theirs, column.scores)
-                wanted[Value("", *place, other)] = pair
-                both[*place, other] = column.scores + theirs
+        for other, other_key in against.items():
+            if other_key in by_key and other_key[0] != column.engine:
+                theirs = by_key[other_key].scores
+                pair = corr.add(column.scores, theirs), corr.add(theirs, column.scores)
+                columns_of[Value("", *key, other)] = pair
+                sums[*key, other] = column.scores + theirs
     scores = np.stack([column.scores for column in columns], axis=1)
 
     def statistics(rows: np.ndarray) -> dict[Value, float]:
         means = nan_mean(scores[rows])
-        found = {
+        values = {
             Value("mean", column.metric, column.engine, column.form): float(mean)
             for column, mean in zip(columns, means, strict=True)
         }
-        table = asked.of(rows)
-        for value, (own, other) in wanted.items():
+        table = corr.compute(rows)
+        for value, (left, right) in columns_of.items():
             for row, measure in enumerate(("pearson", "spearman")):
-                theirs = 0.0 if other is None else table[row, other]
-                found[value._replace(metric=measure)] = table[row, own] - theirs
-        return found
+                theirs = 0.0 if right is None else table[row, right]
+                values[value._replace(metric=measure)] = table[row, left] - theirs
+        return values
 
     results = []
     for value, measured in bootstrap(statistics, groups, seed=seed).items():
         column = by_key[value.kind, value.assessor, value.variant]
         due = column.due if value.metric == "mean" else column.due & ~np.isnan(target)
-        lacks = np.isnan(both.get(value[1:], column.scores))
+        missing = np.isnan(sums.get(value[1:], column.scores))
         counts = {
-            "n": len({groups[i] for i in np.flatnonzero(due & ~lacks)}),
-            "failed": int((due & lacks).sum()),
+            "n": len({groups[i] for i in np.flatnonzero(due & ~missing)}),
+            "failed": int((due & missing).sum()),
         }
         results.append({**value._asdict(), "generator": name, **counts, **measured})
     return results
 
 
 class _Correlations:
-    """Pearson's and Spearman's correlations of many columns with one target, by matrices.
+    """Pearson's and Spearman's correlations of many columns with one target.
 
-    Columns that lack the same pairs are one matrix: SciPy's functions, column by column, take
-    longer than everything else in a bootstrap.
+    Columns with the same missing pairs form one matrix, which is much faster than SciPy column by
+    column.
 
     Args:
-        target: shape (pairs,), NaN where there is none.
+        target: shape (pairs,); NaN if missing.
     """
 
     def __init__(self, target: np.ndarray):
         self.target = target
         self.count = 0
-        # By the pairs that they have: the columns' numbers, and the columns.
+        # Mask of the present pairs to the mask, the column indices, and the columns.
         self.parts: dict[bytes, tuple[np.ndarray, list[int], list[np.ndarray]]] = {}
 
-    def add(self, scores: np.ndarray, also: np.ndarray) -> int:
-        mask = ~(np.isnan(scores) | np.isnan(also) | np.isnan(self.target))
-        _, places, columns = self.parts.setdefault(mask.tobytes(), (mask, [], []))
-        places.append(self.count)
+    def add(self, scores: np.ndarray, other: np.ndarray) -> int:
+        mask = ~(np.isnan(scores) | np.isnan(other) | np.isnan(self.target))
+        _, indices, columns = self.parts.setdefault(mask.tobytes(), (mask, [], []))
+        indices.append(self.count)
         columns.append(scores)
         self.count += 1
         return self.count - 1
@@ -155,16 +152,16 @@ class _Correlations:
     @cached_property
     def _matrices(self) -> list[tuple[np.ndarray, list[int], np.ndarray]]:
         return [
-            (mask, places, np.stack([self.target, *columns], axis=1))
-            for mask, places, columns in self.parts.values()
+            (mask, indices, np.stack([self.target, *columns], axis=1))
+            for mask, indices, columns in self.parts.values()
         ]
 
-    def of(self, rows: np.ndarray) -> np.ndarray:
-        """Both correlations of all columns over some rows, shape (2, columns)."""
-        found = np.full((2, self.count), np.nan)
-        for mask, places, matrix in self._matrices:
+    def compute(self, rows: np.ndarray) -> np.ndarray:
+        """Compute both correlations of all columns over rows, shape (2, columns)."""
+        values = np.full((2, self.count), np.nan)
+        for mask, indices, matrix in self._matrices:
             x = matrix[rows[mask[rows]]]
             ranked = ranks(x)
-            found[0, places] = pearson(x[:, 0], x[:, 1:])
-            found[1, places] = pearson(ranked[:, 0], ranked[:, 1:])
-        return found
+            values[0, indices] = pearson(x[:, 0], x[:, 1:])
+            values[1, indices] = pearson(ranked[:, 0], ranked[:, 1:])
+        return values

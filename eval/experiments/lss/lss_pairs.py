@@ -1,4 +1,4 @@
-"""The pairs of the LSS metrics experiment: what is read, and what is found out about each."""
+"""Pairs of claims and references for the LSS experiments, and their judgements."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,21 +13,20 @@ from eval.report.highlighted import highlighted
 from records import Annotation, LssExample, UserError, iter_rows, read_records
 from records.types import Record, Text
 
-# Of the three experiments' pages.
-QUESTION = "What of a claim is supported?"
+# Title and introduction of the pages of the three LSS experiments.
+QUESTION = "Which part of a claim is supported?"
 ABOUT = (
-    "The longest supported subsequence (LSS) of a claim is what is left of it when every word goes "
-    "that its reference does not support (arXiv 2308.12157). Brackets hold 95 % bootstrap "
-    "intervals over references, which n counts. What failed has no answer; it is counted and "
-    "never inside a value."
+    "The longest supported subsequence (LSS) of a claim is the claim without the words that its "
+    "reference does not support (arXiv 2308.12157). n counts references; brackets are 95 % "
+    "bootstrap intervals over references. Failures are counted and excluded from the values."
 )
 
-# The columns that make a row more than a reference and a claim: ours, and WiCE's token rows.
+# Columns of annotated rows: in our format, and in WiCE's token rows.
 _ANNOTATED = {"annotations", "claim_tokens"}
 
 
 class GroundedClaim(Record):
-    """A claim that somebody wrote on the ground of a reference, and nobody has annotated."""
+    """A claim and its reference, without annotations."""
 
     reference: Text
     claim: Text
@@ -35,11 +34,11 @@ class GroundedClaim(Record):
 
 
 class ClaimPair(Record):
-    """A claim and its reference, with what people said of it where it is known.
+    """A claim and its reference, optionally with annotations.
 
     Attributes:
-        factual: share of raters who judged that the claim is true, where ``summaries`` has it.
-        group: what is resampled: the row's own ``group``, else its reference.
+        factual: share of raters who judged the claim true, from ``data_builders summaries``.
+        group: the unit of resampling: the row's ``group``, by default its reference.
     """
 
     id: Text
@@ -52,7 +51,7 @@ class ClaimPair(Record):
     group: Text
 
     def example(self) -> LssExample:
-        """The pair as an LSS record; only one with annotations is one."""
+        """Convert an annotated pair to an LSS record."""
         return LssExample(
             reference=self.reference,
             claim=self.claim,
@@ -62,14 +61,14 @@ class ClaimPair(Record):
 
 
 class Judgement(BaseModel):
-    """One engine's answer for a pair, or the people's.
+    """The LSS of a pair from one engine, or from people.
 
     Attributes:
-        lss: the LSS; of several people the words that at least half of them keep.
-        keep: per word of ``split_words(claim)``; none for a text with words of its own.
-        lss_star: the LSS*; of several people the first one's.
-        scores: form to metric to score, the mean over people; ``None`` where the metric failed or
-            the engine had no answer.
+        lss: the LSS; with several annotators, the words that at least half of them keep.
+        keep: one flag per word of ``split_words(claim)``; ``None`` for texts with other words.
+        lss_star: the LSS*; with several annotators, the first one.
+        scores: form to metric to score, the mean over annotators; ``None`` if the metric or the
+            engine failed.
     """
 
     lss: str | None = None
@@ -79,10 +78,10 @@ class Judgement(BaseModel):
 
 
 class Measured(BaseModel):
-    """A pair with all that was found out about it.
+    """A pair with its judgements.
 
     Attributes:
-        engines: engine to its answer; metric(reference, claim) is the one of no engine.
+        engines: engine to judgement; ``NO_LSS`` has the scores of metric(reference, claim).
     """
 
     pair: ClaimPair
@@ -90,26 +89,23 @@ class Measured(BaseModel):
 
 
 def read_pairs(path: str, generator: str | None) -> list[ClaimPair]:
-    """The pairs of a file: LSS records, WiCE's token rows, or just references and claims.
+    """Read pairs from LSS records, WiCE's token rows, or rows of references and claims.
 
     Args:
-        path: JSONL, JSON, CSV or Parquet; where one row is annotated, all are.
-        generator: who wrote the claims; else the rows' own ``generator`` or ``system``.
-
-    Raises:
-        BadInput: a row that lacks a field.
+        path: JSONL, JSON, CSV or Parquet; either all rows are annotated or none.
+        generator: generator of the claims; by default the rows' ``generator`` or ``system``.
     """
     columns = {column for _, row in iter_rows(path) for column in row}
     if "Statement" in columns:
         raise UserError(
-            f"{path}: the published table has a row an answer; put the answers together with "
+            f"{path}: the published table has one row per answer; convert it with "
             "python -m data_builders lss --annotations"
         )
     kind = LssExample if _ANNOTATED & columns else GroundedClaim
-    found = []
+    pairs = []
     for line, row in enumerate(read_records(path, kind), 1):
         more = row.model_extra or {}
-        found.append(
+        pairs.append(
             ClaimPair(
                 id=str(row.id or f"{Path(path).stem}-{line}"),
                 reference=row.reference,
@@ -121,20 +117,19 @@ def read_pairs(path: str, generator: str | None) -> list[ClaimPair]:
                 group=str(more.get("group") or row.reference),
             )
         )
-    return found
+    return pairs
 
 
 def _share(value: object) -> float | None:
-    there = isinstance(value, int | float) and 0 <= value <= 1
-    return float(value) if there else None
+    return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else None
 
 
-def distinct(pairs: Sequence[ClaimPair]) -> list[ClaimPair]:
-    """The pairs with ids that differ: of several generators with the generator's name before it."""
+def make_ids_unique(pairs: Sequence[ClaimPair]) -> list[ClaimPair]:
+    """Check that ids are unique, after prefixing them with the generator if there are several."""
     generators = {pair.generator for pair in pairs}
     several = len(generators) > 1
     if several and ALL in generators:
-        raise UserError(f"pairs: {ALL!r} is a name of the experiment's own; rename that generator")
+        raise UserError(f"pairs: {ALL!r} is a reserved name; rename that generator")
     named = [
         pair.model_copy(update={"id": f"{pair.generator}/{pair.id}"}) if several else pair
         for pair in pairs
@@ -145,8 +140,8 @@ def distinct(pairs: Sequence[ClaimPair]) -> list[ClaimPair]:
     return named
 
 
-def by_people(pair: ClaimPair) -> Judgement:
-    """The people's LSS and LSS* of an annotated pair, without scores."""
+def merge_annotations(pair: ClaimPair) -> Judgement:
+    """Merge the annotators' LSS and LSS* of a pair, without scores."""
     words, kept, _ = keep_targets(pair.example())
     half = [2 * sum(column) >= len(kept) for column in zip(*kept, strict=True)]
     stars = [a.lss_star for a in pair.annotations if a.lss_star is not None]
@@ -158,24 +153,24 @@ def by_people(pair: ClaimPair) -> Judgement:
 
 
 def excerpts(folder: Path) -> Iterator[Excerpt]:
-    """The claims of ``pairs.jsonl`` with what engines and annotators keep; none of no file."""
-    found: dict[tuple, list[Line]] = {}
+    """Yield the claims of ``pairs.jsonl`` with the LSS of engines and annotators."""
+    by_claim: dict[tuple, list[Line]] = {}
     for row in rows_in(folder / "pairs.jsonl"):
         key = row["reference"], row["claim"], row.get("generator")
-        if key not in found:
-            found[key] = list(_human_lines(row))
-        found[key] += _engine_lines(row)
-    for (reference, claim, generator), lines in found.items():
+        if key not in by_claim:
+            by_claim[key] = list(_human_lines(row))
+        by_claim[key] += _engine_lines(row)
+    for (reference, claim, generator), lines in by_claim.items():
         short = reference[:1500] + " …" * (len(reference) > 1500)
         yield Excerpt(claim, lines, generator or "", notes=[f"Reference: {short}"])
 
 
 def _human_lines(row: dict) -> Iterator[Line]:
     words = split_words(row["claim"])
-    for place, one in enumerate(row.get("annotations") or [], 1):
-        rating = "" if one.get("rating") is None else f"rating {one['rating']:g}"
-        runs = _runs(row["claim"], one["lss"], align(one["lss"], words))
-        yield Line(f"annotator {place}", runs, note=rating)
+    for index, annotation in enumerate(row.get("annotations") or [], 1):
+        rating = "" if annotation.get("rating") is None else f"rating {annotation['rating']:g}"
+        runs = _runs(row["claim"], annotation["lss"], align(annotation["lss"], words))
+        yield Line(f"annotator {index}", runs, note=rating)
 
 
 def _engine_lines(row: dict) -> Iterator[Line]:
