@@ -1,10 +1,9 @@
-"""Rewriting a claim so that it stands alone (decontextualisation), by a prompted language model.
+"""Rewrite claims to be self-contained (decontextualisation) with a prompted language model.
 
-A subclaim such as "He moved there in 1931" cannot be verified, nor searched for, without the text
-that it came from. SAFE (2403.18802, section 3, "self-contained") and FactReasoner (2502.18573,
-section 3.3, the Reviser) both ask a model to replace vague references and to change nothing else.
-Their released codes keep the claim as it was where the answer cannot be read; here it is
-``failed``, because nobody knows whether it can be understood.
+A subclaim such as "He moved there in 1931" can only be verified together with its text. SAFE
+(2403.18802, section 3, "self-contained") and FactReasoner (2502.18573, section 3.3, the Reviser)
+prompt a model to replace vague references and to change nothing else. If the answer cannot be
+parsed, their released codes keep the claim; here it is ``failed``.
 """
 
 import re
@@ -19,10 +18,10 @@ from eval.prompting.prompts import Prompt
 from records import Claim, Document
 
 _PROMPTS = Path(__file__).parent / "prompts"
-# Marks stand at the text itself, or on its line; those before a line of their own are headings.
+# Marks next to the text, or on the same line; marks on a separate line are headings.
 _MARKED = re.compile(r"####((?:(?!####).)+?)(?<!\s)####|####((?:(?!####|\n).)+)####", re.DOTALL)
 
-# "Revised STATEMENT: …" in the code block, or that there is nothing to revise.
+# "Revised STATEMENT: …" in the code block, or a remark that no revision is needed.
 _LABEL = re.compile(
     r"^(?:(?:revised|standalone|decontextuali[sz]ed|final)\s+)?(?:statement|unit)\s*:\s*",
     re.IGNORECASE,
@@ -39,15 +38,14 @@ class Rewrite:
 
     Args:
         writer: the language model.
-        method: whose instructions: ``safe``; ``factreasoner``, those of its released code, which
-            asks for reasons; ``factreasoner_table29``, those of its paper (appendix D), which
-            wants the claim alone between marks.
-        prompt: a prompt file of your own in their place, with the fields ``claim`` and ``text``;
-            the revised claim is what stands in the answer's first code block.
-        temperature: of the sampling; 0.1 as in SAFE.
-        max_new_tokens: of an answer with its reasoning.
-        retries: how often an answer without a code block is asked for again.
-        seed: of the sampling.
+        method: instructions: ``safe``; ``factreasoner`` (its released code, with reasoning);
+            ``factreasoner_table29`` (its paper, appendix D: only the claim, between marks).
+        prompt: a custom prompt file with the fields ``claim`` and ``text``; the revised claim is
+            the answer's first code block.
+        temperature: sampling temperature; 0.1 as in SAFE.
+        max_new_tokens: maximum tokens of an answer with its reasoning.
+        retries: number of retries of an answer without a code block.
+        seed: sampling seed.
     """
 
     def __init__(
@@ -70,27 +68,24 @@ class Rewrite:
     ) -> list[list[Claim]]:
         prompts = [
             self.prompt.messages(claim=claim.text, text=document.text)
-            for document, own in zip(documents, claims, strict=True)
-            for claim in own
+            for document, group in zip(documents, claims, strict=True)
+            for claim in group
         ]
         readings = iter(self.asker.ask(prompts, self.read))
-        return [[_revised(claim, *next(readings)[1:]) for claim in own] for own in claims]
+        return [[_revised(claim, *next(readings)[1:]) for claim in group] for group in claims]
 
 
 def read_in_block(text: str) -> str | None:
-    """The statement in the first code block, without its label; ``None`` where there is none."""
-    found = _LABEL.sub("", read_code_block(text) or "")
-    return None if not found or _NO_STATEMENT.match(found) else found
+    """The statement in the first code block, without its label; ``None`` if there is none."""
+    statement = _LABEL.sub("", read_code_block(text) or "")
+    return None if not statement or _NO_STATEMENT.match(statement) else statement
 
 
 def read_between_marks(text: str) -> str | None:
-    """The first text between two ``####``, on one line; ``None`` where there is none.
-
-    The angle brackets in which the prompt shows its place do not belong to it.
-    """
-    found = _MARKED.search(text)
-    marked = " ".join((found[1] or found[2]).split()).strip("#") if found else ""
-    return re.sub(r"^<([^<>]+)>$", r"\1", marked.strip()) or None
+    """The first text between two ``####``, on one line, without the prompt's angle brackets."""
+    match = _MARKED.search(text)
+    statement = " ".join((match[1] or match[2]).split()).strip("#") if match else ""
+    return re.sub(r"^<([^<>]+)>$", r"\1", statement.strip()) or None
 
 
 def _revised(claim: Claim, text: str | None, failed: str | None) -> Claim:

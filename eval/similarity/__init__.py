@@ -1,4 +1,4 @@
-"""How much of a reference a candidate has: one file a measure, each a :class:`Measure`."""
+"""Similarity measures of a reference and a candidate; each is a :class:`Measure`."""
 
 from eval.similarity.measure import Measure, Pair
 

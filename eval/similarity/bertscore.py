@@ -1,7 +1,6 @@
-"""BERTScore: tokens of two texts matched by their contextual embeddings.
+"""BERTScore (Zhang et al. 2020, 1904.09675, section 3), for texts of any length.
 
-Zhang et al. 2020 (1904.09675), section 3. Written here because a long reference must be read whole:
-the published package cuts a text where the encoder's input ends.
+The published package truncates texts at the encoder's maximum length.
 """
 
 from __future__ import annotations
@@ -31,28 +30,26 @@ from eval.models.hub import load_whole, named, positions
 from eval.similarity import Measure
 from records import UserError, iter_rows
 
-# Pairs whose embeddings are in memory together.
-_TOGETHER = 128
+_PAIRS_PER_BATCH = 128
 
 
 @dataclass(eq=False)
 class BertScore(Measure):
-    """Greedy matching of tokens by cosine: recall over the reference's, precision over the other's.
+    """Greedy matching of tokens by cosine: recall over the reference, precision over the candidate.
 
-    A text that is longer than the encoder's input is read in windows that overlap by half; each
-    token is embedded where it has most text on both sides. Start and end tokens are left out (in
-    the released code they weigh nothing, but others may match them). No baseline rescaling, which
-    is a linear map and changes no correlation.
+    Longer texts are split into windows that overlap by half; each token's embedding is from the
+    window with most context on both sides. Special tokens are excluded (in the released code they
+    have no weight, but other tokens may match them). There is no baseline rescaling.
 
     Args:
-        model: a hub id, a folder or ``package:…``. Published figures use ``roberta-large``.
-        layer: which hidden layer, 0 for the input embeddings; the last when not given. The released
-            code takes 17 for ``roberta-large``, 9 for ``bert-base-uncased``.
-        value: which of the three.
-        idf: file with a column ``reference`` (JSONL, CSV, Parquet); tokens then weigh
-            ln((1 + texts) / (1 + texts with it)) over its different references.
-        max_length: input length in tokens; the model's own when not given.
-        batch_size: windows a batch; a batch of long ones has fewer.
+        model: a hub id, a folder or ``package:…``. Published results use ``roberta-large``.
+        layer: hidden layer, 0: input embeddings; null: the last. The released code uses 17 for
+            ``roberta-large``, 9 for ``bert-base-uncased``.
+        value: F1, precision or recall.
+        idf: file with a column ``reference`` (JSONL, CSV, Parquet) for IDF weights of tokens,
+            ln((1 + texts) / (1 + texts with the token)), over its distinct references.
+        max_length: maximum input length in tokens; null: the model's.
+        batch_size: maximum windows per batch; fewer for long windows.
         device: ``auto``, ``cpu``, ``cuda``, …
     """
 
@@ -66,7 +63,6 @@ class BertScore(Measure):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The encoder and its layer."""
         return {"engine": "bertscore", "model": named(self.model), "layer": self.layer}
 
     @cached_property
@@ -79,28 +75,28 @@ class BertScore(Measure):
             return None
         texts = {str(row.get("reference") or "") for _, row in iter_rows(self.idf)} - {""}
         if not texts:
-            raise UserError(f"idf: {self.idf} has no column reference")
-        found = self._embedder.tokens(sorted(texts))
-        return Counter(token for ids in found for token in sorted(set(ids))), len(texts)
+            raise UserError(f"idf: {self.idf}: expected a column `reference`")
+        token_ids = self._embedder.tokens(sorted(texts))
+        return Counter(token for ids in token_ids for token in sorted(set(ids))), len(texts)
 
     def _weigh(self, ids: Sequence[int]) -> np.ndarray:
-        """The weight of each token, shape (tokens,)."""
+        """Weights of shape (tokens,)."""
         if self._weights is None:
             return np.ones(len(ids))
         spread, texts = self._weights
         return np.asarray([math.log((texts + 1) / (spread[token] + 1)) for token in ids])
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """One score a pair, in [-1, 1]; NaN where the encoder knows no token of a text."""
+        """Return one score in [-1, 1] per pair; NaN if a text has no tokens."""
         scores = []
-        for start in range(0, len(pairs), _TOGETHER):
-            own = pairs[start : start + _TOGETHER]
-            texts = list(dict.fromkeys(text for pair in own for text in pair))
+        for start in range(0, len(pairs), _PAIRS_PER_BATCH):
+            batch = pairs[start : start + _PAIRS_PER_BATCH]
+            texts = list(dict.fromkeys(text for pair in batch for text in pair))
             ids = dict(zip(texts, self._embedder.tokens(texts), strict=True))
             vectors = dict(zip(texts, self._embedder.embed([ids[t] for t in texts]), strict=True))
             scores += [
                 self._match(vectors[r], vectors[c], self._weigh(ids[r]), self._weigh(ids[c]))
-                for r, c in own
+                for r, c in batch
             ]
         return scores
 
@@ -136,23 +132,23 @@ class _Embedder(Engine):
         model = load_whole(AutoModel, self.name, self.device, optional="pooler")
         if self.layer is not None and self.layer > model.config.num_hidden_layers:
             layers = model.config.num_hidden_layers
-            raise UserError(f"layer: {self.layer}; {self.name} has {layers}")
+            raise UserError(f"layer: {self.layer}, but {self.name} has {layers} layers")
         return model
 
     @cached_property
-    def _frame(self) -> tuple[list[int], list[int]]:
-        one = self.tokenizer("a", return_special_tokens_mask=True)
-        text = [place for place, special in enumerate(one["special_tokens_mask"]) if not special]
-        return one["input_ids"][: text[0]], one["input_ids"][text[-1] + 1 :]
+    def _special_tokens(self) -> tuple[list[int], list[int]]:
+        encoded = self.tokenizer("a", return_special_tokens_mask=True)
+        text = [i for i, special in enumerate(encoded["special_tokens_mask"]) if not special]
+        return encoded["input_ids"][: text[0]], encoded["input_ids"][text[-1] + 1 :]
 
     @cached_property
-    def _room(self) -> int:
-        places = positions(self._model.config)
-        whole = min(places, self.tokenizer.model_max_length, self.max_length or 10**6)
-        return whole - sum(map(len, self._frame))
+    def _window_length(self) -> int:
+        max_positions = positions(self._model.config)
+        length = min(max_positions, self.tokenizer.model_max_length, self.max_length or 10**6)
+        return length - sum(map(len, self._special_tokens))
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        # As in the released code, so that a first word is the same token as within a text.
+        # as in the released code: the first word gets the same token as later words
         first = " " if isinstance(self.tokenizer, (GPT2Tokenizer, RobertaTokenizer)) else ""
         bare = [f"{first}{text.strip()}" for text in texts]
         return self.tokenizer(bare, add_special_tokens=False, verbose=False)["input_ids"]
@@ -160,13 +156,13 @@ class _Embedder(Engine):
     @torch.inference_mode()
     def embed(self, texts: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """Unit vectors of the tokens of each text, shape (tokens, size)."""
-        (before, after), room = self._frame, self._room
-        places = []
+        (before, after), size = self._special_tokens, self._window_length
+        starts = []
         for text, ids in enumerate(texts):
-            last = max(len(ids) - room, 0)
-            places += [(text, start) for start in [*range(0, last, max(1, room // 2)), last] if ids]
-        windows = [[*before, *texts[text][start : start + room], *after] for text, start in places]
-        found = [np.zeros((len(ids), self._model.config.hidden_size), np.float32) for ids in texts]
+            last = max(len(ids) - size, 0)
+            starts += [(text, start) for start in [*range(0, last, max(1, size // 2)), last] if ids]
+        windows = [[*before, *texts[text][start : start + size], *after] for text, start in starts]
+        result = [np.zeros((len(ids), self._model.config.hidden_size), np.float32) for ids in texts]
         best = [np.full(len(ids), -1.0) for ids in texts]
         for batch in self._batches([Row({"input_ids": window}) for window in windows]):
             ids = torch.tensor([windows[index] for index in batch], device=self.device)
@@ -174,25 +170,25 @@ class _Embedder(Engine):
             layer = layers[-1 if self.layer is None else self.layer]
             unit = torch.nn.functional.normalize(layer.float(), dim=-1).cpu().numpy()
             for index, vectors in zip(batch, unit, strict=True):
-                text, start = places[index]
-                own = vectors[len(before) : len(vectors) - len(after)]
-                _keep_deepest(found[text], best[text], start, own)
-        return found
+                text, start = starts[index]
+                inner = vectors[len(before) : len(vectors) - len(after)]
+                _keep_deepest(result[text], best[text], start, inner)
+        return result
 
 
-def _keep_deepest(found: np.ndarray, best: np.ndarray, start: int, vectors: np.ndarray) -> None:
-    """Take over the tokens that stand farther from a cut in this window than in those before.
+def _keep_deepest(kept: np.ndarray, best: np.ndarray, start: int, vectors: np.ndarray) -> None:
+    """Replace embeddings of tokens that are farther from the edges of this window.
 
     Args:
-        found: vectors of the text so far, shape (tokens, size); changed.
-        best: tokens to the nearest cut in the window they are from, shape (tokens,); changed.
-        start: the window's first token.
-        vectors: of the window, shape (its tokens, size).
+        kept: vectors of the text, shape (tokens, size); modified.
+        best: distance of each token to the nearest edge, shape (tokens,); modified.
+        start: index of the window's first token.
+        vectors: the window's vectors, shape (window tokens, size).
     """
-    end, place = start + len(vectors), np.arange(len(vectors), dtype=float)
-    left = place if start else np.full_like(place, np.inf)
-    right = place[::-1] if end < len(found) else np.full_like(place, np.inf)
+    end, index = start + len(vectors), np.arange(len(vectors), dtype=float)
+    left = index if start else np.full_like(index, np.inf)
+    right = index[::-1] if end < len(kept) else np.full_like(index, np.inf)
     depth = np.minimum(left, right)
     deeper = depth > best[start:end]
-    found[start:end][deeper] = vectors[deeper]
+    kept[start:end][deeper] = vectors[deeper]
     best[start:end][deeper] = depth[deeper]

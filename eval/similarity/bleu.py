@@ -1,4 +1,4 @@
-"""BLEU of single texts; on (claim, LSS) the paper's own metric (2308.12157, section 6)."""
+"""Sentence BLEU; on (claim, LSS) the metric of 2308.12157, section 6."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ class Bleu(Measure):
     """Sentence BLEU, smoothed (:func:`components.measures.sentence_bleu_of`).
 
     Args:
-        blanks: split texts at blanks alone, as the released code does (facebookresearch/lss_eval,
-            evaluate.py), so that "Paris" and "Paris," differ; else over words and marks.
+        blanks: split texts only at spaces as in the released code (facebookresearch/lss_eval,
+            evaluate.py), so that "Paris" and "Paris," differ; otherwise into words and punctuation.
     """
 
     blanks: bool = False
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """One score in [0, 1] a pair."""
+        """Return one score in [0, 1] per pair."""
         return [sentence_bleu_of(reference, text, self.blanks) for reference, text in pairs]

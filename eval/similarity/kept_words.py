@@ -1,4 +1,4 @@
-"""The share of a text's words that another one keeps: the LSS as a metric, without n-grams."""
+"""The share of a text's words that another text keeps."""
 
 import math
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from eval.similarity import Measure
 class KeptWords(Measure):
     """Share of the reference's words in a longest common subsequence with the candidate.
 
-    On (claim, LSS) the supported share of the claim; marks do not count. It is ROUGE-L's recall
-    over the words of any script. Not in the paper.
+    On (claim, LSS) it is the supported share of the claim. It equals ROUGE-L recall over words of
+    any script, without punctuation. Not in the paper.
     """
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """One score in [0, 1] a pair."""
+        """Return one score in [0, 1] per pair."""
         split = [split_words(reference) for reference, _ in pairs]
         return [
             kept_share(words, project(candidate, words))
@@ -25,6 +25,6 @@ class KeptWords(Measure):
 
 
 def kept_share(words: Sequence[Word], keep: Sequence[bool]) -> float:
-    """The share of a text's words that are kept, marks aside; NaN of a text without a word."""
+    """The share of words that are kept, without punctuation; NaN for a text without words."""
     kept = [k for word, k in zip(words, keep, strict=True) if word.text[0].isalnum()]
     return sum(kept) / len(kept) if kept else math.nan

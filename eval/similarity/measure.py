@@ -1,8 +1,7 @@
-"""How much of a reference a candidate has: the measures of metric(claim, LSS) (2308.12157, §6).
+"""Base class of similarity measures, e.g. of metric(claim, LSS) (2308.12157, section 6).
 
-One file a measure, each a class that is called with all pairs at once. Which of the two texts is
-the reference is the caller's: metric(reference, claim) is asked with (reference, claim), and
-metric(claim, LSS) with (claim, LSS).
+Pairs are in the order of the metric's arguments: metric(reference, claim) is called with
+(reference, claim), metric(claim, LSS) with (claim, LSS).
 """
 
 import math
@@ -16,35 +15,32 @@ from records.stage_outputs import class_path_of, require_one_each
 
 
 class Measure:
-    """A score for each (reference, candidate) pair; a user's own is a subclass with ``score``.
+    """A score for each (reference, candidate) pair; subclasses implement ``score``.
 
-    Each different pair is judged once. A candidate without a word has 0: nothing is in it. With a
-    reference without a word there is nothing to compare: NaN.
+    Distinct pairs are scored once. A candidate without words has score 0; the score is NaN if the
+    reference has no words.
     """
 
     def __call__(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Scores of shape (n,), larger for more alike; NaN where a pair could not be judged."""
-        asked = list(dict.fromkeys((r, c) for r, c in pairs if _has_word(r) and _has_word(c)))
-        found = dict(zip(asked, self._scores(asked), strict=True)) if asked else {}
+        """Return scores of shape (n,), larger for more similar texts; NaN if scoring failed."""
+        distinct = list(dict.fromkeys((r, c) for r, c in pairs if _has_word(r) and _has_word(c)))
+        scores = dict(zip(distinct, self._scores(distinct), strict=True)) if distinct else {}
         return np.asarray(
-            [found.get((r, c), 0.0 if _has_word(r) else math.nan) for r, c in pairs], dtype=float
+            [scores.get((r, c), 0.0 if _has_word(r) else math.nan) for r, c in pairs], dtype=float
         )
 
     def score(self, pairs: Sequence[Pair]) -> Sequence[float]:
-        """One score a pair; all pairs differ and all texts have a word."""
+        """Return one score per pair; pairs are distinct and all texts have words."""
         raise NotImplementedError
 
     def _scores(self, pairs: Sequence[Pair]) -> np.ndarray:
-        given = require_one_each(class_path_of(self), self.score(pairs), pairs, "pair")
+        outputs = require_one_each(class_path_of(self), self.score(pairs), pairs, "pair")
         try:
-            scores = np.asarray(given, dtype=float)
+            scores = np.asarray(outputs, dtype=float)
         except (TypeError, ValueError):  # texts, or lists of several lengths
             scores = np.full(len(pairs), math.inf)
         if scores.shape != (len(pairs),) or np.isinf(scores).any():
-            raise UserError(
-                f"{class_path_of(self)}: gave scores that are no finite numbers; give one number a "
-                "pair, NaN where there is none"
-            )
+            raise UserError(f"{class_path_of(self)}: expected one finite number, or NaN, per pair")
         return scores
 
 

@@ -13,17 +13,14 @@ from eval.stages import EntailmentModel
 
 @dataclass(eq=False)
 class Nli(Measure):
-    """Probability that the reference entails the candidate, by any entailment model.
+    """Probability that the reference entails the candidate, by an entailment model.
 
-    FactCC itself and other two-class checkers come through ``eval.models.checker.Checker`` with
-    their labels (``CORRECT``, ``INCORRECT``). The model cuts long references into windows, and the
-    best one counts.
-
-    A claim entails nearly every subsequence of it, so that metric(claim, LSS) hardly tells one LSS
-    from another in this direction; whether the LSS entails the claim is what it lacks.
+    ``eval.models.checker.Checker`` loads FactCC and other two-class checkers. The model splits long
+    references into windows; the maximum counts. A claim entails nearly all its subsequences, so
+    for metric(claim, LSS) ``backward`` is more informative.
 
     Args:
-        entailment: the model.
+        entailment: the entailment model.
         direction: ``forward``: the reference entails the candidate; ``backward``: the candidate
             entails the reference; ``mean`` of both.
     """
@@ -32,7 +29,7 @@ class Nli(Measure):
     direction: Literal["forward", "backward", "mean"] = "forward"
 
     def score(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Probabilities of shape (n,)."""
+        """Return probabilities of shape (n,)."""
         forward = [*pairs] if self.direction != "backward" else []
         backward = [(c, r) for r, c in pairs] if self.direction != "forward" else []
         table = self.entailment.relations([*forward, *backward])[:, 0]

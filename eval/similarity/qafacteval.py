@@ -9,7 +9,7 @@ from eval.models.lerc import Lerc
 from eval.models.text2text import Text2Text
 from eval.similarity import Measure
 from eval.similarity.answers import SpanChooser, token_f1
-from eval.similarity.questeval import questions_about, side_score
+from eval.similarity.questeval import side_score, write_questions
 
 _ANSWERABLE = 0.5
 
@@ -18,22 +18,22 @@ _ANSWERABLE = 0.5
 class QAFactEval(Measure):
     """Mean agreement of the reference's answers with the candidate's (Fabbri et al. 2022).
 
-    As in the released code (salesforce/QAFactEval): a question counts when it can be answered from
-    the candidate itself with a token F1 above 0.6; on the reference, an unanswerable one has 0. A
-    candidate without noun phrases has 0. Where it differs: one whose questions all fall to the
-    filter has failed here, and has 0 there.
+    As in the released code (salesforce/QAFactEval), a question is used if its answer from the
+    candidate has a token F1 above 0.6; questions that the reference does not answer score 0, as do
+    candidates without noun phrases. If the filter removes all questions, the pair fails here and
+    scores 0 there.
 
     The released models are BART-large for questions (an AllenNLP archive, which must be converted),
     ELECTRA-large for answers (:class:`eval.models.answers.SpanAnswers`) and QuIP for LERC.
 
     Args:
-        questions: writes a question for an answer in its sentence.
-        answerer: answers it from either text.
-        spans: chooses what is asked about; noun chunks in the paper.
-        compare: learned comparison of two answers; token F1 when not given.
-        least_f1: of the question's answer on the candidate itself; below 0 for no filter.
-        marks: put around the answer in its sentence, for a question model that reads it there, as
-            the released one does.
+        questions: model that writes a question for an answer in its sentence.
+        answerer: model that answers the question from either text.
+        spans: chooses the answer spans; noun chunks in the paper.
+        compare: learned comparison of two answers; null: token F1.
+        least_f1: minimum token F1 of the answer from the candidate; below 0: no filter.
+        marks: inserted around the answer in its sentence, for question models that need them, such
+            as the released one.
     """
 
     questions: Text2Text
@@ -44,38 +44,42 @@ class QAFactEval(Measure):
     marks: tuple[str, str] | None = None
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """One score a pair: token F1 in [0, 1] or LERC's own scale; NaN where nothing was asked."""
+        """Return token F1 in [0, 1] or LERC's score per pair; NaN if no question was answered."""
         candidates = [candidate for _, candidate in pairs]
-        asked = questions_about(self.questions, self.spans, candidates, self.marks)
+        questions = write_questions(self.questions, self.spans, candidates, self.marks)
         jobs = [
-            (place, span.text, question)
-            for place, own in enumerate(asked)
-            for span, question in own
+            (index, span.text, question)
+            for index, group in enumerate(questions)
+            for span, question in group
             if question
         ]
         if self.least_f1 >= 0:
-            own = self.answerer.answers([(q, pairs[place][1]) for place, _, q in jobs])
+            on_candidates = self.answerer.answers([(q, pairs[i][1]) for i, _, q in jobs])
             jobs = [
                 job
-                for job, answer in zip(jobs, own, strict=True)
+                for job, answer in zip(jobs, on_candidates, strict=True)
                 if answer
                 and answer.answerable > _ANSWERABLE
                 and token_f1(job[1], answer.text) > self.least_f1
             ]
-        answers = self.answerer.answers([(q, pairs[place][0]) for place, _, q in jobs])
-        known = [(job, answer) for job, answer in zip(jobs, answers, strict=True) if answer]
-        said = [answer.answerable > _ANSWERABLE for _, answer in known]
-        rows = [
-            (question, expected, answer.text, pairs[place][0])
-            for (place, expected, question), answer in known
-        ]
+        answers = self.answerer.answers([(q, pairs[i][0]) for i, _, q in jobs])
+        answered = [(job, answer) for job, answer in zip(jobs, answers, strict=True) if answer]
+        agreement = iter(
+            self._agreement(
+                [
+                    (question, expected, answer.text, pairs[index][0])
+                    for (index, expected, question), answer in answered
+                    if answer.answerable > _ANSWERABLE
+                ]
+            )
+        )
         scores: list[list[float]] = [[] for _ in pairs]
-        agreement = iter(self._agreement([row for row, yes in zip(rows, said, strict=True) if yes]))
-        for ((place, _, _), _), yes in zip(known, said, strict=True):
-            scores[place].append(float(next(agreement)) if yes else 0.0)
-        return [side_score(own, found) for own, found in zip(asked, scores, strict=True)]
+        for (index, _, _), answer in answered:
+            is_answerable = answer.answerable > _ANSWERABLE
+            scores[index].append(float(next(agreement)) if is_answerable else 0.0)
+        return [side_score(group, values) for group, values in zip(questions, scores, strict=True)]
 
     def _agreement(self, rows: Sequence[tuple[str, str, str, str]]) -> Sequence[float]:
         if self.compare is not None:
             return self.compare.compare(rows) if rows else []
-        return [token_f1(expected, given) for _, expected, given, _ in rows]
+        return [token_f1(expected, answer) for _, expected, answer, _ in rows]

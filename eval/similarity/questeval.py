@@ -1,6 +1,6 @@
-"""QuestEval: what can be asked about one text is asked of the other, in both directions.
+"""QuestEval (Scialom et al. 2021, 2103.12693, section 3), without the learned question weights.
 
-Scialom et al. 2021 (2103.12693), section 3, without the learned weights of questions.
+Questions about each text are answered from the other text.
 """
 
 import math
@@ -21,17 +21,16 @@ from eval.similarity.answers import Span, SpanChooser, token_f1
 class QuestEval(Measure):
     """Mean of recall (questions about the reference) and precision (about the candidate).
 
-    Each question has two scores: token F1 of the answers, and answerability. A side's score is the
-    mean over all scores of its questions, 0 where the text has nothing to ask about; the released
-    code (ThomasScialom/QuestEval) does the same; its newest version has a third score, BERTScore.
-    Where it differs: a pair has failed here when no question on a side could be asked; there are no
-    cached questions and no weighting of questions.
+    Each question has two scores, token F1 and answerability. The score of a direction is the mean
+    over all its scores, 0 for a text without answer spans, as in the released code
+    (ThomasScialom/QuestEval; its newest version adds BERTScore). Differences: a pair fails if no
+    question of a direction could be written or answered; questions are not weighted.
 
     Args:
-        questions: writes a question for an answer in its sentence; ``ThomasNLG/t5-qg_squad1-en``
-            with the template ``sv1 </s> {asked} </s> {context}``.
-        answerer: answers it from the other text.
-        spans: chooses what is asked about.
+        questions: model that writes a question for an answer in its sentence, e.g.
+            ``ThomasNLG/t5-qg_squad1-en`` with the template ``sv1 </s> {asked} </s> {context}``.
+        answerer: model that answers the question from the other text.
+        spans: chooses the answer spans.
     """
 
     questions: Text2Text
@@ -39,63 +38,63 @@ class QuestEval(Measure):
     spans: SpanChooser
 
     def score(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Scores of shape (n,) in [0, 1]; NaN where nothing could be asked."""
+        """Return scores of shape (n,) in [0, 1]; NaN if a pair failed."""
         back = [(candidate, reference) for reference, candidate in pairs]
-        return np.mean([self._side(pairs), self._side(back)], axis=0)
+        return np.mean([self._side_scores(pairs), self._side_scores(back)], axis=0)
 
-    def _side(self, pairs: Sequence[Pair]) -> list[float]:
-        asked = questions_about(self.questions, self.spans, [about for about, _ in pairs])
+    def _side_scores(self, pairs: Sequence[Pair]) -> list[float]:
+        questions = write_questions(self.questions, self.spans, [text for text, _ in pairs])
         jobs = [
-            (place, span, question, pairs[place][1])
-            for place, own in enumerate(asked)
-            for span, question in own
+            (index, span, question, pairs[index][1])
+            for index, group in enumerate(questions)
+            for span, question in group
             if question
         ]
         answers = self.answerer.answers([(question, text) for _, _, question, text in jobs])
-        known = [(job, answer) for job, answer in zip(jobs, answers, strict=True) if answer]
+        answered = [(job, answer) for job, answer in zip(jobs, answers, strict=True) if answer]
         scores: list[list[float]] = [[] for _ in pairs]
-        for (place, span, _, _), answer in known:
-            scores[place] += [token_f1(span.text, answer.text), answer.answerable]
-        return [side_score(own, found) for own, found in zip(asked, scores, strict=True)]
+        for (index, span, _, _), answer in answered:
+            scores[index] += [token_f1(span.text, answer.text), answer.answerable]
+        return [side_score(group, values) for group, values in zip(questions, scores, strict=True)]
 
 
-Asked = list[tuple[Span, str | None]]
+SpanQuestions = list[tuple[Span, str | None]]
 
 
-def questions_about(
+def write_questions(
     questions: Text2Text,
     spans: SpanChooser,
     texts: Sequence[str],
     marks: tuple[str, str] | None = None,
-) -> list[Asked]:
-    """Per text its answers with a question each; ``None`` where no question could be written.
+) -> list[SpanQuestions]:
+    """Write a question for each answer span of each text; ``None`` if that failed.
 
     Args:
-        questions: writes them from an answer and its sentence.
-        spans: chooses the answers.
-        texts: what is asked about.
-        marks: put around the answer in its sentence, for models that read it there.
+        questions: model that writes a question from an answer and its sentence.
+        spans: chooses the answer spans.
+        texts: the texts with the answers.
+        marks: inserted around the answer in its sentence, for models that need them.
     """
     chosen = spans.spans(texts)
-    wanted = [(span.text, _marked(span, marks)) for own in chosen for span in own]
-    written = iter(questions.write(wanted))
+    inputs = [(span.text, _marked(span, marks)) for group in chosen for span in group]
+    outputs = iter(questions.write(inputs))
     return [
-        [(span, one.text or None if (one := next(written)) else None) for span in own]
-        for own in chosen
+        [(span, output.text or None if (output := next(outputs)) else None) for span in group]
+        for group in chosen
     ]
 
 
 def _marked(span: Span, marks: tuple[str, str] | None) -> str:
     if marks is None:
         return span.sentence
-    # As a whole word, and whatever blanks the sentence has between the words of the answer.
+    # whole words, with any whitespace between them
     words = r"\s+".join(map(re.escape, span.text.split()))
     marked = f"{marks[0]} {span.text} {marks[1]}"
     return re.sub(rf"(?<!\w){words}(?!\w)", lambda _: marked, span.sentence, count=1)
 
 
-def side_score(asked: Asked, scores: Sequence[float]) -> float:
-    """Mean score; 0 for a text with nothing to ask about, NaN where no question was answered."""
-    if not asked:
+def side_score(questions: SpanQuestions, scores: Sequence[float]) -> float:
+    """Mean score; 0 for a text without answer spans, NaN if no question was answered."""
+    if not questions:
         return 0.0
     return float(np.mean(scores)) if scores else math.nan

@@ -1,4 +1,4 @@
-"""ROUGE by ``rouge-score``, as the summarisation literature reports it."""
+"""ROUGE by the package ``rouge-score``."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 class Rouge(Measure):
     """F1 of ROUGE-1, ROUGE-2 or ROUGE-L (Lin 2004), without stemming.
 
-    Texts of any length. ``rouge-score`` sees letters a to z and digits only: a pair with a text
-    that has none of them has failed. Texts that are equal have 1 whatever their script.
+    ``rouge-score`` only reads the letters a to z and digits: a pair with a text without them has
+    failed. Equal texts have 1 in any script.
 
     Args:
-        kind: which ROUGE.
+        kind: variant of ROUGE.
     """
 
     kind: Literal["rouge1", "rouge2", "rougeL"] = "rougeL"
 
     def score(self, pairs: Sequence[Pair]) -> list[float]:
-        """One score in [0, 1] a pair; NaN where a text has no letter that counts."""
+        """Return one score in [0, 1] per pair; NaN if a text has no letters a to z or digits."""
         from rouge_score.rouge_scorer import RougeScorer  # imports NLTK, which takes seconds
 
         scorer = RougeScorer([self.kind])
         return [
-            1.0 if reference == candidate else self._one(scorer, reference, candidate)
+            1.0 if reference == candidate else self._fmeasure(scorer, reference, candidate)
             for reference, candidate in pairs
         ]
 
-    def _one(self, scorer: RougeScorer, reference: str, candidate: str) -> float:
+    def _fmeasure(self, scorer: RougeScorer, reference: str, candidate: str) -> float:
         if not (has_rouge_words(reference) and has_rouge_words(candidate)):
             return math.nan
         return float(scorer.score(reference, candidate)[self.kind].fmeasure)
