@@ -32,8 +32,8 @@ def run_command(main: Callable[[], int | None]) -> None:
     """Run a command's ``main`` and exit with its return code.
 
     Exceptions with an ``exit_code`` (``records.UserError``), parser errors and failed file
-    operations are printed to standard error as one line. Other exceptions keep their traceback.
-    Progress bars are off if standard error is not a terminal.
+    operations are printed to standard error as one line; others keep their traceback. Progress bars
+    are off if standard error is not a terminal.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -68,11 +68,7 @@ def choose_command(
 ) -> tuple[str, list[str]]:
     """Return the command name and the remaining arguments; print the help on request.
 
-    Args:
-        prog: e.g. ``python -m eval``.
-        commands: name → one line of help.
-        argv: the command line; ``None`` for that of the process.
-        describe: name → one line of help, instead of the values of ``commands``.
+    ``commands`` and ``describe`` return the help line of a name; ``argv`` defaults to ``sys.argv``.
     """
     name, *arguments = (sys.argv[1:] if argv is None else argv) or ["--help"]
     if name in {"-h", "--help"}:

@@ -23,13 +23,7 @@ _IMPORT = re.compile(r"(?:module '([\w.]+)' has no attribute '|No module named '
 def command_parser(
     prog: str, description: str | None = None, config: bool = True
 ) -> ArgumentParser:
-    """Create the parser of a command.
-
-    Args:
-        prog: the command, e.g. ``python -m eval score``.
-        description: first lines of the help.
-        config: add ``--config`` for YAML files.
-    """
+    """Create the parser of a command, with ``--config`` for YAML files if ``config``."""
     parser = ArgumentParser(prog=prog, description=description, exit_on_error=False)
     if config:
         parser.add_argument("--config", action="config", help="YAML with any of the options below")
@@ -39,15 +33,9 @@ def command_parser(
 def parse(
     parser: ArgumentParser, argv: Sequence[str], subparser: ArgumentParser | None = None
 ) -> Namespace:
-    """Parse a command line.
+    """Parse a command line; errors are one line with ``FILE:LINE:`` and a suggestion, if known.
 
-    Args:
-        parser: of the command.
-        argv: the arguments after the command.
-        subparser: whose options are suggested if ``parser`` has subcommands.
-
-    Raises:
-        CommandError: one line with ``FILE:LINE:`` and a suggestion, if known.
+    ``subparser`` has the suggested options if ``parser`` has subcommands.
     """
     try:
         return parser.parse_args(list(argv))
@@ -65,7 +53,6 @@ def function_parser(prog: str, function: Callable) -> ArgumentParser:
 
 
 def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]) -> str:
-    """Format a parser error as one line, with ``FILE:LINE:`` and a suggestion if known."""
     text = " ".join(str(error).split())
     text, _, value = text.partition(" Given value type: ")
     text = re.sub(r"Does not validate against any of the Union .*? Errors: - ", "", text)
@@ -101,10 +88,7 @@ def _configs(argv: Sequence[str]) -> list[Path]:
 
 
 def _config_location(configs: Iterable[Path], word: str, class_path: str, value: str) -> str:
-    """Return ``FILE:LINE: `` of the first line with ``word`` at or after the class path.
-
-    Prefers a line that also contains the rejected value.
-    """
+    """Return ``FILE:LINE: `` of ``word`` after ``class_path``, preferably with ``value``."""
     for path in configs if word else ():
         reached, matches = False, []
         text = path.read_text(encoding="utf-8", errors="replace")

@@ -32,8 +32,7 @@ def ask_each(
         at_a_time: concurrent queries; 1 for servers that require serial requests.
 
     Raises:
-        EndpointError: ``MAX_FAILURES_IN_A_ROW`` queries in a row failed. The run ends instead of
-            recording only failures; it can be resumed.
+        EndpointError: ``MAX_FAILURES_IN_A_ROW`` queries in a row failed; the run can be resumed.
     """
     failures = 0  # in a row
     stop: UserError | None = None

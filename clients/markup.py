@@ -42,11 +42,7 @@ class _Piece(NamedTuple):
 
 
 def page_text(markup: str) -> str:
-    """Return the text of a page's paragraphs, or all visible text if there are none.
-
-    Args:
-        markup: the page; may be malformed.
-    """
+    """Return the text of a page's paragraphs, or all visible text if there are none."""
     paragraphs, blocks = [], []
     parts: list[str] = []
     inside = False

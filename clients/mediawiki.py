@@ -90,12 +90,9 @@ class _Reply(_Part):
 
 
 class MediaWiki(PoliteClient):
-    """Queries one wiki's action API.
+    """Queries the action API ``endpoint``, e.g. ``https://en.wikipedia.org/w/api.php``.
 
-    Args:
-        endpoint: URL, e.g. ``https://en.wikipedia.org/w/api.php``.
-        maxlag: database lag in seconds at which the wiki asks to retry later.
-        options: those of ``PoliteClient``.
+    ``maxlag`` is the database lag in seconds at which the wiki asks to retry later.
     """
 
     def __init__(
@@ -111,14 +108,9 @@ class MediaWiki(PoliteClient):
         self.maxlag = maxlag
 
     def ask(self, params: Mapping[str, object], family: str) -> dict:
-        """Send one request.
+        """Send one ``action=query`` request and return the reply in format version 2.
 
-        Args:
-            params: parameters of ``action=query``.
-            family: purpose of the request; the manifest counts requests by it.
-
-        Returns:
-            The reply in format version 2.
+        The manifest counts requests by ``family``.
 
         Raises:
             RefusedError: the wiki rejects the request; the message has its error code.
@@ -143,11 +135,7 @@ class MediaWiki(PoliteClient):
             seen.append(more)
 
     def members(self, category: str, family: str = "category members") -> Iterator[str]:
-        """Yield the titles of the articles in a category, in the wiki's order.
-
-        Args:
-            category: its title, e.g. ``Category:Human name disambiguation pages``.
-        """
+        """Yield the titles of the articles in a category, in the wiki's order."""
         params = {
             "list": "categorymembers",
             "cmtitle": category,
@@ -167,20 +155,16 @@ class MediaWiki(PoliteClient):
         dropped: Counter[str] | None = None,
         per_request: int = TITLES_PER_REQUEST,
     ) -> Iterator[tuple[str, Page]]:
-        """Yield the pages of titles, following redirects.
+        """Yield the requested titles and their pages, following redirects.
 
         A batch that the wiki rejects is split in halves, so one bad title does not affect others.
 
         Args:
-            titles: as written in links or by a user.
+            titles: as written in links or by a user; several may have the same page.
             params: requested properties, e.g. ``{"prop": "links", "pllimit": "max"}``.
             family: purpose of the request.
             dropped: counts titles without a page, by reason.
             per_request: titles per request; some properties allow fewer, e.g. one for full texts.
-
-        Yields:
-            The requested title and its page in format version 2 (``title``, ``pageid``, …). Several
-                titles may have the same page.
         """
         dropped = Counter() if dropped is None else dropped
         good = [title for title in titles if title.strip() and "|" not in title]

@@ -17,13 +17,7 @@ _MONTHS = TypeAdapter(list[_Month])
 
 
 class PageViews(PoliteClient):
-    """Queries page views from Wikimedia's REST service.
-
-    Args:
-        endpoint: ``https://wikimedia.org/api/rest_v1`` or a compatible URL.
-        project: e.g. ``en.wikipedia``.
-        options: those of ``PoliteClient``.
-    """
+    """Queries page views of ``project``, e.g. ``en.wikipedia``, from Wikimedia's REST service."""
 
     def __init__(
         self,
@@ -38,15 +32,9 @@ class PageViews(PoliteClient):
         self.project = project
 
     def views(self, title: str, start: str, end: str, family: str = "page views") -> int:
-        """Return the views of a page by people (not bots) in whole months.
+        """Return the views of a page by people (not bots) in whole months; 0 without data (404).
 
-        Args:
-            title: the page.
-            start: first day, ``YYYYMMDD``.
-            end: last day, ``YYYYMMDD``.
-
-        Returns:
-            Number of views; 0 if the service has no data (HTTP 404).
+        ``start`` and ``end`` are the first and last day, ``YYYYMMDD``.
         """
         path = (
             f"metrics/pageviews/per-article/{self.project}/all-access/user/"

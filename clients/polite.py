@@ -75,7 +75,7 @@ class Transient(Exception):
 
     Attributes:
         wait_s: wait requested by the server, in seconds.
-        too_much: the server did not finish its answer.
+        too_much: as in :class:`EndpointError`.
     """
 
     def __init__(self, reason: str, wait_s: float | None = None, too_much: bool = False):
@@ -89,12 +89,10 @@ class Family:
     """Statistics of all requests of one purpose, e.g. ``population`` or ``P106``, for the manifest.
 
     Attributes:
-        requests: number of answered requests; cached ones count at the time of their request.
-        rows: number of rows or pages returned.
-        first: UTC time of the first answer, ISO 8601 to the second.
-        last: UTC time of the last answer.
+        requests: answered requests, of which ``cached`` came from the cache.
+        rows: rows or pages returned.
+        first, last: UTC times of the answers, ISO 8601 to the second.
         example: text of the first request.
-        cached: number of answers from the cache.
     """
 
     requests: int = 0
@@ -178,13 +176,10 @@ class PoliteClient:
     def _answer(
         self, request: str, family: str, ask: Callable[[], T], rows: Callable[[T], int]
     ) -> T:
-        """Return the cached answer to a request, or request and cache it.
+        """Return the cached answer to a request, or send it with ``ask`` and cache the answer.
 
-        Args:
-            request: full text of the request; with the endpoint's identity it is the cache key.
-            family: purpose of the request.
-            ask: one attempt; raises ``Transient`` if a retry may succeed.
-            rows: number of rows or pages in an answer, for the manifest.
+        The request text and the endpoint's identity are the cache key. ``rows`` counts the rows or
+        pages of an answer for the manifest.
         """
         cache_file = self._cache_file(request)
         entry = self._read_cache(cache_file)
@@ -262,10 +257,8 @@ class PoliteClient:
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Make one attempt and return status, headers (case-insensitive) and body.
 
-        Args:
-            data: body; form-encoded unless ``headers`` has a content type.
-            accepted: statuses that the caller handles.
-            secret: removed from messages, even if the server repeats it.
+        ``accepted`` statuses are left to the caller; ``secret`` is removed from all messages. The
+        body is form-encoded unless ``headers`` has a content type.
         """
         deadline = time.monotonic() + self.timeout_s
         form = {"Content-Type": "application/x-www-form-urlencoded"} if data else {}
@@ -312,11 +305,7 @@ class PoliteClient:
 
 
 class _Session(requests.Session):
-    """A session that follows no redirects.
-
-    Redirects would drop the form of a POST, double the requests, leak data to other hosts and could
-    loop or never end.
-    """
+    """A session without redirects, which would drop POST data and leak it to other hosts."""
 
     def get_redirect_target(self, resp: requests.Response) -> None:
         return None
@@ -379,15 +368,10 @@ def chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
 
 
 def read_until(read: Callable[[], bytes], deadline: float, max_bytes: int | None = None) -> bytes:
-    """Read a body before ``deadline``; socket time-outs do not stop a server that drips bytes.
+    """Read a body before ``deadline`` (``time.monotonic``), up to ``max_bytes``.
 
-    Args:
-        read: returns the available bytes, empty at the end.
-        deadline: in the time of ``time.monotonic``.
-        max_bytes: the rest is not read.
-
-    Raises:
-        TimeoutError: the body was not complete in time.
+    Socket time-outs alone do not stop a server that drips bytes. ``read`` returns the available
+    bytes, empty at the end.
     """
     parts, size = [], 0
     while (max_bytes is None or size < max_bytes) and (part := read()):
@@ -400,11 +384,7 @@ def read_until(read: Callable[[], bytes], deadline: float, max_bytes: int | None
 
 @contextmanager
 def json_reply(body: bytes) -> Iterator[Any]:
-    """Yield the JSON of an answer, to be read within the block.
-
-    Raises:
-        Transient: invalid JSON, or a field that the block reads is missing.
-    """
+    """Yield the JSON of an answer; errors of the block become ``Transient``."""
     fault = "not valid JSON"
     try:
         value = json.loads(body)
@@ -418,13 +398,9 @@ def json_reply(body: bytes) -> Iterator[Any]:
 
 
 def backoff(attempt: int, first_s: float = 1.0) -> float:
-    """Return the wait in seconds before a retry: doubled each time, at most a minute.
+    """Return the wait in seconds before a retry: doubled with each ``attempt``, at most a minute.
 
     Up to a quarter is added at random, so that clients do not retry simultaneously.
-
-    Args:
-        attempt: number of the failed attempt, from 0.
-        first_s: wait after the first attempt.
     """
     return min(first_s * 2**attempt, MAX_BACKOFF_S) * (1 + random.random() / 4)
 

@@ -32,10 +32,8 @@ class SerperClient(PoliteClient):
     """Queries Serper, which allows concurrent queries.
 
     Args:
-        api_key_env: environment variable with the key; read at the first query, so cached runs need
-            none.
+        api_key_env: environment variable with the key; not read if all answers are cached.
         base_url: of the service.
-        options: those of ``PoliteClient``.
     """
 
     def __init__(
@@ -53,12 +51,7 @@ class SerperClient(PoliteClient):
         self.api_key_env = api_key_env
 
     def search(self, query: str, results: int = RESULTS) -> Reply:
-        """Return the parts of a results page that contain evidence.
-
-        Raises:
-            RefusedError: the service rejects the query.
-            EndpointError: no complete answer after all retries.
-        """
+        """Return the parts of a results page that contain evidence."""
         key = self._key()
         body = json.dumps({"q": query, "gl": "us", "hl": "en", "num": results})
         return self._attempts(lambda: self._attempt(body, key))

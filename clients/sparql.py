@@ -34,13 +34,10 @@ _IRI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 
 
 class SparqlClient(PoliteClient):
-    """Queries one endpoint; ``options`` are those of ``PoliteClient``.
+    """Queries one endpoint, e.g. ``https://query.wikidata.org/sparql``.
 
-    Args:
-        endpoint: URL that accepts SPARQL queries by POST, e.g.
-            ``https://query.wikidata.org/sparql``.
-        counted: compare the number of rows with a COUNT query; for endpoints that omit rows
-            silently, as DBpedia does beyond 10,000.
+    ``counted`` compares the number of rows with a COUNT query, for endpoints that omit rows
+    silently, as DBpedia does beyond 10,000.
     """
 
     def __init__(
@@ -56,14 +53,9 @@ class SparqlClient(PoliteClient):
         self.counted = counted
 
     def select(self, query: str, family: str = "query") -> Rows:
-        """Answer a SELECT query.
+        """Return the rows of a SELECT query as variable → value, without unbound variables.
 
-        Args:
-            query: the SPARQL text.
-            family: purpose of the query; the manifest counts requests by it.
-
-        Returns:
-            One dict per row, variable to value; unbound variables are absent.
+        The manifest counts requests by ``family``.
 
         Raises:
             RefusedError: the endpoint rejects the query as malformed.
@@ -79,7 +71,7 @@ class SparqlClient(PoliteClient):
         family: str,
         dropped: Counter[str] | None = None,
     ) -> Iterator[dict[str, str]]:
-        """Yield the rows of a query over many IRIs, a hundred per request.
+        """Yield the rows of a query over many IRIs, a hundred per request, in order.
 
         A batch that the endpoint does not finish or rejects is split in halves, so one bad IRI does
         not affect others.
@@ -89,12 +81,6 @@ class SparqlClient(PoliteClient):
             iris: the IRIs.
             family: purpose of the query.
             dropped: counts invalid IRIs, and IRIs that the endpoint rejects.
-
-        Yields:
-            The rows, in the order of the batches.
-
-        Raises:
-            EndpointError: no complete answer for a single IRI.
         """
         dropped = Counter() if dropped is None else dropped
         good = [iri for iri in iris if _IRI.fullmatch(iri)]

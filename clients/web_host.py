@@ -58,17 +58,13 @@ Answer = dict[str, str]
 
 
 class WebHost(PoliteClient):
-    """Reads pages of one host.
+    """Reads pages of one host; requests stop after ``MAX_FAILURES_IN_A_ROW`` failures.
 
     Args:
         endpoint: scheme, host and port.
         lock: held during requests; shared by all clients of the host.
         silent: hosts without an answer; cleared when any host answers.
         private: allow addresses that are not public.
-        options: those of ``PoliteClient``.
-
-    Attributes:
-        failures: consecutive failed pages; requests stop after ``MAX_FAILURES_IN_A_ROW``.
     """
 
     def __init__(
@@ -90,13 +86,10 @@ class WebHost(PoliteClient):
         self.failures = 0
 
     def page(self, target: str) -> Answer:
-        """Return a page, from the cache or the host.
+        """Return a page by path and query, from the cache or the host.
 
-        Args:
-            target: path and query.
-
-        Returns:
-            One of ``text``, ``to`` (redirect target) and ``unread`` (why no text was found).
+        The answer has one of ``text``, ``to`` (redirect target) and ``unread`` (reason for no
+        text).
 
         Raises:
             RefusedError: the host's address is not public.
@@ -255,9 +248,7 @@ def _read_response(response: urllib3.BaseHTTPResponse, deadline: float) -> Answe
 def decode_page(body: bytes, parameters: str = "") -> str:
     """Decode a page by its byte order mark, header, declared encoding, or as UTF-8 or CP1252.
 
-    Args:
-        body: the page; may be truncated within a character.
-        parameters: of the header ``Content-Type``.
+    ``parameters`` are those of ``Content-Type``. The page may be truncated within a character.
     """
     marks = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
     names = [name for mark, name in marks.items() if body.startswith(mark)]

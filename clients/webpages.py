@@ -23,12 +23,7 @@ MAX_SILENT_HOSTS = 10
 
 
 class Page(NamedTuple):
-    """The content of a page.
-
-    Attributes:
-        text: of its paragraphs; empty if it could not be read.
-        unread: why it could not be read.
-    """
+    """The text of a page, or why it could not be read."""
 
     text: str = ""
     unread: str | None = None
@@ -69,12 +64,7 @@ class WebPages:
         self._silent: set[str] = set()
 
     def read_all(self, addresses: Sequence[str], at_a_time: int = 8) -> Iterator[tuple[str, Page]]:
-        """Yield pages with their addresses, as they complete.
-
-        Args:
-            addresses: duplicates are read once.
-            at_a_time: concurrent requests.
-        """
+        """Yield pages with their addresses, as they complete; duplicates are read once."""
         self._silent.clear()
         for host in self._hosts.values():
             host.failures = 0
@@ -122,12 +112,7 @@ class WebPages:
 
 
 def _normalise_address(base: str, address: str) -> SplitResult:
-    """Return an address in normal form, without its fragment, if it may be requested.
-
-    Args:
-        base: of a relative address.
-        address: untrusted.
-    """
+    """Return an untrusted address in normal form, without fragment, if it may be requested."""
     try:
         parts = urlsplit(urljoin(base, address.strip()))
         host, port = (parts.hostname or "").encode("idna").decode(), parts.port

@@ -116,13 +116,9 @@ _SYNONYMS = {
 def skip_unread_tokens(model: PreTrainedModel) -> PreTrainedModel:
     """Skip computation of the last layer that the classification head does not read.
 
-    Only the first token is read, so the last layer's feed-forward runs on two tokens per text. This
-    saves up to two thirds of that layer (a ninth of the time of six layers). Predictions and
-    gradients are unchanged, except for the random draws of dropout. Other model types and token
-    classifiers are unchanged.
-
-    Args:
-        model: a sequence classifier; modified in place.
+    The head reads the first token only, so the last layer's feed-forward runs on two tokens per
+    text, which saves up to two thirds of that layer. Predictions and gradients are unchanged,
+    except for the random draws of dropout. Other model types and token classifiers are unchanged.
     """
     if model.config.model_type in _FIRST_TOKEN_TYPES:
         last = model.base_model.encoder.layer[-1]
@@ -138,12 +134,7 @@ def _load(
     dtype: torch.dtype = torch.float32,
     **options: object,
 ) -> tuple[PreTrainedModel, set[str], list[str]]:
-    """Load a model from safetensors without running code from its folder.
-
-    Returns:
-        The model, its weights that the files lack or have in another shape, and the weights that
-            only the files have.
-    """
+    """Load a model, and return it with its missing (or mismatched) and unexpected weights."""
     model, info = auto.from_pretrained(
         resolve_base(base),
         revision=revision,
@@ -173,9 +164,9 @@ def load_classifier(
 
     Args:
         base: name of the base model.
-        labels: names of the outputs in order; one label makes a regression head of one logit.
+        labels: output names in order; one label makes a regression head of one logit.
         tokens: classify tokens instead of the sequence.
-        strict: the base is a trained checkpoint: missing or unexpected weights raise an error.
+        strict: missing or unexpected weights are errors (trained checkpoints).
     """
     auto = AutoModelForTokenClassification if tokens else AutoModelForSequenceClassification
     config = AutoConfig.from_pretrained(
@@ -280,15 +271,10 @@ def load_causal(
     dtype: torch.dtype = torch.float32,
     quantize: Bits | None = None,
 ) -> PreTrainedModel:
-    """Load a causal language model; GGUF files are dequantised, so that they can be trained and
-    saved.
+    """Load a causal language model; GGUF files are dequantised, so that they can be trained.
 
-    Args:
-        base: name of the base model.
-        revision: revision of a hub model.
-        dtype: of the weights that are not quantised.
-        quantize: load linear layers in 4 bits (NF4, double quantisation; Dettmers et al. 2023) or 8
-            bits (Dettmers et al. 2022), on a CUDA GPU.
+    ``quantize`` loads linear layers in 4 bits (NF4, double quantisation; Dettmers et al. 2023) or 8
+    bits (Dettmers et al. 2022), on a CUDA GPU; ``dtype`` is that of the other weights.
     """
     path = resolve_base(base)
     gguf = isinstance(path, Path) and path.suffix == ".gguf"
@@ -351,9 +337,7 @@ def random_t5(
 ) -> PreTrainedModel:
     """Create a T5 with random weights for a tokenizer (Raffel et al. 2020, 1910.10683).
 
-    Args:
-        tokenizer: with pad and end tokens; the pad token starts the output, as in T5.
-        sizes: fields of ``T5Config``, e.g. d_model, d_ff, num_layers, num_heads.
+    The pad token starts the output, as in T5. ``sizes`` are fields of ``T5Config``, e.g. d_model.
     """
     unknown = sorted(set(sizes) - set(T5Config().to_dict()))
     if unknown:

@@ -11,10 +11,8 @@ import scipy
 def probabilities(logits: np.ndarray, temperature: float = 1.0, shift: float = 0.0) -> np.ndarray:
     """Return class probabilities of shape (n, classes), or (n,) for a single logit.
 
-    Args:
-        logits: shape (n, classes) or (n,).
-        temperature: divides the logits.
-        shift: then added to the single logit, or to class 0.
+    Logits of the same shape are divided by ``temperature``; then ``shift`` is added to the single
+    logit, or to class 0.
     """
     scaled = np.asarray(logits, dtype=np.float64) / temperature
     if scaled.ndim == 1:
@@ -27,17 +25,14 @@ def fit_classes(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
     """Return the (temperature, shift) with the lowest negative log-likelihood.
 
     Temperature scaling (Guo et al. 2017) plus one shift of class 0, since datasets differ in their
-    share of entailment.
+    share of entailment. Temperature is in [0.05, 20], shift in [-20, 20]; the shift is 0 if class 0
+    has no rows or all, since no finite shift is optimal.
 
     Args:
         logits: shape (n, classes); class 0 is entailment.
         target: class indices of shape (n,). The index ``classes`` means any class but 0 (a
             two-class row), with likelihood 1 - p(class 0). Or shares of these, of shape (n, classes
             + 1).
-
-    Returns:
-        Temperature in [0.05, 20] and shift in [-20, 20]; the shift is 0 if class 0 has no rows or
-            all, since no finite shift is optimal.
     """
     logits, target = np.asarray(logits, dtype=np.float64), np.asarray(target)
     shares = np.eye(logits.shape[1] + 1)[target] if target.ndim == 1 else target
@@ -58,17 +53,10 @@ def fit_classes(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
 def fit_platt(logits: np.ndarray, target: np.ndarray) -> tuple[float, float]:
     """Platt scaling of one logit: the (temperature, shift) with the lowest cross-entropy.
 
-    ``p = sigmoid(logit / temperature + shift)``. The temperature is positive, in [0.01, 20], so the
-    order of predictions is kept even if they are worse than their mean.
-
-    Args:
-        logits: shape (n,).
-        target: probabilities of shape (n,); Platt's smoothing applies to 0 and 1 only and is
-            omitted.
-
-    Returns:
-        Temperature, and shift in [-50, 50]; 1 and 0 if all targets are 0 or all 1, since no finite
-            shift is optimal.
+    ``p = sigmoid(logit / temperature + shift)``, temperature in [0.01, 20], so that the order of
+    predictions is kept even if they are worse than their mean, shift in [-50, 50]. If all targets
+    are 0 or all 1, no finite shift is optimal; then 1 and 0 are returned. Platt's smoothing applies
+    to targets of 0 and 1 only and is omitted. Both arguments have shape (n,).
     """
     logits = np.asarray(logits, dtype=np.float64)
     target = np.asarray(target, dtype=np.float64)
@@ -91,10 +79,7 @@ def expected_calibration_error(
 ) -> float:
     """ECE over equal-mass bins: mean of |mean predicted - mean observed|, weighted by bin size.
 
-    Args:
-        predicted: probabilities, shape (n,).
-        observed: outcomes in [0, 1], shape (n,).
-        bins: number of bins of (nearly) equal size.
+    Arguments as in :func:`reliability_bins`.
     """
     table = reliability_bins(predicted, observed, bins)
     gaps = [size * abs(p - y) for p, y, size in table]
@@ -102,7 +87,7 @@ def expected_calibration_error(
 
 
 def reliability_bins(predicted: np.ndarray, observed: np.ndarray, bins: int = 15) -> np.ndarray:
-    """Return the points of a reliability plot: equal-mass bins by ascending prediction.
+    """Return mean predicted, mean observed and number of rows of equal-mass bins, shape (bins, 3).
 
     Rows with equal predictions share their mean outcome, so that bins do not depend on row order
     (e.g. for vote shares, or priors of 0.5).
@@ -110,10 +95,7 @@ def reliability_bins(predicted: np.ndarray, observed: np.ndarray, bins: int = 15
     Args:
         predicted: probabilities, shape (n,).
         observed: outcomes in [0, 1], shape (n,).
-        bins: number of bins of (nearly) equal size; fewer if there are fewer rows.
-
-    Returns:
-        Mean predicted, mean observed and number of rows per bin, shape (min(bins, n), 3).
+        bins: maximum number of bins, by ascending prediction.
     """
     _, value_index, counts = np.unique(predicted, return_inverse=True, return_counts=True)
     observed = (np.bincount(value_index, observed) / counts)[value_index]

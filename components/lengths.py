@@ -15,10 +15,7 @@ LENGTH_CLASSES = 10
 
 
 def length_ratio(claim: str, lss: str) -> float:
-    """Return words of the LSS by words of the claim, from 0 (nothing supported) to 1 (all).
-
-    A blank claim has ratio 0.
-    """
+    """Words of the LSS by words of the claim, from 0 (nothing or a blank claim) to 1."""
     return min(1.0, len(lss.split()) / max(1, len(claim.split())))
 
 
@@ -34,12 +31,8 @@ def drop_full_length(
 
     Args:
         whole: whether each LSS is the whole claim.
-        eliminated: number to remove; 0 removes as many as needed for at most half of the rows to be
-            full-length.
+        eliminated: number to remove; 0 removes until at most half of the rows are full-length.
         generator: selects the removed rows.
-
-    Raises:
-        ValueError: there are too few rows.
     """
     full_length = np.flatnonzero(whole)
     surplus = max(0, 2 * len(full_length) - len(whole)) if len(full_length) < len(whole) else 0
@@ -53,12 +46,7 @@ def drop_full_length(
 
 
 def balance_lengths(ratios: Sequence[float], generator: np.random.Generator) -> list[int]:
-    """Return indices, in order, repeated until all non-empty classes are equally large (A.5).
-
-    Args:
-        ratios: LSS length by claim length.
-        generator: selects the rows for the last, partial repetition.
-    """
+    """Return indices, in order, repeated until non-empty classes are equally large (A.5)."""
     classes: dict[int, list[int]] = defaultdict(list)
     for index, ratio in enumerate(ratios):
         classes[length_class(ratio)].append(index)

@@ -71,9 +71,8 @@ def unli_measures(
 ) -> Measures:
     """Pearson, Spearman, mean squared error (the Brier score of soft labels) and ECE (no interval).
 
-    Args:
-        predicted, label: probabilities, both of shape (n,).
-        against: a second model's, for paired differences (``pearson_difference``, …).
+    All arrays are probabilities of shape (n,). ``against`` are a second model's, for paired
+    differences (``pearson_difference``, …).
     """
 
     def statistics(predicted: np.ndarray, rows: np.ndarray) -> dict[str, float]:
@@ -99,11 +98,8 @@ def relation_measures(
 
     With any two-class row (``not_entailment``) only the entailment metrics are returned, and ECE is
     that of the entailment probability; otherwise that of the predicted class. The Brier score is
-    the mean squared error of the entailment probability.
-
-    Args:
-        predicted: probabilities of shape (n, 3) in the order entailment, neutral, contradiction.
-        against: a second model's, for paired differences (``entailment_auroc_difference``, …).
+    the mean squared error of the entailment probability. ``predicted`` and, for paired differences,
+    ``against`` have shape (n, 3), in the order entailment, neutral, contradiction.
     """
     entailed = np.asarray([label == "entailment" for label in labels])
     two_class = "not_entailment" in set(labels)
@@ -136,13 +132,9 @@ def relation_measures(
 def sentence_bleu_of(reference: str, text: str, blanks: bool = False) -> float:
     """metric(claim, LSS) of 2308.12157, section 6: BLEU of a text against a reference.
 
-    NLTK's sentence BLEU, smoothing method 4, 0 for an empty text.
-
-    Args:
-        reference: the claim.
-        text: the LSS.
-        blanks: split at white space like the released code, so that "Paris" and "Paris," differ;
-            otherwise punctuation marks are separate words.
+    NLTK's sentence BLEU, smoothing method 4, 0 for an empty text. ``blanks`` splits at white space
+    like the released code, so that "Paris" and "Paris," differ; otherwise punctuation marks are
+    separate words.
     """
     words, hypothesis = (
         side.split() if blanks else [word.text for word in split_words(side)]
@@ -238,7 +230,7 @@ def lss_measures(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Measures:
-    """Metrics of predicted LSS, or LSS*; intervals over references.
+    """Metrics of predicted LSS, or LSS* (``star``); intervals over references.
 
     - ``pearson_bleu_rating``, ``spearman_bleu_rating``: correlation of metric(claim, prediction) =
       BLEU with the mean human rating, over rated claims (2308.12157, section 6).
@@ -247,13 +239,6 @@ def lss_measures(
     - ``rouge_l_best``, ``bleu_best`` and ``…_mean``: against the closest human LSS of the claim,
       and the mean over all. ROUGE skips claims in scripts that it cannot tokenise.
     - ``subsequence_share``: share of predictions that are subsequences of their claim.
-
-    Args:
-        records: claims with their annotations.
-        predicted: one text per claim.
-        star: compare with ``lss_star``; annotations without it are skipped.
-        resamples: bootstrap draws; 0 for no intervals.
-        seed: of the draws.
     """
     rows = [_lss_row(r, text, star) for r, text in zip(records, predicted, strict=True)]
     columns = {name: np.asarray([row[name] for row in rows]) for name in (rows[0] if rows else ())}
@@ -285,11 +270,8 @@ def target_measures(
 ) -> Measures:
     """Corpus-level perplexity and token accuracy of target texts (teacher forcing).
 
-    Args:
-        negative_log_likelihood: natural-log NLL summed over a target, (n,).
-        tokens: tokens of a target, (n,).
-        hits: tokens that are the model's most likely, (n,).
-        weight: of a target, (n,); 0 excludes it.
+    All arrays have shape (n,): natural-log NLL summed over a target, its tokens, how many of them
+    are the model's most likely (``hits``), and its weight (0 excludes it).
     """
 
     def statistics(rows: np.ndarray) -> dict[str, float]:
@@ -313,10 +295,8 @@ def adversary_measures(
 ) -> Measures:
     """Corpus-level perplexity and bits per byte of completions.
 
-    Args:
-        negative_log_likelihood: natural-log NLL summed over a completion and its end token, (n,).
-        tokens: completion tokens including the end token, (n,).
-        size: UTF-8 bytes of the completion, (n,).
+    All arrays have shape (n,): natural-log NLL summed over a completion and its end token, its
+    tokens including the end token, and its UTF-8 bytes.
     """
 
     def statistics(rows: np.ndarray) -> dict[str, float]:
@@ -337,11 +317,9 @@ def preference_measures(
 ) -> Measures:
     """DPO loss, reward accuracy and reward margin (2305.18290, section 4).
 
-    ``reward_accuracy`` is the share of pairs whose chosen text has the larger implicit reward; ties
-    count as wrong.
-
-    Args:
-        chosen, rejected: implicit rewards beta ln(pi / pi_ref) in nats, both of shape (n,).
+    ``chosen`` and ``rejected`` are implicit rewards beta ln(pi / pi_ref) in nats, of shape (n,).
+    ``reward_accuracy`` is the share of pairs with the larger reward for the chosen text; ties count
+    as wrong.
     """
     margin = chosen - rejected
     loss = np.logaddexp(0, -margin)

@@ -24,13 +24,10 @@ _MAX_CELLS = 5_000_000
 
 
 def nearest_similarities(heldout: Sequence[str], train: Iterable[str]) -> np.ndarray:
-    """Return the cosine of each held-out text with the nearest training text.
+    """Return the cosine of each held-out text with the nearest training text, in [0, 1].
 
     Vectors are TF-IDF over stems: ``tf · (ln((1 + n) / (1 + df)) + 1)`` with ``n`` and ``df`` of
-    the training texts, length 1.
-
-    Returns:
-        Shape (held-out texts,), in [0, 1]; 0 for a text without shared stems.
+    the training texts, length 1. A text without shared stems has 0.
     """
     columns: dict[str, int] = {}
     train_counts, heldout_counts = _counts(train, columns), _counts(heldout, columns)

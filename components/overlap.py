@@ -66,14 +66,9 @@ def mark_new_words(hypothesis: str, premise: str) -> str:
 def focus_premise(premise: str, hypothesis: str, focus_words: int | None) -> str:
     """Return the sentences of a long premise that share most with the hypothesis, in order.
 
-    Sentences are selected greedily by the weight of newly covered hypothesis words per sentence
-    word; words in fewer sentences weigh more. The last sentence is truncated to fit; a premise
-    without shared words is truncated.
-
-    Args:
-        premise: any number of lines or sentences.
-        hypothesis: selects the sentences.
-        focus_words: words of the extract; ``None`` for no limit.
+    Sentences are selected greedily, up to ``focus_words`` words, by the weight of newly covered
+    hypothesis words per sentence word; words in fewer sentences weigh more. The last sentence is
+    truncated to fit; a premise without shared words is truncated.
     """
     if focus_words is None or len(premise.split()) <= focus_words:
         return premise
@@ -104,24 +99,17 @@ def focus_premise(premise: str, hypothesis: str, focus_words: int | None) -> str
 
 
 def stem_weights(texts: Iterable[str]) -> Callable[[str], float]:
-    """Return a function of a stem: its inverse document frequency ln((n + 1) / (df + 0.5)).
-
-    Args:
-        texts: the documents, n different ones.
-    """
+    """Return a function of a stem: its inverse document frequency ln((n + 1) / (df + 0.5))."""
     documents = dict.fromkeys(texts)
     frequency = Counter(stem for text in documents for stem in _stem_set(text))
     return lambda stem: math.log((len(documents) + 1) / (frequency[stem] + 0.5))
 
 
 def stem_shares(texts: Sequence[str]) -> np.ndarray:
-    """Return the shares of weighted stems between all pairs of texts.
+    """Return the shares of weighted stems between all pairs of texts, shape (n, n).
 
-    A stem weighs ln((n + 1) / df) in these n texts, so words of their common topic count little.
-
-    Returns:
-        Shape (n, n): [i, j] is the share of text j's stems that text i has, in [0, 1]; 1 if text j
-            has no stems.
+    [i, j] is the share of text j's stems that text i has, in [0, 1]; 1 if text j has no stems. A
+    stem weighs ln((n + 1) / df) in these n texts, so words of their common topic count little.
     """
     bags = [sorted(set(stems(text))) for text in texts]
     frequency = Counter(stem for bag in bags for stem in bag)
@@ -139,11 +127,7 @@ def stem_shares(texts: Sequence[str]) -> np.ndarray:
 
 
 def covered_share(claim: str, evidence: Sequence[str], weight: Callable[[str], float]) -> float:
-    """Return the weighted share of a claim's distinct stems that occur in its evidence.
-
-    Returns:
-        In [0, 1]; 0 for a claim without stems.
-    """
+    """Return the weighted share of a claim's distinct stems in its evidence; 0 without stems."""
     claim_stems = sorted(set(stems(claim)))
     evidence_stems = frozenset().union(*map(_stem_set, evidence))
     weights = [max(0.0, weight(stem)) for stem in claim_stems]

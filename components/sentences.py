@@ -41,10 +41,8 @@ def split_sentences(text: str, headings: bool = False) -> list[str]:
     """Return the sentences of a text, without blank ones, Markdown headings and list bullets.
 
     A line break ends a sentence. As in FActScore's splitter (2305.14251), a single word, or a piece
-    that starts with a lower-case letter, is joined to the previous piece.
-
-    Args:
-        headings: keep headings, for evidence: they name the subject of the following text.
+    that starts with a lower-case letter, is joined to the previous piece. ``headings`` are kept in
+    evidence, where they name the subject of the following text.
     """
     pieces: list[str] = []
     for line in text.splitlines():

@@ -29,16 +29,17 @@ def bootstrap(
 ) -> Measures:
     """Return values on all rows with 95 % percentile intervals over resampled groups.
 
+    A value that depends on a single group has no interval: draws without that group have no value,
+    and the other draws do not vary it.
+
     Args:
         statistics: maps row indices of shape (m,), with repeats, to named values.
-        groups: group of each row, n of them; whole groups are drawn with replacement.
+        groups: group of each row; whole groups are drawn with replacement.
         seed: of the draws.
         resamples: number of draws; 0 for no intervals.
 
     Returns:
-        Per name ``value`` and ``ci95`` (low and high, in the value's unit), or ``None``. A value
-            that depends on a single group has no interval: draws without that group have no value,
-            and the other draws do not vary it.
+        Per name ``value`` and ``ci95`` (low and high, in the value's unit), or ``None``.
     """
     _, inverse = _group_indices(groups)
     order = np.argsort(inverse, kind="stable")
@@ -93,10 +94,7 @@ def ratio(
 ) -> Ratio:
     """Return Σ parts / Σ wholes with the interval of :func:`bootstrap`, about 100 times faster.
 
-    Args:
-        parts, wholes: one entry per row; for a mean, the values and ones.
-        groups: group of each row; whole groups are drawn with replacement. Groups whose wholes are
-            all 0 are not counted.
+    For a mean, pass the values and ones. Groups whose wholes are all 0 are not counted.
     """
     group_count, inverse = _group_indices(groups)
     if not len(parts) or not np.sum(wholes):
@@ -178,25 +176,16 @@ def average(values: Sequence[float]) -> float | None:
 
 
 def nan_mean(values: np.ndarray) -> np.ndarray:
-    """Return means without NaN entries, of shape (n,) or per column of (n, columns).
-
-    Returns:
-        Shape () or (columns,); NaN if all entries are NaN.
-    """
+    """Return means without NaN entries, of shape (n,) or per column of (n, columns)."""
     present = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         return np.where(present, values, 0.0).sum(axis=0) / present.sum(axis=0)
 
 
 def pearson(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return Pearson's correlation of a column with one or several columns.
+    """Return Pearson's correlation of a column (n,) with one (n,) or several columns (n, columns).
 
-    Args:
-        left: shape (n,).
-        right: shape (n,) or (n, columns).
-
-    Returns:
-        Shape () or (columns,), in [-1, 1]; NaN if one side is constant.
+    The result has shape () or (columns,) and is NaN if one side is constant.
     """
     if len(left) < 2:
         return np.full(np.shape(right)[1:], math.nan)
@@ -223,9 +212,7 @@ def ranks(values: np.ndarray) -> np.ndarray:
 def auroc(scores: np.ndarray, positive: np.ndarray) -> float:
     """Return the area under the ROC curve by ranks; NaN if one class is absent.
 
-    Args:
-        scores: shape (n,), larger for positives.
-        positive: bools of shape (n,).
+    Scores are larger for positives; both arguments have shape (n,).
     """
     count = int(positive.sum())
     if count == 0 or count == len(positive):
@@ -238,10 +225,6 @@ def auroc_within(scores: np.ndarray, positive: np.ndarray, strata: np.ndarray) -
     """Return AUROC over pairs of a positive and a negative in the same stratum; NaN without pairs.
 
     This controls for the stratum variable, e.g. word overlap.
-
-    Args:
-        scores, positive: as in :func:`auroc`.
-        strata: stratum number of each row, shape (n,).
     """
     weighted, pairs = 0.0, 0
     for stratum in np.unique(strata):
@@ -254,15 +237,7 @@ def auroc_within(scores: np.ndarray, positive: np.ndarray, strata: np.ndarray) -
 
 
 def quantile_bins(values: np.ndarray, bins: int) -> np.ndarray:
-    """Return the quantile bin of each value; equal values share a bin.
-
-    Args:
-        values: shape (n,); NaN has bin -1.
-        bins: number of bins.
-
-    Returns:
-        Integers of shape (n,).
-    """
+    """Return the quantile bin of each value, -1 for NaN; equal values share a bin."""
     present = ~np.isnan(values)
     bin_of = np.full(len(values), -1)
     if present.any():
@@ -272,25 +247,16 @@ def quantile_bins(values: np.ndarray, bins: int) -> np.ndarray:
 
 
 def confusion(true: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Return the confusion matrix of two classes.
+    """Return counts of shape (2, 2): rows are true classes, columns predicted, negative first.
 
-    Args:
-        true: bools of shape (n,).
-        predicted: shape (n,): bools, or degrees of positive from 0 to 1.
-
-    Returns:
-        Counts of shape (2, 2): rows are true classes, columns predicted classes, negative first.
+    ``predicted`` may be bools, or degrees of positive from 0 to 1.
     """
     positives = [(predicted[rows].sum(), rows.sum()) for rows in (~true, true)]
     return np.array([(count - yes, yes) for yes, count in positives], dtype=float)
 
 
 def balanced_accuracy(table: np.ndarray) -> float:
-    """Return the mean recall of the classes; NaN if a class is absent.
-
-    Args:
-        table: counts of shape (classes, classes): rows are true classes, columns predicted ones.
-    """
+    """Return the mean recall of the classes of a confusion matrix; NaN if a class is absent."""
     totals = table.sum(axis=1)
     return float((np.diag(table) / totals).mean()) if totals.all() else math.nan
 
@@ -298,12 +264,7 @@ def balanced_accuracy(table: np.ndarray) -> float:
 def best_threshold(scores: np.ndarray, positive: np.ndarray) -> float:
     """Return the threshold with the largest balanced accuracy; scores at or above it are positive.
 
-    Args:
-        scores: shape (n,), larger for positives.
-        positive: bools of shape (n,).
-
-    Returns:
-        The midpoint between the two adjacent scores; the lowest on a tie; NaN if a class is absent.
+    It is the midpoint between two adjacent scores, the lowest on a tie; NaN if a class is absent.
     """
     if not positive.any() or positive.all():
         return math.nan
@@ -331,12 +292,8 @@ def precision_recall_f1(hits: int, predicted: int, gold: int) -> tuple[float, fl
 def kappa(table: np.ndarray) -> float:
     """Return Cohen's kappa with quadratic weights (Cohen 1968); for two classes plain kappa (1960).
 
-    Args:
-        table: counts of shape (classes, classes), by both raters' class, in order.
-
-    Returns:
-        1 for equal classes, 0 for chance agreement; NaN without counts, or if both raters use one
-            and the same class throughout.
+    ``table`` has counts of shape (classes, classes), by both raters' class, in order. NaN without
+    counts, or if both raters use one and the same class throughout.
     """
     total = table.sum()
     classes = np.arange(len(table))
@@ -349,11 +306,7 @@ def kappa(table: np.ndarray) -> float:
 def rand_indices(labels: Sequence[tuple[object, object]]) -> tuple[float, float]:
     """Return Rand index and adjusted Rand index (Hubert and Arabie 1985) of two groupings.
 
-    Args:
-        labels: both labels of each item.
-
-    Returns:
-        1 and 1 for equal groupings, and for fewer than two items.
+    ``labels`` has both labels of each item. Both indices are 1 for fewer than two items.
     """
     total = math.comb(len(labels), 2)
     if not total:
@@ -378,12 +331,8 @@ def paired_t(
 ) -> PairedTest:
     """Student's paired t-test that the mean of ``first`` is greater, or less, than of ``second``.
 
-    Args:
-        first, second: values of the same documents, NaN if missing.
-
-    Returns:
-        ``p`` is ``None`` with fewer than two pairs. If all differences are equal, t is undefined:
-            ``p`` is 0 if they agree with ``alternative``, else 1.
+    Pairs with NaN are dropped. ``p`` is ``None`` with fewer than two pairs. If all differences are
+    equal, t is undefined: ``p`` is 0 if they agree with ``alternative``, else 1.
     """
     from scipy.stats import ttest_rel
 

@@ -42,14 +42,11 @@ _START: State = ("", -1)
 
 
 class Spelling:
-    """The string of each token of a vocabulary.
+    """The string of each token of a fast tokenizer's vocabulary.
 
     WordPiece tokens that start a word get a prefix mark, instead of ``##`` on the others. The
     unknown token, bytes (``<0xE2>``) and added tokens are one private-use character each. Special
     tokens have no string and are never allowed.
-
-    Args:
-        tokenizer: a fast tokenizer.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase):
@@ -104,10 +101,6 @@ class ClaimAutomaton:
     Combining marks and joiners belong to the adjacent word, since normalisers compose or drop them.
     Words that the tokenizer drops cannot be generated; unknown words are matched by the unknown
     token. Every reached state can be completed, so at least one token is always allowed.
-
-    Args:
-        spelling: of the tokenizer.
-        claim: the claim.
     """
 
     def __init__(self, spelling: Spelling, claim: str):
@@ -159,13 +152,10 @@ class ClaimAutomaton:
         started: Path,
         transitions: dict[int, list[tuple[State, Path]]],
     ) -> None:
-        """Collect the tokens that are possible from a state, and their target states.
+        """Add the tokens that are possible from a state, and their target states, to
+        ``transitions``.
 
-        Args:
-            spelt: string of the token so far.
-            state: state after ``spelt``.
-            started: units started by the token.
-            transitions: token → states and started units; modified in place.
+        ``spelt`` is the string of the token so far, ``started`` the units that it started.
         """
         rest, unit = state
         for end in range(1, len(rest) + 1):
@@ -188,13 +178,9 @@ class ClaimAutomaton:
         return self._moves[state]
 
     def reached(self, ids: Sequence[int]) -> Mapping[State, Path]:
-        """Return the states after some tokens, each with its best path.
+        """Return the states after some tokens, each with its best path; empty if impossible.
 
-        Args:
-            ids: token ids so far, without start and end tokens.
-
-        Returns:
-            Empty if no subsequence starts with these tokens.
+        ``ids`` has no start and end tokens.
         """
         ids = tuple(ids)
         cached = len(ids)
@@ -219,8 +205,7 @@ class ClaimAutomaton:
     def _rank(self, path: Path) -> tuple[int, int, Path]:
         """Rank of a path, lower is better: adjacent spelling, neighbouring words, early words.
 
-        Needed for repeated words, and because WordPiece text does not show which words are
-        adjacent.
+        Needed for repeated words, and because WordPiece does not show which words are adjacent.
         """
         neighbours = [b for a, b in pairwise(path) if b == a + 1]
         return -sum(bool(self._glued[unit]) for unit in neighbours), -len(neighbours), path
@@ -256,11 +241,7 @@ def _extends(whole: str, start: str) -> bool:
 class OnlySubsequences(LogitsProcessor):
     """Restricts each row to the tokens that its claim's automaton allows.
 
-    Args:
-        automata: one per claim, in batch order.
-        num_beams: rows per claim.
-        eos_token_id: allowed when the text may end.
-        pad_token_id: follows the end.
+    ``automata`` has one entry per claim, in batch order, with ``num_beams`` rows each.
     """
 
     def __init__(
@@ -276,9 +257,8 @@ class OnlySubsequences(LogitsProcessor):
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """Set the scores of all other tokens to minus infinity.
 
-        Args:
-            input_ids: start token and generated tokens, of shape (claims * beams, length).
-            scores: logits or log-probabilities of shape (claims * beams, vocabulary).
+        ``input_ids`` of shape (claims * beams, length) have a start token; ``scores`` are logits or
+        log-probabilities of shape (claims * beams, vocabulary).
         """
         masked = torch.full_like(scores, -torch.inf)
         for row, ids in enumerate(input_ids[:, 1:].tolist()):
@@ -321,14 +301,9 @@ class LssDecoder:
     ) -> list[list[int]]:
         """Return the best output of each claim by greedy or beam search.
 
-        Args:
-            model: in evaluation mode.
-            inputs: ``input_ids`` and ``attention_mask`` of shape (claims, longest).
-            claims: the claims.
-
-        Returns:
-            Token ids per output, without start token and padding (at least one token); the last one
-                is the end token unless the output was cut at ``max_new_tokens``.
+        ``inputs`` are ``input_ids`` and ``attention_mask`` of shape (claims, longest). The returned
+        token ids have no start token and padding (at least one token); the last one is the end
+        token unless the output was cut at ``max_new_tokens``.
         """
         eos, pad = self.tokenizer.eos_token_id, self.tokenizer.pad_token_id
         processors = LogitsProcessorList()
@@ -353,11 +328,9 @@ class LssDecoder:
         return [_trim(row[1:], eos, pad) for row in rows]
 
     def read(self, claim: str, ids: Sequence[int]) -> tuple[list[bool] | None, str]:
-        """Return an output as text, and which claim words it keeps.
+        """Return which claim words an output keeps, and its text.
 
-        Returns:
-            One bool per claim word, and the LSS. An LSS* is the decoded text; its bools are
-                ``None`` if it is not a subsequence of the claim.
+        An LSS* is the decoded text; the bools are ``None`` if it is not a subsequence of the claim.
         """
         words = split_words(claim)
         if self.spelling is None:

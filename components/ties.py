@@ -44,13 +44,9 @@ class Tied:
     common: int
 
     def crossing(self, heldout: Sequence[bool]) -> np.ndarray:
-        """Return which rows outside the held-out part share a key with a held-out row.
+        """Return which rows outside the held-out part share a key with a held-out row, (rows,).
 
-        Args:
-            heldout: per row; select whole components, so that few rows cross.
-
-        Returns:
-            Bools of shape (rows,).
+        Select whole components for ``heldout``, so that few rows cross.
         """
         heldout = np.asarray(heldout, dtype=bool)
         rows, keys = self.loose.astype(np.int64) if self.loose.size else np.zeros((2, 0), np.int64)
@@ -190,9 +186,7 @@ class _Forest:
 def tied_records(files: Iterable[Iterable[Record]], share: float) -> Tied:
     """Tie records by ``group``, premise or reference, ``documents`` and long lines.
 
-    Args:
-        files: records of each file; a file is the source of its records without ``source``.
-        share: of the smaller side of the split.
+    A file is the source of its records without ``source``; for ``share`` see :meth:`Ties.tie`.
     """
     ties = Ties()
     for index, records in enumerate(files):

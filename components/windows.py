@@ -46,8 +46,7 @@ def windows_of(
         mark_new: mark hypothesis words that the window lacks; see ``mark_new_words``.
 
     Returns:
-        The row of each window in ``pairs``, ascending, and the (window, hypothesis) pairs. Every
-            row has at least one window.
+        The ascending row of each window, at least one per row, and (window, hypothesis) pairs.
     """
     rows, windows = [], []
     chunks = chunks_of((premise for premise, _ in pairs), chunk_words)
@@ -60,14 +59,9 @@ def windows_of(
 
 
 def best_windows(scores: np.ndarray, rows: Sequence[int]) -> np.ndarray:
-    """Return the index of the highest-scoring window of each row.
+    """Return the index of the highest-scoring window of each row; the first on a tie.
 
-    Args:
-        scores: probability that a window supports its hypothesis, shape (windows,).
-        rows: row of each window, ascending, shape (windows,).
-
-    Returns:
-        Indices into the windows, one per row, in row order; the first window on a tie.
+    Both arguments have shape (windows,): probability of support, and ascending row.
     """
     best: dict[int, int] = {}
     for index, row in enumerate(rows):

@@ -87,14 +87,8 @@ def _common(lss: str, words: list[Word]) -> tuple[list[bool], list[str]]:
 def align(lss: str, words: list[Word], strict: bool = False) -> list[bool] | None:
     """Return which claim words an LSS keeps, by longest common subsequence in lower case.
 
-    Args:
-        lss: the subsequence as text.
-        words: the claim's words.
-        strict: require punctuation to match. Annotators often add a full stop that the claim lacks,
-            so by default punctuation may be unmatched.
-
-    Returns:
-        One bool per word, or ``None`` if the LSS is not a subsequence of the claim's words.
+    ``None`` if the LSS is not a subsequence of the claim's words. Annotators often add a full stop
+    that the claim lacks, so punctuation need not match unless ``strict``.
     """
     keep, missing = _common(lss, words)
     return None if any(strict or word[0].isalnum() for word in missing) else keep
@@ -111,10 +105,9 @@ def is_subsequence(candidate: str, claim: str) -> bool:
 
 
 def keep_targets(example: LssExample) -> tuple[list[Word], list[list[bool]], int]:
-    """Return the claim's words with the keep decisions of each aligned annotation.
+    """Return the claim's words, and the keep decisions (bools) of each aligned annotation.
 
-    Returns:
-        The words, one list of bools per aligned annotation, and the number of unaligned ones.
+    The third value is the number of annotations that could not be aligned.
     """
     words = split_words(example.claim)
     if example.keep is not None:

@@ -135,18 +135,15 @@ def _json_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
 def iter_rows(path: str | Path, any_text: bool = False) -> Iterator[tuple[int, dict]]:
     """Read a table or JSONL file of any size row by row, without a record type.
 
+    Formats: JSONL (default), CSV, TSV and ``.txt`` with tabs, each also with ``.gz``; Parquet; JSON
+    (objects over several lines, or a list), which is read into memory. CSV cells are strings.
+
     Args:
-        path: JSONL (any suffix not listed here), CSV, TSV or a ``.txt`` with tabs, each also with
-            ``.gz``; Parquet; or JSON (objects over several lines, or a list), which is read into
-            memory.
-        any_text: also yield rows with lone surrogates, which cannot be serialised; the caller
-            counts them.
+        path: the file.
+        any_text: also yield rows with lone surrogates, which cannot be serialised.
 
     Yields:
-        The line number from 1 (Parquet: row number) and the row. CSV cells are strings.
-
-    Raises:
-        BadInput: a row cannot be read; ``file:line: reason``.
+        The line number from 1 (Parquet: row number) and the row.
     """
     for number, row in _rows(Path(path)):
         fault = row if isinstance(row, str) else None if any_text else json_fault(row)
@@ -281,19 +278,10 @@ def _faults(where: str, error: ValidationError) -> list[str]:
 
 
 def read_records(path: str | Path, kind: type[R]) -> list[R]:
-    """Read all records of one type from a JSONL, CSV, TSV or Parquet file.
+    """Read all records of one type from a file in one of the formats of :func:`iter_rows`.
 
     Rows with another project's field names are converted first (``records/formats``). Invalid rows
     raise an error; none is dropped.
-
-    Args:
-        path: the file; the suffix selects the format (default JSONL; ``.json`` and ``.score`` may
-            hold objects over several lines, or a list). Row numbers in errors are lines in JSONL
-            and CSV.
-        kind: the record type.
-
-    Returns:
-        The records in file order.
 
     Raises:
         BadInput: up to ten faults as ``file:line: field: message``.
@@ -330,23 +318,14 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
 
 
 def to_bad_input(where: str | Path, error: ValidationError) -> BadInput:
-    """Return the first error of a validation as one line.
-
-    Args:
-        where: the file or row of the object.
-        error: of the validation.
-    """
+    """Return the first error of a validation as one line; ``where`` is the file or row."""
     first = error.errors()[0]
     field = _field_path(first["loc"])
     return BadInput([f"{where}: {field}: {first['msg']}"])
 
 
 def read_json(path: str | Path, kind: type[M]) -> M:
-    """Read and validate a file that holds one JSON object.
-
-    Raises:
-        FileNotFoundError: the caller knows which command creates the file.
-    """
+    """Read and validate a file that holds one JSON object; may raise FileNotFoundError."""
     try:
         return kind.model_validate(load_json(path))
     except ValidationError as error:
@@ -354,11 +333,7 @@ def read_json(path: str | Path, kind: type[M]) -> M:
 
 
 def load_json(path: str | Path) -> object:
-    """Return the value of a JSON file.
-
-    Raises:
-        FileNotFoundError: no such file.
-    """
+    """Return the value of a JSON file; may raise FileNotFoundError."""
     try:
         value = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError as error:

@@ -99,10 +99,7 @@ def read_results(path: str | Path) -> ResultFile:
 
 
 def read_frame(path: str | Path) -> pd.DataFrame:
-    """Read results into a pandas frame.
-
-    Args:
-        path: a ``results.json``, or a folder that is searched for them recursively.
+    """Read a ``results.json``, or all in a folder and below, into a pandas frame.
 
     Returns:
         One row per result: ``run`` (folder of the file), ``command``, the fields of

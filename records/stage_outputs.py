@@ -6,14 +6,7 @@ from records.errors import UserError
 
 
 def require_one_each(source: str, outputs: object, inputs: Sequence[object], noun: str) -> list:
-    """Return a custom stage's output as a list with one entry per input.
-
-    Args:
-        source: what returned it, for the message.
-        outputs: any iterable.
-        inputs: what it was called with.
-        noun: one input, in words.
-    """
+    """Return the outputs of a custom class as a list, one per input (``noun``)."""
     if not isinstance(outputs, Iterable) or isinstance(outputs, str | bytes | Mapping):
         raise UserError(
             f"{source}: returned a {type(outputs).__name__}; return a list, one entry per {noun}"

@@ -57,14 +57,10 @@ class UnjudgedUnliPair(UnliPair):
 class RelationPair(Record):
     """A premise and a hypothesis with their relation.
 
-    ``not_entailment`` comes from two-class sources and may be neutral or contradiction.
-
-    ``label`` may be given as probabilities: ``{"entailment": 0.7, "neutral": 0.3}`` (missing
-    classes are 0) or a list in the order of ``soft``. They are stored in ``soft``, and ``label``
-    becomes the most likely class.
-
-    Attributes:
-        soft: probabilities of entailment, neutral and contradiction; they sum to 1.
+    ``not_entailment`` comes from two-class sources and may be neutral or contradiction. ``label``
+    may also be given as probabilities, stored in ``soft`` (of entailment, neutral, contradiction,
+    sum 1): ``{"entailment": 0.7, "neutral": 0.3}`` (missing classes are 0) or a list. Then
+    ``label`` is the most likely class.
     """
 
     premise: Text

@@ -48,13 +48,9 @@ def report_write_errors(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def lock_folder(folder: str | Path, option: str = "--output") -> Iterator[None]:
-    """Create and lock a folder while the block runs.
+    """Create and lock a folder while the block runs; the lock ends with the process.
 
-    The lock ends with the process, so a killed run leaves no stale lock.
-
-    Args:
-        folder: the folder.
-        option: that selects another folder, for the message.
+    ``option`` is named in the message as the way to select another folder.
     """
     path = Path(folder) / ".lock"
     with report_write_errors(folder):
@@ -142,10 +138,7 @@ def write_json(path: str | Path, value: object) -> None:
 
 
 def write_jsonl(path: str | Path, records: Iterable[BaseModel | dict]) -> int:
-    """Write one record per line, atomically, and return the number of records.
-
-    ``records`` may be a generator; only one record is in memory at a time.
-    """
+    """Write one record per line, atomically and streaming, and return the number of records."""
     rows = 0
     with atomic_file(path) as file:
         for rows, record in enumerate(records, 1):  # noqa: B007 (used after the loop)
@@ -159,12 +152,7 @@ def replace_lone_surrogates(text: str) -> str:
 
 
 def find_partial_files(folder: Path, name: str | None = None) -> list[Path]:
-    """Find temporary files left by processes killed in :func:`atomic_bytes`.
-
-    Args:
-        folder: may be absent.
-        name: of the file to be written; by default any with a suffix.
-    """
+    """Find files left by processes killed in :func:`atomic_bytes`, by default of any name."""
     pattern = "?*.?*" if name is None else glob.escape(name)
     return list(folder.glob(f".{pattern}.{_TEMPORARY}"))
 
@@ -187,13 +175,10 @@ def sha256_text(text: str) -> str:
 
 
 class LineAppender:
-    """An append-only file for resumable runs.
+    """An append-only file for resumable runs; created with its folder if absent.
 
     ``append_lines`` writes complete lines and flushes them to disk. A torn last line is removed on
     opening. The file is locked until closed.
-
-    Args:
-        path: created with its folder if absent.
     """
 
     def __init__(self, path: str | Path):
@@ -231,7 +216,6 @@ class LineAppender:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file."""
         with report_write_errors(self.path):  # retries what a full disk rejected
             self._file.close()
 
@@ -258,12 +242,7 @@ def read_complete_rows(path: str | Path) -> Iterator[tuple[int, dict]]:
 
 
 class JsonlAppender(LineAppender):
-    """A :class:`LineAppender` for rows; ``done`` holds the rows on disk.
-
-    Args:
-        path: created with its folder if absent.
-        key: the field that identifies a row in ``done``.
-    """
+    """A :class:`LineAppender` for rows; ``done`` maps field ``key`` to the rows on disk."""
 
     def __init__(self, path: str | Path, key: str):
         self.key = key

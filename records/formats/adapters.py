@@ -48,14 +48,10 @@ def report_malformed_row(project: str = "its project") -> Iterator[None]:
 
 
 def adapt(row: dict, kind: type[Record], number: int) -> list[dict]:
-    """Convert ``row`` to the fields of ``kind`` if it is a known project's row.
-
-    Returns:
-        One or more rows.
+    """Convert ``row`` to one or more rows of ``kind`` if it is a known project's row.
 
     Raises:
-        ValueError: the row is recognised but incomplete or inconsistent; the message starts with
-            the field.
+        ValueError: the row is recognised but invalid; the message starts with the field.
     """
     adapter = next((_ADAPTERS[base] for base in kind.__mro__ if base in _ADAPTERS), None)
     if adapter is None:
@@ -69,9 +65,6 @@ def rows_of_file(content: object) -> list:
     """Return the rows of a JSON file: its list, a known project's rows, or the object itself.
 
     Known projects: SAFE (``per_prompt_data``), FaithBench (``samples``), ALCE and D-FActScore.
-
-    Raises:
-        ValueError: the file is recognised but incomplete.
     """
     if not isinstance(content, dict):
         return content if isinstance(content, list) else [content]

@@ -1,19 +1,12 @@
 """AmbigBio (2402.05629): names, texts, citations and verdicts.
 
-Published files, recognised by their fields:
+Files, recognised by their fields; texts are numbered from 0, and the number is the document's id:
 
 - ``AmbigBio.csv``: lines of a prompt, a tab and a Python list with the name; no header;
-- ALCE's generations: an object of ``args`` and ``data``; each text has ``question``, ``output``
-  with bracketed citations, and ``docs`` with ``title`` and ``text``;
-- ALCE's scores (``….json.score``): an object whose ``autoais_log`` has one entry per citing
-  sentence with the verdict of the NLI model;
-- D-FActScore's output: an object of ``decisions`` and ``global_decisions``, one list of atoms per
-  text, null for an abstention;
-- generations with all of these in one row (``atoms_independent``, ``atoms_grouped``,
-  ``citations``).
-
-Texts are numbered from 0 in the order of ALCE's ``data``. The number is the document's ``id`` in
-all files, so that they can be joined.
+- ALCE's generations: ``args`` and ``data`` with ``question``, ``output`` and cited ``docs``;
+- ALCE's scores (``….json.score``): ``autoais_log``, per citing sentence the NLI model's verdict;
+- D-FActScore's output: ``decisions`` and ``global_decisions``, per text a list of atoms or null;
+- generations with all of these (``atoms_independent``, ``atoms_grouped``, ``citations``).
 """
 
 import ast
@@ -49,11 +42,7 @@ def name_rows(lines: Iterable[str]) -> Iterator[tuple[int, dict | str]]:
 
 
 def rows_of_object(content: dict) -> list | None:
-    """Return the rows of a file that is one object; ``None`` for other objects.
-
-    Raises:
-        ValueError: the file is recognised but incomplete.
-    """
+    """Return the rows of a file that is one object; ``None`` for other objects."""
     if "args" in content and isinstance(content.get("data"), list):
         return [{**row, "qid": index} for index, row in enumerate(content["data"])]
     if isinstance(content.get("autoais_log"), list):
@@ -141,8 +130,7 @@ def _is_supported(atom: dict) -> bool:
 def _atoms(atoms: list[dict] | None) -> list[dict] | None:
     """Normalise ``supporting_topic`` to one title or ``None``.
 
-    Some released files have lists with no title or one. After grouping they hold only the title's
-    first letter, so the title is unknown.
+    Some files have lists of up to one title; after grouping they hold only its first letter.
     """
     if not isinstance(atoms, list):
         return atoms

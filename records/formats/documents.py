@@ -50,11 +50,7 @@ READERS: dict[str, Reader] = {
 
 
 def to_documents(row: dict, number: int) -> dict | list[dict]:
-    """Convert a row of any project into documents; rows of ours are unchanged.
-
-    Raises:
-        ValueError: the row matches no project.
-    """
+    """Convert a row of any project into documents; rows of ours are unchanged."""
     if "id" in row and "topic" in row and "text" in row:
         return row
     read = (reader(row, number) for reader in READERS.values())

@@ -10,14 +10,10 @@ def factreasoner(row: dict, number: int) -> dict | None:
     """Read FactReasoner's inputs, and its assessors' outputs.
 
     Inputs have ``atoms`` and ``contexts`` with ``input`` and ``output``, labels and ``cat`` (our
-    ``bin`` and ``group``). Outputs also have ``results``, which are kept; each claim gets
-    ``recorded``, the verdict that ``eval.verify.recorded.Recorded`` reads. An atom's ``original``
-    is its text before revision. An empty ``output``, as in Conflicts, is replaced by the joined
-    atoms. A context's text is the first of text, snippet, summary and title; contexts without any
-    are skipped and counted in ``contexts_left_out``.
-
-    Raises:
-        ValueError: an atom names a context that the row does not have.
+    ``bin`` and ``group``). Outputs also have ``results``; each claim gets ``recorded``, the verdict
+    for ``eval.verify.recorded.Recorded``. ``original`` is the text before revision. An empty
+    ``output``, as in Conflicts, is replaced by the joined atoms. A context's text is the first of
+    text, snippet, summary and title; contexts without any are counted in ``contexts_left_out``.
     """
     if not isinstance(row.get("atoms"), list) or not isinstance(row.get("contexts"), list):
         return None

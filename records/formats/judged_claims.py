@@ -44,11 +44,7 @@ SUPPORTED, NOT_SUPPORTED = ("S", "supported"), ("NS", "not_supported")
 def parse_judgement(
     word: object, field: str, words: Mapping[str, Judgement] = _BY_WORD
 ) -> Judgement:
-    """Return the label and the finer word, or ``(None, None)`` for an empty field.
-
-    Raises:
-        ValueError: unknown word; the message starts with the field.
-    """
+    """Return the label and the finer word, or ``(None, None)`` for an empty field."""
     if word is None or word == "" or (isinstance(word, float) and math.isnan(word)):
         return None, None
     if isinstance(word, float) and word.is_integer():
@@ -104,15 +100,9 @@ def document_of_pair(
 ) -> dict:
     """Return a document of one claim with its evidence.
 
-    Args:
-        row: of the dataset; its ``id`` or ``uid`` and its ``question`` are kept.
-        number: of the row in its file.
-        claim: the judged claim.
-        evidence: one or several texts.
-        judgement: the human label.
-        unit: key of documents that are sampled together; default a hash of the evidence.
-        source: dataset of the row in a combined dataset.
-        more: further fields of the claim.
+    ``unit`` is the key of documents that are sampled together (default a hash of the evidence),
+    ``source`` the dataset of the row in a combined dataset, ``more`` are further fields of the
+    claim.
     """
     passages = passages_of(evidence)
     unit = str(unit) if unit else short_hash("\n".join(passage["text"] for passage in passages))

@@ -65,14 +65,9 @@ def set_of(row: dict) -> str | None:
 
 
 def pairs_of(row: dict, name: str) -> list[Pair]:
-    """Return the pairs of a row.
+    """Return the pairs of a row of dataset ``name``; the row's label may be missing.
 
-    Args:
-        row: of a pair dataset; its label may be missing.
-        name: of the dataset, or ``atoms`` for AmbigBio's atoms instead of its ``citations``.
-
-    Raises:
-        ValueError: the row does not match its dataset; the message starts with the field.
+    ``atoms`` selects AmbigBio's atoms instead of its ``citations``.
     """
     if name in ("citations", "atoms"):
         rows = citation_pairs(row) if name == "citations" else atom_pairs(row)
@@ -129,10 +124,9 @@ def _document_pairs(document: dict) -> Iterator[dict]:
 
 
 def _lss_pairs(row: dict) -> list[dict]:
-    """Return one or two pairs of nearly equal hypotheses from human LSS or WiCE's tokens.
+    """Return one or two pairs from human LSS or WiCE's tokens.
 
-    The supported part of a claim is entailed. The claim is entailed if most annotators kept all of
-    it.
+    The supported part is entailed; the claim is entailed if most annotators kept all of it.
     """
     claim = " ".join(row["claim"].split())
     kept = [" ".join(str(a["lss"]).split()) for a in row["annotations"]]

@@ -36,17 +36,7 @@ def kept_fields(row: dict) -> dict[str, object]:
 
 
 def document_of(row: dict, number: int, text: str, **more: object) -> dict:
-    """Return the fields of a document.
-
-    Args:
-        row: of the other project.
-        number: of the row in its file; the document's id if it has none.
-        text: the document's text.
-        more: further fields.
-
-    Raises:
-        ValueError: the row has no topic.
-    """
+    """Return the fields of a document; ``number`` is the id of rows without one."""
     name = f"d{number}" if row.get("id") is None else str(row["id"])
     topic = topic_of(row)
     if not topic and "prompt_source" in row:  # VeriScore's texts without a question
