@@ -5,16 +5,16 @@ from importlib import import_module
 
 from cli.command import choose_command, run_command
 
-# A command's module in ``eval/commands`` has ``main(argv) -> int``; it is imported only when its
-# command runs, so that --help is quick and no command needs another's extras.
+# Each command's module in ``eval/commands`` has ``main(argv) -> int``. It is imported only when the
+# command runs, so --help is fast and no command needs the optional packages of another.
 COMMANDS = {
     "score": "score documents with the pipeline, with and without Core",
     "core": "show which claims Core selects, and why",
     "component": "judge one trained component on held-out data",
     "experiment": "run one of the papers' experiments",
     "report": "write a run's HTML report",
-    "runs": "list the runs below a folder, or set two side by side",
-    "doctor": "say what is installed, and what each config here lacks",
+    "runs": "list the runs below a folder, or compare two runs",
+    "doctor": "check the installation, and list the missing inputs of each config",
 }
 
 

@@ -1,1 +1,1 @@
-"""One file a command of ``python -m eval``."""
+"""The commands of ``python -m eval``, one module per command."""

@@ -1,4 +1,4 @@
-"""What a user should know of scored documents beside their scores."""
+"""Notes and warnings about scored documents, for the terminal."""
 
 import re
 from collections import Counter
@@ -16,64 +16,65 @@ MAX_REASONS = 3
 
 
 def misspelt_fields(documents: Sequence[Document]) -> list[str]:
-    """Fields that are none of a document's, but nearly one that it lacks; a line each."""
-    found = []
+    """Return one line per unknown field that resembles a missing field of the record."""
+    lines = []
     for name in sorted({name for document in documents for name in document.model_extra or {}}):
-        for near in get_close_matches(name, Document.model_fields, n=1, cutoff=0.8):
-            own = (d for d in documents if name in (d.model_extra or {}))
-            if n := sum(getattr(document, near) is None for document in own):
-                have = f"{n:,} of {len(documents):,} documents have `{name}`"
-                found.append(f"{have}, which is not read; is it `{near}`?")
-    return found
+        for similar in get_close_matches(name, Document.model_fields, n=1, cutoff=0.8):
+            having = (d for d in documents if name in (d.model_extra or {}))
+            if n := sum(getattr(document, similar) is None for document in having):
+                lines.append(
+                    f"{n:,} of {len(documents):,} documents have the unknown field `{name}`, which "
+                    f"is ignored; did you mean `{similar}`?"
+                )
+    return lines
 
 
 def evidence_warnings(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:
-    """Whether documents were judged by other passages than a user would think; a line each.
+    """Return one line per sign that documents were judged by unexpected passages.
 
-    Of passages that the documents bring along and the retriever reads, as its attribute
-    ``reads_own_passages`` says, nothing is said but that their pages could not be read.
+    If the retriever reads the documents' passages (its attribute ``reads_own_passages``), the only
+    warning is about pages that could not be read.
     """
-    found = unread_pages(passage for one in scored for passage in one.passages)
+    lines = unread_pages(passage for row in scored for passage in row.passages)
     parts = find_parts(pipeline.retrieve)
     if any(getattr(part, "reads_own_passages", False) for part in parts):
-        return found
-    bring = sum(_unused(one.document, one.passages) for one in scored)
-    if bring:
-        found.append(
-            f"{bring:,} of {len(scored):,} documents bring `passages`, which "
-            f"{type(pipeline.retrieve).__name__} does not read; give --pipeline.retrieve null to "
-            "judge by them"
+        return lines
+    if ignored := sum(_are_passages_ignored(row.document, row.passages) for row in scored):
+        lines.append(
+            f"{ignored:,} of {len(scored):,} documents have `passages`, which "
+            f"{type(pipeline.retrieve).__name__} ignores; pass --pipeline.retrieve null to judge "
+            "by them"
         )
-    strange = [one for one in scored if _strange(one.document, one.passages)]
-    if strange:
-        first = strange[0]
-        found.append(
-            f"{len(strange):,} of {len(scored):,} documents were judged by passages of which no "
-            f"title fits the topic, e.g. {first.document.topic!r} by {first.passages[0].title!r}; "
-            "their claims are judged by what is said of others"
+    off_topic = [row for row in scored if _are_off_topic(row.document, row.passages)]
+    if off_topic:
+        first = off_topic[0]
+        lines.append(
+            f"{len(off_topic):,} of {len(scored):,} documents were judged by passages whose titles "
+            f"do not match the topic, e.g. {first.document.topic!r} by "
+            f"{first.passages[0].title!r}; the passages may be about other topics"
         )
-    return found
+    return lines
 
 
 def failure_reasons(scored: Sequence[Scored]) -> list[str]:
-    """The most frequent reasons why claims have no verdict, or sentences no claims; a line each."""
+    """Return the most frequent reasons for failed claims and sentences, one line each."""
     times = Counter(
         (named(verdict.assessor, verdict.name), verdict.reason or "no reason given")
-        for one in scored
-        for verdict in one.verdicts
+        for row in scored
+        for verdict in row.verdicts
         if verdict.label == "failed"
     )
     times.update(
-        ("decompose", claim.failed) for one in scored for claim in one.claims if claim.failed
+        ("decompose", claim.failed) for row in scored for claim in row.claims if claim.failed
     )
-    lines = [f"failed {n:,} x {who}: {_short(why)}" for (who, why), n in times.most_common()]
-    left = sum(n for _, n in times.most_common()[MAX_REASONS:])
-    return lines[:MAX_REASONS] + ([f"failed {left:,} x for other reasons"] if left else [])
+    lines = [f"failed {n:,} x {stage}: {_shorten(why)}" for (stage, why), n in times.most_common()]
+    rest = sum(n for _, n in times.most_common()[MAX_REASONS:])
+    return lines[:MAX_REASONS] + ([f"failed {rest:,} x for other reasons"] if rest else [])
 
 
 def abstention_note(scored: Sequence[Scored]) -> list[str]:
-    """How many documents do not respond, where some do not; they have no precision."""
-    silent = sum(any(not score.responded for score in one.scores) for one in scored)
+    """Return a line about documents that do not respond, if there are any."""
+    silent = sum(any(not score.responded for score in row.scores) for row in scored)
     if not silent:
         return []
     return [
@@ -83,23 +84,20 @@ def abstention_note(scored: Sequence[Scored]) -> list[str]:
 
 
 def has_only_failures(scored: Sequence[Scored]) -> bool:
-    """Whether there were claims to judge, and not one could be."""
-    scores = [score for one in scored for score in one.scores]
+    """Whether there are claims to judge, but all of them failed."""
+    scores = [score for row in scored for score in row.scores]
     return any(score.failed for score in scores) and not any(
         score.judged or score.irrelevant for score in scores
     )
 
 
-def _unused(document: Document, passages: Sequence[Passage]) -> bool:
-    """Whether a document brings passages and was judged by none of them, nor by a part of one.
-
-    A retriever of a user's own may read them without saying so.
-    """
-    own = [passage.text for passage in document.passages or []]
-    return bool(own) and not any(found.text in text for found in passages for text in own)
+def _are_passages_ignored(document: Document, passages: Sequence[Passage]) -> bool:
+    # Compares texts, since a custom retriever may read them without ``reads_own_passages``.
+    texts = [passage.text for passage in document.passages or []]
+    return bool(texts) and not any(used.text in text for used in passages for text in texts)
 
 
-def _strange(document: Document, passages: Sequence[Passage]) -> bool:
+def _are_off_topic(document: Document, passages: Sequence[Passage]) -> bool:
     topic = _words(document.topic)
     titles = [_words(passage.title) for passage in passages if passage.title]
     return bool(topic and titles) and not any(t <= topic or topic <= t for t in titles)
@@ -110,6 +108,6 @@ def _words(name: str) -> set[str]:
     return set(re.findall(WORD, to_nfc(plain).casefold()))
 
 
-def _short(reason: str) -> str:
+def _shorten(reason: str) -> str:
     line = " ".join(reason.split())
     return line if len(line) <= 120 else f"{line[:119]}…"

@@ -1,7 +1,7 @@
-"""``python -m eval report``: a folder of ``score`` or of an experiment as one page.
+"""``python -m eval report``: render the folder of a ``score`` or experiment run as one page.
 
-The page, ``report.html``, works offline; what it shows is read from the run folder. With another
-run's folder as ``--against``, ``comparison/report.html`` says which texts, or topics, changed.
+The page, ``report.html``, works offline and shows only the run folder's files. With another run's
+folder as ``--against``, ``comparison/report.html`` lists the texts or topics that changed.
 """
 
 from pathlib import Path
@@ -17,26 +17,25 @@ from records import ResultFile, UserError, read_results
 
 
 def page_of(name: str) -> Page:
-    """How the results of an experiment, or of ``score``, are shown."""
+    """Return the page layout of an experiment or of ``score``."""
     if name == "score":
         return PAGE
     if name not in EXPERIMENTS:
-        raise UserError(
-            f"no page for the experiment {name!r}; there are: {', '.join([*EXPERIMENTS, 'score'])}"
-        )
+        names = ", ".join([*EXPERIMENTS, "score"])
+        raise UserError(f"no page for the experiment {name!r}; expected one of {names}")
     return experiment_class(name).page
 
 
 def _results(folder: Path) -> ResultFile:
     if not (folder / "results.json").is_file():
-        what = "has no results.json" if folder.is_dir() else "no such run folder"
+        problem = "has no results.json" if folder.is_dir() else "no such run folder"
         raise UserError(
-            f"{folder}: {what}; run `python -m eval score --config … --documents … "
+            f"{folder}: {problem}; run `python -m eval score --config … --documents … "
             f"--output {folder}`, or an experiment, first"
         )
     file = read_results(folder / "results.json")
     if not file.results:
-        raise UserError(f"{folder / 'results.json'}: no results in it; run the experiment again")
+        raise UserError(f"{folder / 'results.json'}: contains no results; run the experiment again")
     return file
 
 
@@ -44,7 +43,7 @@ def build_report(run_folder: str | Path) -> Path:
     """Write ``report.html``, its tables and its figures into a run folder.
 
     Args:
-        run_folder: holds ``results.json`` and what else the run wrote; what is missing is left out.
+        run_folder: folder with ``results.json`` and other output; missing files are skipped.
 
     Returns:
         The page's path.
@@ -55,26 +54,26 @@ def build_report(run_folder: str | Path) -> Path:
 
 
 def build_comparison(run_folder: str | Path, against: str | Path) -> tuple[Path, list[str]]:
-    """Write ``comparison/`` into a run folder: its results and texts' scores against another run.
+    """Write ``comparison/`` into a run folder: its results and text scores against another run.
 
     Returns:
-        The page's path, and what was compared, a line each.
+        The page's path, and one line per comparison.
     """
-    here, there = Path(run_folder), Path(against)
-    file, other = _results(here), _results(there)
-    if file.experiment != other.experiment:
+    folder, other = Path(run_folder), Path(against)
+    experiment, other_experiment = _results(folder).experiment, _results(other).experiment
+    if experiment != other_experiment:
         raise UserError(
-            f"against: {there} is a run of {other.experiment}, {here} one of {file.experiment}; "
-            "give two runs of one experiment"
+            f"against: {other} is a run of {other_experiment}, {folder} one of {experiment}; pass "
+            "two runs of one experiment"
         )
-    return write_comparison(here, there)
+    return write_comparison(folder, other)
 
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     parser = command_parser(
         "python -m eval report",
-        "Write a folder of `score` or of an experiment as one page, report.html.",
+        "Render the folder of a `score` or experiment run as one page, report.html.",
         config=False,
     )
     parser.add_argument("--run", type=str, required=True, help="the run folder, e.g. runs/demo")
@@ -82,12 +81,12 @@ def main(argv: list[str]) -> int:
         "--against",
         type=str | None,
         default=None,
-        help="another run, which this one is compared with: results, and scores text by text where "
-        "the texts are the same, else (two models on the same topics) topic by topic",
+        help="folder of another run to compare with: results, and scores per text if the texts are "
+        "the same, else (two models on the same topics) per topic",
     )
     arguments = parse(parser, argv)
     print(build_report(arguments.run))
     if arguments.against is not None:
-        path, told = build_comparison(arguments.run, arguments.against)
-        print(printable("\n".join([*told, str(path)])))
+        path, lines = build_comparison(arguments.run, arguments.against)
+        print(printable("\n".join([*lines, str(path)])))
     return 0

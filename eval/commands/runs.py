@@ -1,6 +1,6 @@
-"""``python -m eval runs``: the runs below a folder, one a line, or two of them side by side.
+"""``python -m eval runs``: list the runs below a folder, or compare two of them.
 
-What is told is read from the runs' folders, and nothing is written but the page that is asked for.
+Reads the runs' folders only; writes nothing except the requested page.
 """
 
 import csv
@@ -24,61 +24,62 @@ from eval.report.tables import plain_table
 from records import UserError, read_results
 
 FIELDS = ("command", "domain", "metric", "state")
-# A line each is a document, of ``score`` and some experiments, and a text, of the others.
-MAX_TEXTS = 20  # that changed, in the terminal
-_TEXTS = ("scored.jsonl", "texts.jsonl")
+MAX_TEXTS = 20  # maximum number of changed texts in the terminal
+# Files with one line per document or text.
+_TEXT_FILES = ("scored.jsonl", "texts.jsonl")
 
 
 def find_runs(folder: str | Path) -> list[ListedRun]:
-    """All runs in a folder and below, the last written last.
+    """Return all runs in a folder and below, oldest first.
 
-    A run is a folder with ``results.json``, with the journal of a run without them, or with the
-    ``config.yaml`` of ``python -m train fit``.
+    A run is a folder with ``results.json``, with a journal, or with the ``config.yaml`` of
+    ``python -m train fit``.
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder; give one that holds runs, e.g. runs")
-    found = []
-    for place, below, files in os.walk(folder):
-        below[:] = [name for name in below if name != "wandb" and not name.startswith(".")]
-        here = Path(place)
-        journals = [here / name for name in files if _is_journal(name)]
+        raise UserError(f"{folder}: no such folder; pass one that contains runs, e.g. runs")
+    runs = []
+    for name, subfolders, files in os.walk(folder):
+        subfolders[:] = [sub for sub in subfolders if sub != "wandb" and not sub.startswith(".")]
+        path = Path(name)
+        journals = [path / file for file in files if _is_journal(file)]
         if "results.json" in files:
-            found.append(_finished(here))
+            runs.append(_finished(path))
         elif journals:
-            found += _unfinished(here, journals)
+            runs += _unfinished(path, journals)
         elif "config.yaml" in files:
-            found += _training(here)
-    return sorted(found, key=lambda run: (run.written, str(run.folder)))
+            runs += _training(path)
+    return sorted(runs, key=lambda run: (run.written, str(run.folder)))
 
 
-def parse_filters(given: Sequence[str]) -> dict[str, str]:
-    """What ``--where`` asks for: field to value."""
-    found = {}
-    for one in given:
-        field, equals, value = one.partition("=")
+def parse_filters(arguments: Sequence[str]) -> dict[str, str]:
+    """Parse the values of ``--where``: field to value."""
+    filters = {}
+    for argument in arguments:
+        field, equals, value = argument.partition("=")
         if not (equals and value and field in FIELDS):
-            raise UserError(f"where: {one!r}; give KEY=VALUE, KEY one of: {', '.join(FIELDS)}")
-        found[field] = value
-    return found
+            keys = ", ".join(FIELDS)
+            raise UserError(f"where: expected KEY=VALUE with KEY one of {keys}, got {argument!r}")
+        filters[field] = value
+    return filters
 
 
-def matches_filters(run: ListedRun, picked: dict[str, str]) -> bool:
-    """Whether a run is what was asked for; of a command its first words are enough."""
+def matches_filters(run: ListedRun, filters: dict[str, str]) -> bool:
+    """Whether a run matches; the first words of a command are enough."""
     results = run.file.results if run.file else []
     of_run = {
         "domain": {row.domain for row in results},
         "metric": {row.metric for row in results} | {run.measure},
         "state": {run.state},
     }
-    command = picked.get("command", "")
+    command = filters.get("command", "")
     if command and not f"{run.command} ".startswith(f"{command} "):
         return False
-    if "metric" in picked and "domain" in picked:
-        both = (picked["metric"], picked["domain"])
-        if not any((row.metric, row.domain) == both for row in results):
+    if "metric" in filters and "domain" in filters:
+        pair = (filters["metric"], filters["domain"])
+        if not any((row.metric, row.domain) == pair for row in results):
             return False
-    return all(value in of_run[field] for field, value in picked.items() if field in of_run)
+    return all(value in of_run[field] for field, value in filters.items() if field in of_run)
 
 
 def _is_journal(name: str) -> bool:
@@ -92,33 +93,33 @@ def _finished(folder: Path) -> ListedRun:
         file = read_results(path)
     except (UserError, UnicodeDecodeError, OSError) as error:
         return ListedRun(folder, "", written, "unreadable", figure=str(error))
-    texts = next((_lines(folder / name) for name in _TEXTS if (folder / name).is_file()), None)
+    texts = next((_lines(folder / name) for name in _TEXT_FILES if (folder / name).is_file()), None)
     return ListedRun(folder, file.command, written, "finished", texts, file=file)
 
 
 def _unfinished(folder: Path, journals: Sequence[Path]) -> list[ListedRun]:
     try:
-        done = {name for path in journals for name in _done(path)}
+        done = {name for path in journals for name in _finished_ids(path)}
         written = max(path.stat().st_mtime for path in journals)
-    except FileNotFoundError:  # it finished just now
+    except FileNotFoundError:  # it finished in the meantime
         return [_finished(folder)] if (folder / "results.json").is_file() else []
     return [ListedRun(folder, "", written, "unfinished", len(done))]
 
 
-def _done(journal: Path) -> Iterator[str]:
-    # The last line may be torn inside a character, too.
+def _finished_ids(journal: Path) -> Iterator[str]:
+    # The last line may end within a character.
     with open(journal, encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
                 yield from json.loads(line).get("documents", [])
-            except ValueError:  # torn: the process was killed while it wrote
+            except ValueError:  # an incomplete last line: the process was killed while writing
                 return
 
 
 def _training(folder: Path) -> list[ListedRun]:
-    """A training's run; none where ``config.yaml`` is another program's.
+    """A training run, finished if its checkpoint was written after it started.
 
-    It is finished when its checkpoint folder was written after it began.
+    Returns an empty list if ``config.yaml`` belongs to another program.
     """
     path = folder / "config.yaml"
     began = path.stat().st_mtime
@@ -137,9 +138,9 @@ def _training(folder: Path) -> list[ListedRun]:
     try:
         measure, figure = _best(curves, config) if curves.is_file() else (None, "")
     except (csv.Error, KeyError, TypeError, ValueError) as error:  # an edited file
-        told = f"{curves}: no curves of a training: {type(error).__name__}: {error}"
+        problem = f"{curves}: not training curves: {type(error).__name__}: {error}"
         command = f"train fit {config['name']}"
-        return [ListedRun(folder, command, curves.stat().st_mtime, "unreadable", figure=told)]
+        return [ListedRun(folder, command, curves.stat().st_mtime, "unreadable", figure=problem)]
     return [
         ListedRun(
             folder,
@@ -154,11 +155,11 @@ def _training(folder: Path) -> list[ListedRun]:
 
 def _best(curves: Path, config: dict) -> tuple[str | None, str]:
     with open(curves, encoding="utf-8", newline="", errors="replace") as file:
-        # A line without its end is being written, and half a number is another one.
+        # An incomplete last line is still being written.
         rows = list(csv.DictReader(line for line in file if line.endswith("\n")))
     options = config["model"].get("init_args")
     measure = str(options.get("monitor")) if isinstance(options, dict) else ""
-    # Of dev data from one source, training monitors that source's.
+    # With dev data from one source, training monitors that source's metric.
     for name in (measure, measure.replace("/macro/", "/")):
         points = [(float(row[name]), row["step"]) for row in rows if row.get(name)]
         points = [point for point in points if not math.isnan(point[0])]
@@ -174,8 +175,8 @@ def _lines(path: Path) -> int:
         return sum(1 for _ in file)
 
 
-def _told(table: TextTable, most: int | None = None) -> str:
-    lines = plain_table(table.head, table.rows[:most]).split("\n") if table.rows else []
+def _format_table(table: TextTable, max_rows: int | None = None) -> str:
+    lines = plain_table(table.head, table.rows[:max_rows]).split("\n") if table.rows else []
     return "\n".join([*map(printable, lines), *([""] if lines else []), table.note])
 
 
@@ -183,26 +184,28 @@ def build_parser() -> ArgumentParser:
     """The command's options."""
     parser = command_parser(
         "python -m eval runs",
-        "List the runs below a folder, the last written last, or set two side by side.",
+        "List the runs below a folder, oldest first, or compare two runs.",
         config=False,
     )
-    parser.add_argument("folder", type=str, nargs="?", default="runs", help="where to look")
+    parser.add_argument("folder", type=str, nargs="?", default="runs", help="folder to search")
     parser.add_argument(
         "--where",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="only runs of this command (its first words are enough), domain, metric or state "
-        "(finished, unfinished, unreadable); metric and domain also say which figures are told; "
-        "may be given several times",
+        help="list only runs of this command (its first words are enough), domain, metric or state "
+        "(finished, unfinished, unreadable); metric and domain also select the listed values; can "
+        "be repeated",
     )
-    parser.add_argument("--html", type=str | None, default=None, help="also write a page here")
+    parser.add_argument(
+        "--html", type=str | None, default=None, help="also write an HTML page to this file"
+    )
     parser.add_argument(
         "--against",
         nargs=2,
         metavar=("A", "B"),
         default=None,
-        help="two runs' folders: their results side by side, and which configuration keys differ",
+        help="folders of two runs: compare their results and configurations",
     )
     return parser
 
@@ -212,19 +215,19 @@ def main(argv: list[str]) -> int:
     arguments = parse(build_parser(), argv)
     page = Path(arguments.html) if arguments.html else None
     if arguments.against and arguments.where:
-        raise UserError("where: narrows the list of runs; leave it out with --against")
+        raise UserError("where: filters the list of runs; remove it when using --against")
     if arguments.against:
         question = "How do two runs differ?"
         tables = compare(*map(Path, arguments.against))
         note = "A: {}; B: {}".format(*arguments.against)
     else:
-        picked = parse_filters(arguments.where)
-        runs = [run for run in find_runs(arguments.folder) if matches_filters(run, picked)]
-        tables = [runs_table(runs, picked, page)]
+        filters = parse_filters(arguments.where)
+        runs = [run for run in find_runs(arguments.folder) if matches_filters(run, filters)]
+        tables = [runs_table(runs, filters, page)]
         question, note = "Which runs are there?", f"Below {arguments.folder}"
-        note = ", ".join([note, *(f"{field} {value}" for field, value in picked.items())])
+        note = ", ".join([note, *(f"{field} {value}" for field, value in filters.items())])
     for table in tables:
-        print(_told(table, MAX_TEXTS if table.title.endswith("changed") else None))
+        print(_format_table(table, MAX_TEXTS if table.title.endswith("changed") else None))
     if page is not None:
         write_tables(page, question, printable(note), tables)
         print(page)

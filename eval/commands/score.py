@@ -1,8 +1,8 @@
 """``python -m eval score``: run the pipeline over a file of documents.
 
-A killed run goes on where it was: scored documents are appended to a file that carries the
-configuration's hash, language models' answers are kept beside it, and the outputs are written when
-all are done. A folder holds the results of one configuration.
+Scored documents are appended to a journal named after the configuration's hash, and language model
+calls are cached next to it, so an interrupted run resumes. The results are written when all
+documents are scored. Use one output folder per configuration.
 """
 
 import json
@@ -29,8 +29,8 @@ from eval.run.run import CHUNK, Run, check_ids
 from records import Document, Result, ResultFile, UserError, read_records
 
 _DOCUMENTS = (
-    "file of documents or generations (JSONL, CSV, Parquet): ours, with topic and text, or as "
-    "FActScore, D-FActScore, SAFE, VeriScore and FactReasoner write them"
+    "file of documents or generations (JSONL, CSV, Parquet) with topic and text, or in the format "
+    "of FActScore, D-FActScore, SAFE, VeriScore or FactReasoner"
 )
 
 
@@ -38,37 +38,39 @@ def build_parser() -> ArgumentParser:
     """The command's options; the pipeline's come from the stages' own signatures."""
     parser = command_parser(
         "python -m eval score",
-        "Run the scoring pipeline over a file of documents; docs/scoring.md lists the stages that "
-        "--pipeline.STAGE.help CLASS tells more of.",
+        "Run the scoring pipeline over a file of documents. docs/scoring.md lists the stages; "
+        "--pipeline.STAGE.help CLASS prints the options of a stage.",
     )
     parser.add_argument("--documents", type=str, required=True, help=_DOCUMENTS)
-    parser.add_argument("--output", type=str, required=True, help="folder for the outputs")
+    parser.add_argument("--output", type=str, required=True, help="output folder")
     parser.add_argument(
-        "--limit", type=int | None, default=None, help="score only the first so many documents"
+        "--limit", type=int | None, default=None, help="score only the first LIMIT documents"
     )
-    parser.add_argument("--domain", type=str, default="biographies", help="named in the results")
+    parser.add_argument(
+        "--domain", type=str, default="biographies", help="domain name in the results"
+    )
     parser.add_argument(
         "--k",
         type=int | None,
         default=None,
-        help="K of recall@K and F1@K: the supported claims that a full answer has; by default the "
-        "median number of claims of the responding documents that have any",
+        help="K of recall@K and F1@K, the number of supported claims of a complete answer; by "
+        "default the median number of claims of responding documents with claims",
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
     parser.add_argument(
         "--formats",
         type=list[Format],
         default=[],
-        help="also write the verdicts as these projects do, e.g. '[factscore, safe]': factscore, "
-        "dfactscore, veriscore, safe, factreasoner",
+        help="also write the verdicts in these projects' formats, e.g. '[factscore, safe]': "
+        "factscore, dfactscore, veriscore, safe, factreasoner",
     )
     parser.add_argument(
-        "--chunk", type=int, default=CHUNK, help="documents that are scored and kept together"
+        "--chunk", type=int, default=CHUNK, help="documents that are scored and saved together"
     )
     parser.add_argument(
         "--dry_run",
         action="store_true",
-        help="ask no language model and no server, but say how many calls and tokens it would take",
+        help="estimate the calls and tokens of the run without calling a model or server",
     )
     parser.add_class_arguments(OnRay, "ray")
     parser.add_class_arguments(Pipeline, "pipeline")
@@ -76,26 +78,25 @@ def build_parser() -> ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    """Run the command; returns the exit code: 1 where no claim could be judged of those there."""
+    """Run the command; returns the exit code, 1 if there are claims but all of them failed."""
     parser = build_parser()
     arguments = parse(parser, argv)
     if any(n is not None and n < 1 for n in (arguments.chunk, arguments.k, arguments.limit)):
-        raise UserError("chunk, k and limit: give at least 1")
-    shown = json.loads(parser.dump(arguments, format="json", skip_unset=False))
+        raise UserError("chunk, k, limit: expected at least 1")
+    config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
     for key in ("config", "output", "documents", "chunk", "ray", "dry_run", "formats"):
-        shown.pop(key, None)
+        config.pop(key, None)
     if arguments.limit is None:
-        del shown["limit"]
+        del config["limit"]
     documents = read_records(arguments.documents, Document)[: arguments.limit]
     check_ids(arguments.documents, enumerate(documents, 1))
     check_strata(documents)
     for line in misspelt_fields(documents):
         print(f"warning: {printable(line)}", file=sys.stderr)
-    made = parser.instantiate(arguments)
-    pipeline, files = made.pipeline, [arguments.documents]
-    run = Run(
-        "score", pipeline, shown, arguments.output, files, made.ray, described=shown["pipeline"]
-    )
+    options = parser.instantiate(arguments)
+    pipeline, files = options.pipeline, [arguments.documents]
+    described = config["pipeline"]
+    run = Run("score", pipeline, config, arguments.output, files, options.ray, described)
     if arguments.dry_run:
         from eval.commands.dry_run import estimate_score  # slow import
 
@@ -121,7 +122,10 @@ def main(argv: list[str]) -> int:
     for line in evidence_warnings(pipeline, rows):
         print(f"warning: {printable(line)}", file=sys.stderr)
     if has_only_failures(rows):
-        print("error: no claim could be judged; the lines `failed` say why", file=sys.stderr)
+        print(
+            "error: no claim could be judged; see the `failed` lines for the reasons",
+            file=sys.stderr,
+        )
         return 1
     return 0
 
@@ -132,8 +136,8 @@ def _score(
     work, chunk = pipeline.score, arguments.chunk
     scored = run.process("scored", work, documents, Scored, chunk, file="scored.jsonl")
     k = arguments.k or expected_claims(scored)
-    found = summarise(scored, run.key, arguments.domain, seed=arguments.seed, k=k)
-    return run.finish(found, k=k), scored
+    results = summarise(scored, run.key, arguments.domain, seed=arguments.seed, k=k)
+    return run.finish(results, k=k), scored
 
 
 _COLUMNS = "{:14} {:20} {:5} {:22}"

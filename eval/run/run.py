@@ -149,7 +149,8 @@ class Run:
         with Journal(self._journal(part), record) as journal:
             todo = [document for document in documents if document.id not in journal.records]
             finished = len(documents) - len(todo)
-            bar = tqdm(total=len(documents), initial=finished, unit="document", disable=None)
+            title = part.replace("\n", " ") + " (resumed)" * bool(finished)
+            bar = tqdm(None, title, len(documents), unit="document", initial=finished, disable=None)
             chunks = [todo[start : start + chunk] for start in range(0, len(todo), chunk)]
             for result in self._process_chunks(work, chunks, file is not None):
                 journal.append(result)

@@ -385,9 +385,9 @@ def test_core_command_keeps_every_claim(tmp_path, relation, unli):
     assert [claim["text"] for claim in row["claims"]] == ["Ann won.", "Ann is.", "Ann won."]
     for claim in row["claims"]:
         assert {"selected", "weight", "document_entailment", "reason"} <= set(claim)
-    with pytest.raises(UserError, match="no unli checkpoint"):
+    with pytest.raises(UserError, match="a unli checkpoint"):
         core_command.main([*arguments, str(relation), "--bleached", '["{topic} is."]'])
-    with pytest.raises(UserError, match="no relation checkpoint"):
+    with pytest.raises(UserError, match="a relation checkpoint"):
         core_command.main([*arguments, str(unli), "--weighting", "uniform"])
 
 
