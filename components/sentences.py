@@ -42,7 +42,7 @@ def split_sentences(text: str, headings: bool = False) -> list[str]:
 
     A line break ends a sentence. As in FActScore's splitter (2305.14251), a single word, or a piece
     that starts with a lower-case letter, is joined to the previous piece. ``headings`` are kept in
-    evidence, where they name the subject of the following text.
+    evidence to name the subject of the following text.
     """
     pieces: list[str] = []
     for line in text.splitlines():

@@ -122,10 +122,3 @@ def test_an_error_in_a_dataset_has_its_line(text, end, tmp_path, error_of):
 )
 def test_an_error_in_the_command_line(arguments, error, error_of):
     assert error_of(*arguments.split()).startswith(f"error: {error}")
-
-
-def test_a_configuration_in_another_encoding_is_named(tmp_path, error_of):
-    config = tmp_path / "own.yaml"
-    config.write_bytes(b"# a\ndomain: gr\xf6\xdfe\n")
-    error = error_of("eval", "score", "--config", config)
-    assert error.startswith(f"error: {config}: not UTF-8: ")

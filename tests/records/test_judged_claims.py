@@ -162,13 +162,6 @@ def test_a_label_may_be_missing_but_not_unknown(tmp_path):
         read(tmp_path, {"doc": DOC, "claim": " ", "label": 1})
 
 
-def test_numbers_of_a_table_are_the_same_labels(tmp_path):
-    (tmp_path / "set.csv").write_text(f"dataset,doc,claim,label\nNews,{DOC},{CLAIM},0\n")
-    assert labels(read_records(tmp_path / "set.csv", Document)) == [("NS", "not_supported")]
-    (tmp_path / "nli.csv").write_text(f"premise,hypothesis,label\n{DOC},{CLAIM},2\n")
-    assert labels(read_records(tmp_path / "nli.csv", Document)) == [("NS", "refuted")]
-
-
 def sentence(claims, verdicts, **more):
     count = len(claims)
     return {
@@ -323,11 +316,6 @@ def test_spans_that_are_not_told_are_no_label(tmp_path):
     assert labels(read(tmp_path, row, hub)) == [(None, None)] * 2
     with pytest.raises(BadInput, match=r":1: hallucination_labels: expected JSON, got \"\[{'"):
         read(tmp_path, hub | {"hallucination_labels": "[{'start': 0}]"})
-
-
-def test_a_source_may_be_a_number(tmp_path):
-    rows = [{"dataset": n, "doc": DOC, "claim": CLAIM, "label": 1} for n in (0, 1, None)]
-    assert [document.group for document in read(tmp_path, *rows)] == ["0", "1", None]
 
 
 def test_a_batch_of_faithbench_is_one_object(tmp_path):

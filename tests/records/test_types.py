@@ -11,7 +11,6 @@ from records import (
     Document,
     Generation,
     LssExample,
-    Passage,
     Preference,
     RelationPair,
     UnjudgedRelationPair,
@@ -30,15 +29,10 @@ CLAIMS = [Claim(id="c0", text="one"), Claim(id="c0", text="two")]
     ("kind", "fields"),
     [
         (UnliPair, PAIR | {"label": 1.01}),
-        (UnliPair, PAIR | {"label": 0.5, "weight": -1}),
-        (UnliPair, PAIR | {"label": float("nan")}),
-        (UnliPair, PAIR | {"premise": "", "label": 0.5}),
         (RelationPair, PAIR | {"label": "entails"}),
         (Annotation, {"lss": "dog", "rating": 0}),
         (LssExample, {"reference": "r", "claim": "c", "annotations": []}),
         (Document, {"id": "d", "topic": "t", "text": "", "claims": CLAIMS}),
-        (Claim, {"id": "c", "text": "x", "label": "supported"}),
-        (Passage, {"id": "p", "text": "x", "prior": 1.5}),
         (Verdict, {"claim": "c", "assessor": "a", "label": "true"}),
     ],
 )
@@ -93,8 +87,8 @@ def test_soft_beside_a_label_is_held_against_it():
     row = {"premise": "a", "hypothesis": "b", "label": "neutral"}
     assert RelationPair.model_validate(row | {"soft": [0.1, 0.9, 0.001]}).soft[1] < 0.9
     for soft, said in (
-        ([0.7, 0.9, 0.1], "soft: give probabilities"),
-        ([0.6, 0.3, 0.1], "likeliest"),
+        ([0.7, 0.9, 0.1], "soft: expected probabilities"),
+        ([0.6, 0.3, 0.1], "soft: 'neutral'"),
     ):
         with pytest.raises(ValidationError, match=said):
             RelationPair.model_validate(row | {"soft": soft})
