@@ -1,13 +1,12 @@
-"""``python -m eval component``: judge one trained component on a file of its record type.
+"""``python -m eval component``: evaluate one trained component on a file of its record type.
 
 The last line of standard output is one JSON object::
 
     {"component": "unli", "n": 3040, "failed": 0,
      "metrics": {"pearson": {"value": 0.51, "ci95": [0.48, 0.53]}, …}}
 
-``n`` rows entered the metrics; ``failed`` rows could not be judged and are in none of them.
-Everything is computed in float32 in fixed batches, without a cache, through the measures that
-door 1 reports.
+``n`` rows enter the metrics; ``failed`` rows could not be judged and are excluded. Models run in
+float32 in fixed batches, without a cache, with the same measures as training.
 """
 
 import json
@@ -38,7 +37,7 @@ from records import (
     read_records,
 )
 
-# What each component is judged on.
+# The record type that each component is evaluated on.
 RECORDS = {
     "unli": UnliPair,
     "relation": RelationPair,
@@ -46,7 +45,7 @@ RECORDS = {
     "adversary": Generation,
 }
 
-Judged = tuple[int, int, Measures]  # rows, how many of them failed, measures of the others
+Judged = tuple[int, int, Measures]  # rows, failed rows, measures of the rest
 
 
 def _read(data: str, component: str, checkpoint: str) -> list:
@@ -59,8 +58,8 @@ def _read(data: str, component: str, checkpoint: str) -> list:
             except BadInput:
                 continue
             raise UserError(
-                f"{data}: these are rows for {other}, but {checkpoint} is a {component} component; "
-                f"give a file of its own or a {other} checkpoint"
+                f"{data}: contains rows for {other}, but {checkpoint} is a {component} component; "
+                f"pass {component} rows or a {other} checkpoint"
             ) from None
         raise
 
@@ -69,9 +68,9 @@ def _unli(checkpoint: str, data: str, batch_size: int, against: str | None = Non
     from eval.models.encoder import Unli
 
     pairs = _read(data, "unli", checkpoint)
-    asked = [(pair.premise, pair.hypothesis) for pair in pairs]
+    inputs = [(pair.premise, pair.hypothesis) for pair in pairs]
     predicted = [
-        Unli(folder, batch_size, dtype="float32").likelihood(asked) if folder else None
+        Unli(folder, batch_size, dtype="float32").likelihood(inputs) if folder else None
         for folder in (checkpoint, against)
     ]
     labels = np.asarray([pair.label for pair in pairs])
@@ -85,9 +84,11 @@ def _relation(
     from eval.models.encoder import Entailment
 
     pairs = _read(data, "relation", checkpoint)
-    asked = [(pair.premise, pair.hypothesis) for pair in pairs]
+    inputs = [(pair.premise, pair.hypothesis) for pair in pairs]
     predicted = [
-        Entailment(folder, batch_size, dtype="float32", **more).relations(asked) if folder else None
+        Entailment(folder, batch_size, dtype="float32", **more).relations(inputs)
+        if folder
+        else None
         for folder, more in ((checkpoint, published), (against, {}))
     ]
     groups = [group_of(pair) for pair in pairs]
@@ -103,24 +104,27 @@ def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:
     engine_class = LssSeq2Seq if component.architecture == "seq2seq" else LssTagger
     engine = engine_class(checkpoint, batch_size, dtype="float32")
     examples = _read(data, "lss", checkpoint)
-    found = engine.subsequences([(example.claim, example.reference) for example in examples])
-    rows = [(e, guess.text) for e, guess in zip(examples, found, strict=True) if guess is not None]
-    _some_judged(rows, examples, "claim", "max_length", engine.component.max_length)
+    outputs = engine.subsequences([(example.claim, example.reference) for example in examples])
+    rows = [(e, lss.text) for e, lss in zip(examples, outputs, strict=True) if lss is not None]
+    _check_judged(rows, examples, "claim", "max_length", engine.component.max_length)
     judged, texts = [example for example, _ in rows], [text for _, text in rows]
     star = component.component == "lss_star"
     if star:
-        _some_stars(judged, data, checkpoint)
+        _check_stars(judged, data, checkpoint)
     else:
         lost = sum(keep_targets(example)[2] for example in judged)
-        print(f"{lost} annotations are no subsequence of their claim; no word F1", file=sys.stderr)
+        print(
+            f"{lost} annotations are not subsequences of their claims and have no word F1",
+            file=sys.stderr,
+        )
     return len(examples), len(examples) - len(rows), lss_measures(judged, texts, star)
 
 
-def _some_stars(examples: Sequence[LssExample], data: str, checkpoint: str) -> None:
+def _check_stars(examples: Sequence[LssExample], data: str, checkpoint: str) -> None:
     if all(a.lss_star is None for example in examples for a in example.annotations):
         raise UserError(
             f"{data}: no annotation has an lss_star, but {checkpoint} is an lss_star component; "
-            "give a file with them or a checkpoint of an lss component"
+            "pass a file with lss_star annotations or an lss checkpoint"
         )
 
 
@@ -129,9 +133,9 @@ def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None =
 
     engine = CausalLM(checkpoint, prompt, batch_size, dtype="float32")
     texts = _read(data, "adversary", checkpoint)
-    found = engine.log_likelihoods([(engine.prompt_for(t.topic), t.text) for t in texts])
-    rows = [(t, row) for t, row in zip(texts, found, strict=True) if not row.truncated]
-    _some_judged(rows, texts, "prompt and text", "the model", engine.positions)
+    outputs = engine.log_likelihoods([(engine.prompt_for(t.topic), t.text) for t in texts])
+    rows = [(t, row) for t, row in zip(texts, outputs, strict=True) if not row.truncated]
+    _check_judged(rows, texts, "prompt and text", "the model's maximum", engine.positions)
     measures = adversary_measures(
         negative_log_likelihood=np.asarray([row.nll for _, row in rows]),
         tokens=np.asarray([row.tokens for _, row in rows]),
@@ -141,11 +145,13 @@ def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None =
     return len(texts), len(texts) - len(rows), measures
 
 
-def _some_judged(rows: Sequence, records: Sequence, what: str, limit: str, longest: int) -> None:
+def _check_judged(
+    rows: Sequence, records: Sequence, content: str, limit: str, longest: int
+) -> None:
     if not rows:
         raise UserError(
-            f"none of {len(records)} rows could be judged: every {what} is longer than the "
-            f"{longest:,} tokens that {limit} allows"
+            f"none of {len(records)} rows could be judged: each {content} is longer than "
+            f"{limit} of {longest:,} tokens"
         )
 
 
@@ -167,23 +173,21 @@ def judge(
     labels: list[str] | None = None,
     revision: str | None = None,
 ) -> dict[str, Any]:
-    """Judge a trained component on held-out data.
+    """Evaluate a trained component on held-out data.
 
-    The command's last line of standard output is the result as JSON. Metrics have 95% bootstrap
-    intervals over premises, references or topics, of all but ECE.
+    Standard output ends with the result as one JSON line. Metrics except ECE have 95 % bootstrap
+    intervals over premises, references or topics.
 
     Args:
-        checkpoint: folder of the trained component; its component.json says which kind it is. Or a
-            published NLI model: hub id or folder.
-        data: JSONL, CSV or Parquet file of that component's records. Relation models also take
-            WiCE's rows, LSS models also WiCE's token rows.
-        against: another UNLI or relation checkpoint, or a published NLI model, to judge on the same
-            rows; each metric then has a paired difference (``pearson_difference``: checkpoint less
-            against).
-        prompt: for adversaries, the prompt template to use instead of the checkpoint's own;
-            "{topic}" in it is replaced.
-        batch_size: rows judged together; changes the speed, not the result.
-        labels: classes of a published NLI model in its order, where it does not name them.
+        checkpoint: folder of the trained component, or a published NLI model (hub id or folder).
+        data: JSONL, CSV or Parquet file of the component's records. Relation models also accept
+            WiCE rows, LSS models also WiCE token rows.
+        against: another UNLI or relation checkpoint, or a published NLI model, evaluated on the
+            same rows; adds a paired difference per metric (``pearson_difference``: checkpoint
+            minus against).
+        prompt: for adversaries, a prompt template with "{topic}" that replaces the checkpoint's.
+        batch_size: rows per batch; affects speed only.
+        labels: classes of a published NLI model in its order, if its config does not name them.
         revision: branch, tag or commit of a hub model.
 
     Returns:
@@ -197,21 +201,16 @@ def judge(
     if against is not None and component not in {"unli", "relation"}:
         raise UserError(f"--against compares UNLI and relation models, not {component} ones")
     if against is not None and (other := component_of(against)) != component:
-        raise UserError(f"--against {against}: a {other}, but {checkpoint} is not; give two alike")
+        raise UserError(f"--against {against}: a {other}, but {checkpoint} is a {component}")
     if component not in _KINDS:
-        known = ", ".join(_KINDS)
-        raise UserError(f"{checkpoint}: a {component} is not judged here; known are {known}")
+        kinds = ", ".join(_KINDS)
+        raise UserError(f"{checkpoint}: expected one of {kinds}, got a {component}")
     if batch_size < 1:
-        raise UserError(f"--batch_size must be at least 1, got {batch_size}")
+        raise UserError(f"--batch_size: expected at least 1, got {batch_size}")
     options = {"prompt": prompt, "against": against, "labels": labels, "revision": revision}
     more = {name: value for name, value in options.items() if value is not None}
     rows, failed, metrics = _KINDS[component](checkpoint, data, batch_size, **more)
-    return {
-        "component": component,
-        "n": rows - failed,
-        "failed": failed,
-        "metrics": metrics,
-    }
+    return {"component": component, "n": rows - failed, "failed": failed, "metrics": metrics}
 
 
 def main(argv: Sequence[str]) -> int:

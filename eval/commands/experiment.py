@@ -16,12 +16,12 @@ from eval.run.provenance import find_missing
 from eval.run.run import Run
 from records import UserError
 
-# Name to its class, below eval.experiments, and what it shows. They are imported only when they are
-# asked for, so that --help is quick.
+# Name to the class below eval.experiments, and a description. Classes are imported on demand, so
+# --help is fast.
 EXPERIMENTS = {
     "agreement": (
         "agreement.agreement.Agreement",
-        "verdicts against people's labels and against word overlap (after 2404.10774)",
+        "verdicts compared with human labels and with word overlap (after 2404.10774)",
     ),
     "core_settings": (
         "core.core_settings.CoreSettings",
@@ -71,22 +71,22 @@ EXPERIMENTS = {
 
 
 def experiment_class(name: str) -> type[Experiment]:
-    """The class of an experiment."""
+    """Import the class of an experiment."""
     module, _, kind = EXPERIMENTS[name][0].rpartition(".")
     return getattr(import_module(f"eval.experiments.{module}"), kind)
 
 
 def build_parser(name: str) -> ArgumentParser:
-    """The options of an experiment."""
+    """Build the options of an experiment."""
     kind = experiment_class(name)
     description = import_module(kind.__module__).__doc__.splitlines()[0]
     parser = command_parser(f"python -m eval experiment {name}", description)
-    parser.add_argument("--output", type=str, required=True, help="folder for the run")
+    parser.add_argument("--output", type=str, required=True, help="output folder")
     parser.add_argument(
         "--dry_run",
         action="store_true",
-        help="ask no model and no server, but say what is read, what is missing and, where that "
-        "can be known, how many calls, tokens and pairs it would take",
+        help="list the inputs and what is missing and, if possible, estimate the calls, tokens and "
+        "pairs, without calling a model or server",
     )
     if kind.in_chunks:
         parser.add_class_arguments(OnRay, "ray")
@@ -104,9 +104,9 @@ def main(argv: list[str]) -> int:
     output = Path(arguments.output)
     if arguments.dry_run:
         return _dry_run(name, config["experiment"], output, lambda: parser.instantiate(arguments))
-    made = parser.instantiate(arguments)
-    experiment = made.experiment
-    file = experiment.run(output, config["experiment"], made.get("ray", OnRay()))
+    options = parser.instantiate(arguments)
+    experiment = options.experiment
+    file = experiment.run(output, config["experiment"], options.get("ray", OnRay()))
     from eval.report.render import told, write_page  # matplotlib takes time to import
 
     print(printable(told(experiment.page, file)))
@@ -116,23 +116,23 @@ def main(argv: list[str]) -> int:
 
 
 def _dry_run(name: str, config: dict, output: Path, instantiate: Callable[[], Namespace]) -> int:
-    lacking = find_missing(config)
-    for line in lacking:
+    missing = find_missing(config)
+    for line in missing:
         print(f"missing     {line}")
     try:
         experiment = instantiate().experiment
         run = Run(name, experiment, config, output)
         plan = experiment.plan(run)
     except (UserError, OSError) as error:
-        if not lacking:
+        if not missing:
             raise
-        raise UserError(f"{len(lacking)} missing, see above; then: {error}") from None
-    state = "is finished: nothing is asked" if run.is_finished() else "is not begun or not finished"
+        raise UserError(f"{len(missing)} inputs missing, see above; also: {error}") from None
+    state = "is finished" if run.is_finished() else "is not started or not finished"
     print(printable("\n".join([*plan.told, f"run         {output} {state}"])))
     if plan.pipelines and not run.is_finished():
         from eval.commands.dry_run import estimate_plan  # slow import
 
         print(f"\n{estimate_plan(plan)}")
-    if lacking:
-        raise UserError(f"{len(lacking)} missing, see above")
+    if missing:
+        raise UserError(f"{len(missing)} inputs missing, see above")
     return 0

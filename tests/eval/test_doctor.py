@@ -59,10 +59,10 @@ def test_it_names_what_is_missing_and_what_makes_it(repository, capsys):
     assert [line.strip() for line in lines[place + 1 : place + 3]] == [
         "missing checkpoints/small/relation: `python -m train fit --config "
         "configs/train/small/pages.yaml`",
-        "missing data/kb/passages.jsonl: the first lines of the file may say where it is from",
+        "missing data/kb/passages.jsonl: see the first lines of the configuration",
     ]
     assert lines[place + 3] == "  configs/eval/small/torn.yaml"
-    assert lines[place + 4].strip().startswith("no YAML: while parsing")
+    assert lines[place + 4].strip().startswith("not valid YAML: while parsing")
     assert lines[place + 5] == "  configs/train/small/pages.yaml: nothing missing"
 
 
@@ -117,7 +117,7 @@ def test_it_knows_the_keys_and_extras_of_the_repository(repository, capsys):
     (repository / "requirements.txt").write_text("jsonargparse[signatures]==0.0.1\nnosuch==1\n")
     _, by_name = said(capsys)
     assert "jsonargparse " in by_name["requirements.txt"]
-    assert "nosuch absent where 1 is pinned: `make setup`" in by_name["requirements.txt"]
+    assert "nosuch absent instead of 1: `make setup`" in by_name["requirements.txt"]
     assert set(EXTRAS) <= set(by_name)
     assert by_name["pytest"] == "pytest                installed (tests)"
     assert by_name["python"].startswith("python                3.")

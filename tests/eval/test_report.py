@@ -139,7 +139,7 @@ def test_a_run_without_results_is_the_users_mistake(tmp_path):
     write_results(
         tmp_path / "results.json", ResultFile(experiment="score", provenance={}, results=[])
     )
-    with pytest.raises(UserError, match="no results in it"):
+    with pytest.raises(UserError, match="contains no results"):
         build_report(tmp_path)
 
 
@@ -234,7 +234,7 @@ def test_runs_that_cannot_be_compared_are_the_users_mistake(tmp_path):
         (tmp_path / name).mkdir(exist_ok=True)
         file = ResultFile(experiment="informativeness", provenance={}, results=[row])
         write_results(tmp_path / name / "results.json", file)
-    with pytest.raises(UserError, match="give two runs of one experiment"):
+    with pytest.raises(UserError, match="two runs of one experiment"):
         build_comparison(one, tmp_path / "other")
     path, _ = build_comparison(tmp_path / "other", tmp_path / "same")
     assert "Texts whose score changed" not in path.read_text(encoding="utf-8")

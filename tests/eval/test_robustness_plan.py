@@ -88,7 +88,7 @@ def test_its_pairs_are_at_least_those_that_the_run_asks_for(config, capsys, monk
     # What is verified is known; what is selected depends on what the models say.
     assert 20 < verified <= asked["relation"] <= found["all"][0]
     capsys.readouterr()
-    assert "run         run is finished: nothing is asked" in dry_run(capsys)
+    assert "run         run is finished" in dry_run(capsys)
 
 
 def test_what_a_cut_run_had_done_and_a_cache_knows_is_not_counted(config, capsys, monkeypatch):
@@ -118,7 +118,7 @@ def test_what_is_missing_is_a_line_each(config, capsys):
     own["metrics"]["nli"]["verify"][0]["init_args"]["entailment"]["init_args"]["checkpoint"] = "no"
     own["training_logs"] = {"unli": "logs/unli"}
     written(content)
-    with pytest.raises(UserError, match=r"^3 missing, see above; then: no: "):
+    with pytest.raises(UserError, match=r"^3 inputs missing, see above; also: no: "):
         dry_run(capsys)
     assert [line.partition(" (")[0] for line in capsys.readouterr().out.splitlines()] == [
         "missing     logs/unli: not found",

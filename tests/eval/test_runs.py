@@ -162,7 +162,7 @@ def test_the_list_is_narrowed_by_fields(here, capsys):
 
 @pytest.mark.parametrize("given", ["domain", "domain=", "gamma=3"])
 def test_what_cannot_be_asked_for_is_one_line(here, given):
-    with pytest.raises(UserError, match="give KEY=VALUE, KEY one of: command, domain, metric, st"):
+    with pytest.raises(UserError, match="where: expected KEY=VALUE"):
         runs.main(["--where", given])
 
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_done_is_one_line(tmp_path):
         runs.main([str(tmp_path / "runs")])
     with pytest.raises(UserError, match="no such file"):
         runs.main(["--against", str(tmp_path), str(tmp_path)])
-    with pytest.raises(UserError, match="leave it out with --against"):
+    with pytest.raises(UserError, match="where: "):
         runs.main(["--against", "a", "b", "--where", "state=finished"])
 
 
