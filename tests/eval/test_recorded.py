@@ -39,7 +39,7 @@ def test_what_was_written_is_scored_as_it_was(tmp_path):
 def test_what_is_no_verdict_names_its_claim(found):
     one = document({"a": []}, [])
     claims = [claim.model_copy(update={"recorded": found}) for claim in one.claims]
-    with pytest.raises(UserError, match=r"^document .*: claim .*: recorded: .* is no verdict"):
+    with pytest.raises(UserError, match=r"^document .*: claim .*: field 'recorded': expected"):
         Recorded()([one], [claims], [[]])
 
 
