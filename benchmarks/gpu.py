@@ -43,7 +43,7 @@ from lightning.pytorch.callbacks import Callback
 from cli.command import run_command
 from components.checkpoint import Component, library_versions, write_component
 from records import UserError, write_json, write_jsonl
-from train.cli import default_precision, quieten
+from train.cli import default_precision, silence_libraries
 from train.data import RecordData
 from train.module import ComponentModule, Item
 from train.options import TRAINER_DEFAULTS
@@ -269,7 +269,7 @@ def line(cells: Sequence[str]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Print a line a component and phase, and write them all as they come."""
     options = parse(arguments)
-    quieten()
+    silence_libraries()
     seed_everything(1, verbose=False)
     peak, given = matrix_tflops(options), options.peak_tflops
     device = torch.cuda.get_device_name() if options.device == "cuda" else "cpu"

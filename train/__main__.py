@@ -1,6 +1,6 @@
 """``python -m train {fit,validate,test,predict,sweep,push,convert} …``.
 
-What takes seconds to import, torch above all, is left to the command that needs it.
+Each command imports its own slow dependencies (torch), so that ``--help`` stays fast.
 """
 
 import os
@@ -18,31 +18,31 @@ from train.options import RunOptions
 
 COMMANDS = {
     "fit": "train a component and export its checkpoint folder",
-    "validate": "judge a checkpoint on its dev data",
-    "test": "judge a checkpoint on other data",
+    "validate": "evaluate a checkpoint on its dev data",
+    "test": "evaluate a checkpoint on test data",
     "predict": "write a checkpoint's predictions",
-    "sweep": "search hyperparameters: a wandb sweep file, run here with Optuna",
+    "sweep": "search hyperparameters: run a wandb sweep file with Optuna",
     "push": "upload a checkpoint folder to the Hugging Face Hub",
-    "convert": "make a checkpoint folder of a published T5 that writes LSS",
+    "convert": "convert a published T5 that generates LSS to a checkpoint folder",
 }
-# Commands that Lightning does not run.
+# Commands that do not use Lightning.
 FUNCTIONS = {
     "sweep": "train.sweep.search",
     "push": "train.hub.push",
     "convert": "train.hub.convert",
 }
 
-# Options whose parser is Lightning's, which imports torch and takes seconds.
+# Help for options of Lightning's parser, which is slow to import.
 _HELP = {
-    "seed_everything": "seed of weights and order; 1 if not set",
-    "ckpt_path": "fit: resume from a .ckpt file or `last`; else the checkpoint folder, `best`, "
-    "`last` or .ckpt file to judge",
+    "seed_everything": "seed of the initial weights and the batch order; default: 1",
+    "ckpt_path": "fit: .ckpt file to resume from, or `last`; other commands: checkpoint folder, "
+    "`best`, `last` or .ckpt file to evaluate",
     "model": "train.unli.Unli, train.relation.Relation, train.lss_tagger.LssTagger, "
     "train.lss_seq2seq.LssSeq2Seq, train.adversary.Adversary, train.preference.Preference or a "
-    "custom LightningModule; `--model.help CLASS` shows its options, --model.OPTION",
-    "data": "train.data.RecordData or a custom LightningDataModule; `--data.help CLASS` shows its "
-    "options, --data.OPTION",
-    "trainer.OPTION": "an option of Lightning's Trainer; --print_config prints all of them",
+    "custom LightningModule; `--model.help CLASS` lists its options (--model.OPTION)",
+    "data": "train.data.RecordData or a custom LightningDataModule; `--data.help CLASS` lists its "
+    "options (--data.OPTION)",
+    "trainer.OPTION": "option of Lightning's Trainer; --print_config lists all of them",
 }
 
 
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser_of(command: str) -> ArgumentParser:
-    """The parser of one of ``FUNCTIONS``."""
+    """Return the parser of a command in ``FUNCTIONS``."""
     return function_parser(f"python -m train {command}", _function(command))
 
 

@@ -1,8 +1,8 @@
-"""The adversary: a language model that writes texts built to please a factuality metric.
+"""The adversary: a language model that writes texts to obtain high factuality scores.
 
 Core (2407.03572, section 5) fine-tunes LoRA adapters on uninformative ("info") and repetitive
-biographies; here as supervised fine-tuning of a causal model, loss on the completion only. What it
-shares with training against a metric (``train/preference.py``) is in ``CausalLora``.
+biographies. This is supervised fine-tuning of a causal model, with loss on the completion only.
+``CausalLora`` is shared with training against a metric (``train/preference.py``).
 """
 
 import json
@@ -41,10 +41,10 @@ _IGNORE = -100
 
 
 def load_adapter(model: PeftModel, folder: Path, name: str) -> None:
-    """Put the weights of a folder's adapter, and no others, into a model's adapter of a name."""
+    """Load the adapter weights of a folder into the adapter ``name`` of a model."""
     state = load_file(folder / "adapter_model.safetensors")
     result = set_peft_model_state_dict(model, state, adapter_name=name)
-    # Of the base model's weights the adapter has none.
+    # The keys of the base model are always missing.
     missing = [key for key in result.missing_keys if f".{name}." in key]
     require_matching_weights(folder, missing, result.unexpected_keys)
 
@@ -52,33 +52,32 @@ def load_adapter(model: PeftModel, folder: Path, name: str) -> None:
 class CausalLora(ComponentModule):
     """A frozen causal language model with a LoRA adapter; only the adapter is trained and exported.
 
-    Padding is masked in the attention and in the loss, so a tokenizer without pad token (GPT-2)
-    needs none: id 0 fills the rows, and nothing is learnt from it.
+    Padding is masked in attention and loss. A tokenizer without pad token (GPT-2) pads with id 0.
 
     Args:
         base: base model: hub id, folder, GGUF file, or ``package:NAME/PATH``.
-        prompt_template: the prompt, with ``{topic}``. Without a chat template it should end in a
-            space or a line break, since the text follows at once.
-        chat: put the prompt through the tokenizer's chat template.
-        max_length: prompt and text in tokens; longer texts are cut and counted.
+        prompt_template: the prompt, with ``{topic}``. Without a chat template, end it in a space or
+            a line break: the text is appended directly.
+        chat: apply the tokenizer's chat template to the prompt.
+        max_length: length of prompt and text in tokens; longer texts are truncated and counted.
         r: rank of the adapter.
-        alpha: its scale; the update is multiplied by alpha / r.
-        dropout: dropout before the adapter.
-        target_modules: names of the layers that get one, or ``all-linear`` for every linear layer
-            but the output.
-        quantize: bits of the frozen weights during training, 4 or 8; needs a CUDA GPU and
-            bitsandbytes. ``eval`` loads the base whole, so its figures differ a little.
-        decoding: how it is meant to be sampled: max_new_tokens, temperature, top_p. It is kept in
-            ``component.json``; whoever samples has options of its own.
+        alpha: scale of the adapter; the update is multiplied by alpha / r.
+        dropout: dropout rate before the adapter.
+        target_modules: names of the layers to adapt, or ``all-linear`` for all linear layers except
+            the output layer.
+        quantize: bits of the frozen weights during training, 4 or 8; requires a CUDA GPU and
+            bitsandbytes. ``eval`` loads the unquantized base, so its results differ slightly.
+        decoding: recommended sampling settings (max_new_tokens, temperature, top_p), recorded in
+            ``component.json``; commands that sample have separate options.
     """
 
     component = "adversary"
     architecture = "causal_lora"
     described = ("style", "prompt_template", "chat", "decoding")
     limits = (
-        "It learnt a way of writing, not facts: names, dates and events in its texts are often "
-        "made up. A metric that it pleases is weak to this style; one that it does not please may "
-        "be weak to another."
+        "It learned a style, not facts: names, dates and events in its texts are often invented. A "
+        "metric that scores its texts highly is vulnerable to this style; other metrics may be "
+        "vulnerable to other styles."
     )
     judged_with = ("quantize",)
     item_type = Item
@@ -114,7 +113,7 @@ class CausalLora(ComponentModule):
             target_modules=target_modules,
             task_type="CAUSAL_LM",
         )
-        # Checkpoints hold the adapter alone, so the frozen weights are missing from them.
+        # Checkpoints contain only the adapter, not the frozen weights.
         self.strict_loading = False
 
     def configure_model(self) -> None:
@@ -125,31 +124,31 @@ class CausalLora(ComponentModule):
                 base = prepare_model_for_kbit_training(base, use_gradient_checkpointing=False)
             base.config.use_cache = False
             self.model = self._with_adapter(base).train()
-            # The name as the user gave it: a path into this machine's packages helps nobody.
+            # The configured name, not a local path.
             self.model.peft_config["default"].base_model_name_or_path = self.base
             self.model.peft_config["default"].revision = self.revision
 
     def _with_adapter(self, base: PreTrainedModel) -> PeftModel:
         names = self.lora.target_modules
-        owners: dict[Parameter, list[str]] = {}
+        names_of_weight: dict[Parameter, list[str]] = {}
         for name, weight in base.named_parameters(remove_duplicate=False):
-            owners.setdefault(weight, []).append(name.removesuffix(".weight"))
+            names_of_weight.setdefault(weight, []).append(name.removesuffix(".weight"))
         try:
             model = get_peft_model(base, self.lora)
         except ValueError as error:
             raise UserError(f"--model.target_modules: {first_line(error)}") from None
-        # PEFT is content with one layer, whatever the other names.
-        reached = [f".{layer}" for layer in model.base_model.targeted_module_names]
-        listed = [] if isinstance(names, str) else sorted(names)
-        lost = [n for n in listed if not any(layer.endswith(f".{n}") for layer in reached)]
-        if lost:
-            raise UserError(f"--model.target_modules: no layer is named {', '.join(lost)}")
-        # Merged for use, an adapter on one of two layers with one weight would change both.
-        for tied in owners.values():
+        # PEFT raises no error if only some names match.
+        adapted = [f".{layer}" for layer in model.base_model.targeted_module_names]
+        requested = [] if isinstance(names, str) else sorted(names)
+        unmatched = [n for n in requested if not any(layer.endswith(f".{n}") for layer in adapted)]
+        if unmatched:
+            raise UserError(f"--model.target_modules: no layer is named {', '.join(unmatched)}")
+        # Merging an adapter into a tied weight would change both layers.
+        for tied in names_of_weight.values():
             if len(tied) > 1 and not {*tied}.isdisjoint(model.base_model.targeted_module_names):
                 raise UserError(
                     f"--model.target_modules: {' and '.join(tied)} of {self.base} share their "
-                    "weight, so that no adapter can be on one of them alone; leave them out"
+                    "weight and cannot be adapted; remove them"
                 )
         return model
 
@@ -162,35 +161,35 @@ class CausalLora(ComponentModule):
         checkpoint["state_dict"] = {name: state[name] for name in state if name in trained}
 
     def on_load_checkpoint(self, checkpoint: dict) -> None:
-        """Refuse the weights of something else, which loading passes over without a word."""
-        if other := sorted(self._trained() ^ set(checkpoint["state_dict"])):
+        """Raise an error for weights of another model, which non-strict loading would ignore."""
+        if differing := sorted(self._trained() ^ set(checkpoint["state_dict"])):
             raise UserError(
-                f"--ckpt_path: its weights are not those of this --model: {other[0]} and "
-                f"{len(other) - 1} more differ; give the options of its training"
+                f"--ckpt_path: its weights do not match --model: {differing[0]} and "
+                f"{len(differing) - 1} more differ; use the options of its training"
             )
 
     def check_tokenizer(self) -> None:
-        """Refuse a tokenizer that cannot end a text, or has no chat template where one is asked."""
+        """Require an end token, and a chat template if ``chat`` is set."""
         if self.tokenizer.eos_token_id is None:
             raise UserError(
-                f"base model {self.base}: its tokenizer has no end token (eos_token), so no text "
-                "could end; set one in tokenizer_config.json"
+                f"base model {self.base}: its tokenizer has no end token; set eos_token in "
+                "tokenizer_config.json"
             )
         if self.chat and not self.tokenizer.chat_template:
             raise UserError(
-                f"base model {self.base}: its tokenizer has no chat template; give --model.chat "
+                f"base model {self.base}: its tokenizer has no chat template; set --model.chat "
                 "false"
             )
 
     def texts_of(self, record: Record) -> tuple[str, dict[str, str]]:
-        """A record's prompt, and the texts that answer it by the name that their ids get."""
+        """A record's prompt, and its completions by the name of their token ids."""
         raise NotImplementedError
 
     def encode(self, records: Sequence, train: bool) -> list[Item]:
-        """Prompt, text and end token, cut at ``max_length``.
+        """Prompt, text and end token, truncated at ``max_length``.
 
-        Targets are the number of the prompt's tokens; what follows is the completion. A text that
-        is cut loses its end token too: nothing is learnt about where it ends.
+        The target is the number of prompt tokens; the tokens after it are the completion. A
+        truncated text also loses its end token.
         """
         self.check_tokenizer()
         items, cuts, texts = [], 0, {}
@@ -200,16 +199,16 @@ class CausalLora(ComponentModule):
                 inputs = {}
                 for name, text in texts.items():
                     if not text.strip():
-                        raise UserError(f"a text for the prompt {prompt!r} is empty; drop the row")
-                    ids, head = encode_completion(self.tokenizer, prompt, text, self.chat)
+                        raise UserError(f"prompt {prompt!r}: empty text; drop the row")
+                    ids, prompt_tokens = encode_completion(self.tokenizer, prompt, text, self.chat)
                     inputs[name] = ids[: self.max_length]
                     cuts += len(ids) > self.max_length
-                if head >= self.max_length:
-                    raise self.too_long(row, prompt)
-            items.append(self.item_type(row, inputs, head))
+                if prompt_tokens >= self.max_length:
+                    raise self.too_long_error(row, prompt)
+            items.append(self.item_type(row, inputs, prompt_tokens))
         name, split = type(self).__name__.lower(), "train" if train else "dev"
         total = len(items) * len(texts)
-        print(f"{name} {split}: {cuts} of {total} texts cut at {self.max_length} tokens")
+        print(f"{name} {split}: {cuts} of {total} texts truncated at {self.max_length} tokens")
         return items
 
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
@@ -220,28 +219,30 @@ class CausalLora(ComponentModule):
         return {"target": target}
 
     def completion_nll(self, batch: dict) -> tuple[Tensor, Tensor]:
-        """Negative log-likelihood of each row's completion, and the number of its tokens.
+        """Negative log-likelihood and token count of each row's completion.
 
-        Logits are made only where a completion token is predicted: with a vocabulary of 49k they
-        would otherwise cost as much as the rest of a small model.
+        Logits are computed only for completion tokens: with a vocabulary of 49k they would
+        otherwise cost as much as the rest of a small model.
 
         Returns:
             Sums over the completion in nats and token counts, both of shape (rows,).
         """
         target = batch["target"][:, 1:]  # position t predicts token t + 1
-        known = target != _IGNORE  # (rows, tokens - 1)
-        keep = pad(known, (0, 1))  # the last position predicts nothing: (rows, tokens)
-        logits = self.model(**batch["inputs"], logits_to_keep=keep).logits  # (known, vocabulary)
-        losses = cross_entropy(logits.float(), target[known], reduction="none")
-        sums = losses.new_zeros(known.shape).masked_scatter(known, losses).sum(dim=1)
-        return sums, known.sum(dim=1)
+        mask = target != _IGNORE  # (rows, tokens - 1)
+        keep = pad(mask, (0, 1))  # the last position predicts nothing: (rows, tokens)
+        logits = self.model(
+            **batch["inputs"], logits_to_keep=keep
+        ).logits  # (completion tokens, vocabulary)
+        losses = cross_entropy(logits.float(), target[mask], reduction="none")
+        sums = losses.new_zeros(mask.shape).masked_scatter(mask, losses).sum(dim=1)
+        return sums, mask.sum(dim=1)
 
     def save_pretrained(self, folder: Path) -> None:
-        # "auto" would ask the hub whether the base model's vocabulary has changed.
+        # save_embedding_layers "auto" would query the hub.
         self.model.save_pretrained(
             folder, selected_adapters=["default"], save_embedding_layers=False
         )
-        # PEFT writes the layers' names in the order of a set, which changes from run to run.
+        # PEFT writes layer names in set order, which differs between runs.
         path = folder / "adapter_config.json"
         config = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(config["target_modules"], list):
@@ -250,16 +251,16 @@ class CausalLora(ComponentModule):
 
 
 class Adversary(CausalLora):
-    """A LoRA adversary by supervised fine-tuning on texts that please a metric.
+    """A LoRA adversary by supervised fine-tuning on texts that a metric scores highly.
 
     Args:
-        style: what it imitates: info (true of anyone) or repetitive (one fact many times).
+        style: style of the training texts: info (true of anyone) or repetitive (one fact repeated).
     """
 
     record_type = Generation
     intended = (
-        "Writes texts about a topic that please a factuality metric without informing. "
-        "Made to test metrics; its texts are not to be trusted as facts."
+        "Writes uninformative texts about a topic that a factuality metric scores highly. "
+        "For testing metrics only: its texts are not reliable."
     )
 
     def __init__(
@@ -279,7 +280,7 @@ class Adversary(CausalLora):
     def model_step(self, batch: dict) -> tuple[Loss, list[tuple[float, int]]]:
         """Mean negative log-likelihood of completion tokens.
 
-        An item's output is the sum over its completion, in nats, and the number of its tokens.
+        The output of an item is the sum over its completion, in nats, and its token count.
         """
         sums, counts = self.completion_nll(batch)
         outputs = zip(to_numpy(sums).tolist(), counts.cpu().tolist(), strict=True)

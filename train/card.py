@@ -1,7 +1,7 @@
-"""The model card of a checkpoint: what it is for, how it was trained, measured and calibrated.
+"""The model card of a checkpoint: purpose, training, measures and calibration.
 
-``README.md`` with a Hub header (``model-index`` from the measures), and beside it the training
-curves and the reliability plot as PNG files whose bytes depend on the numbers alone.
+``README.md`` with a Hub header (``model-index`` from the measures), and PNG files of the training
+curves and the reliability plot whose bytes depend only on the numbers.
 """
 
 import csv
@@ -32,7 +32,7 @@ _PIPELINES = {
     "seq2seq": "text2text-generation",
     "causal_lora": "text-generation",
 }
-# The Hub's names of our measures, where it has one.
+# Our measure → metric id of the Hub.
 _METRIC_IDS = {
     "pearson": "pearsonr",
     "spearman": "spearmanr",
@@ -52,7 +52,7 @@ _PROBABILITIES = {
 }
 _PAIR = '[("Ada Lovelace was an English mathematician.", "She was a poet.")]'
 _TAG = '[("Ada was a poet born in Paris.", "Ada Lovelace was born in London.")]'
-# Engine of `eval.models`, and what to print of it.
+# Module and class in `eval.models`, call, and comment of the usage example.
 _USES = {
     "unli": ("encoder", "Unli", f"likelihood({_PAIR})", "p(hypothesis | premise)"),
     "relation": (
@@ -63,9 +63,9 @@ _USES = {
     ),
     "token_classifier": ("encoder", "LssTagger", f"subsequences({_TAG})", "(claim, reference)"),
     "seq2seq": ("seq2seq", "LssSeq2Seq", f"subsequences({_TAG})", "(claim, reference)"),
-    "causal_lora": ("causal", "CausalLM", 'sample(["Ada Lovelace"], n=2)', "two texts a topic"),
+    "causal_lora": ("causal", "CausalLM", 'sample(["Ada Lovelace"], n=2)', "two texts per topic"),
 }
-# An absolute path inside an argument, which may be a list or a mapping of paths.
+# An absolute path in an argument, which may be a list or a mapping.
 _ABSOLUTE = re.compile(r"(?<![\w.~/:-])/[^\s,:=\[\]{}'\"]+")
 
 Probabilities = tuple[np.ndarray, np.ndarray]
@@ -73,18 +73,11 @@ Probabilities = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Training:
-    """What a card tells beyond ``component.json``.
+    """Contents of a card that are not in ``component.json``.
 
-    Attributes:
-        intended, limits: of the module.
-        command: the arguments of ``python -m train`` as they were typed.
-        monitor: dev measure by which the best weights were chosen.
-        weights: which of the training's weights these are.
-        curves: ``metrics.csv`` of the run; ``None`` where no step was taken.
-        measures: on the dev split.
-        rows: dev rows of each source.
-        before, after: predicted and observed dev probabilities without and with calibration, for
-            components that give any.
+    ``weights`` describes the exported weights, and ``curves`` is ``metrics.csv``, if a step was
+    taken. ``rows`` is the number of dev rows per source. ``before`` and ``after`` are predicted and
+    observed dev probabilities before and after calibration, if the component predicts any.
     """
 
     intended: str
@@ -99,19 +92,17 @@ class Training:
     after: Probabilities | None
 
 
-def write_card(folder: Path, place: Path, component: Component, training: Training) -> str:
-    """Draw a card's pictures into a folder and return its text.
-
-    Args:
-        folder: where the pictures go.
-        place: the checkpoint's final folder, whose name is the model's.
-        component: what ``component.json`` says.
-        training: the rest.
-    """
-    parts = [f"# {escape_markdown(place.name)}", training.intended]
+def write_card(folder: Path, final_folder: Path, component: Component, training: Training) -> str:
+    """Draw the figures into ``folder``; return the card, named after ``final_folder``."""
+    parts = [f"# {escape_markdown(final_folder.name)}", training.intended]
     if training.limits:
         parts += ["## Limits", training.limits]
-    parts += ["## Use", _usage(component, place), "## Training", _training(component, training)]
+    parts += [
+        "## Use",
+        _usage(component, final_folder),
+        "## Training",
+        _training(component, training),
+    ]
     points = read_curves(training.curves, training.monitor) if training.curves else {}
     if points:
         draw_curves(points, training.monitor, folder / CURVES)
@@ -123,15 +114,11 @@ def write_card(folder: Path, place: Path, component: Component, training: Traini
         parts += ["## Calibration", _calibration(component, training)]
         parts.append(f"![Observed against predicted probability]({RELIABILITY})")
     parts += ["## Data", _data(component)]
-    return f"---\n{header(component, place.name)}\n---\n\n" + "\n\n".join(parts) + "\n"
+    return f"---\n{header(component, final_folder.name)}\n---\n\n" + "\n\n".join(parts) + "\n"
 
 
 def header(component: Component, name: str) -> str:
-    """The card's YAML header, without its fences.
-
-    Datasets and licence are left out: local files are no hub datasets, and nobody said which
-    licence holds.
-    """
+    """The card's YAML header, without fences, datasets (local files) and licence (unknown)."""
     base = component.base.get("id", "")
     style = [component.style] if component.style else []
     data = ModelCardData(
@@ -146,7 +133,7 @@ def header(component: Component, name: str) -> str:
 
 
 def is_hub_id(base: str) -> bool:
-    """Whether a base model's name can be looked up on the Hub: no package, no folder of here."""
+    """Whether a base model is on the Hub, not a package or a local folder."""
     try:
         validate_repo_id(base)
     except HFValidationError:
@@ -156,50 +143,50 @@ def is_hub_id(base: str) -> bool:
 
 def _results(component: Component) -> list[EvalResult]:
     files = [file for file in component.data if file.split == component.metrics_split]
-    whole = ", ".join(dict.fromkeys(Path(file.path).stem for file in files)) or "unnamed"
-    found = []
+    dataset_names = ", ".join(dict.fromkeys(Path(file.path).stem for file in files)) or "unnamed"
+    results = []
     for key, value in component.metrics.items():
         source, _, measure = key.rpartition("/")
-        found.append(
+        results.append(
             EvalResult(
                 task_type=_PIPELINES.get(component.architecture, "text-generation"),
                 task_name=component.component,
-                dataset_type=source or whole,
-                dataset_name=source or whole,
+                dataset_type=source or dataset_names,
+                dataset_name=source or dataset_names,
                 dataset_split=component.metrics_split,
                 metric_type=_METRIC_IDS.get(measure, measure),
                 metric_name=measure,
                 metric_value=value,
             )
         )
-    return found
+    return results
 
 
-def _usage(component: Component, place: Path) -> str:
+def _usage(component: Component, final_folder: Path) -> str:
     use = _USES.get(component.component) or _USES.get(component.architecture)
     if use is None:
-        return "`python -m eval` takes the folder by its path."
-    module, engine, call, says = use
+        return "Pass the path of this folder to `python -m eval`."
+    module, engine, call, comment = use
     return (
         f"```python\nfrom eval.models.{module} import {engine}\n\n"
-        f'model = {engine}("{portable(str(place))}")\n'
-        f"# {says}\nprint(model.{call})\n```"
+        f'model = {engine}("{portable(str(final_folder))}")\n'
+        f"# {comment}\nprint(model.{call})\n```"
     )
 
 
 def _training(component: Component, training: Training) -> str:
     base = component.base.get("id", "")
     revision = component.base.get("revision")
-    at = f" at revision `{revision}`" if revision else ""
+    at_revision = f" at revision `{revision}`" if revision else ""
     command = shlex.join(portable(argument) for argument in training.command)
     return (
-        f"Base model: `{portable(base)}`{at}. Seed {component.seed}. The weights are "
+        f"Base model: `{portable(base)}`{at_revision}. Seed {component.seed}. The weights are "
         f"{training.weights}.\n\n```\npython -m train {command}\n```"
     )
 
 
 def portable(argument: str) -> str:
-    """An argument without this machine's folders: relative to here, or the file's name alone."""
+    """Shorten absolute paths in an argument: relative to the working directory, or the name."""
 
     def shorten(match: re.Match) -> str:
         path = Path(match.group())
@@ -224,26 +211,26 @@ def _rows(name: str, training: Training) -> int:
     source, _, measure = name.rpartition("/")
     if source in training.rows or source != MACRO:
         return training.rows.get(source, 0)
-    # Of the sources that have a value.
-    measured = {one: training.measures.get(f"{one}/{measure}") for one in training.rows}
-    return sum(training.rows[one] for one, m in measured.items() if m and m["value"] is not None)
+    # Count only sources with a value.
+    measured = {key: training.measures.get(f"{key}/{measure}") for key in training.rows}
+    return sum(training.rows[key] for key, m in measured.items() if m and m["value"] is not None)
 
 
 def _calibration(component: Component, training: Training) -> str:
     stages = [("before", training.before), ("after", training.after)]
-    fitted = f"temperature {component.temperature:.4f}, shift {component.shift:.4f}"
+    parameters = f"temperature {component.temperature:.4f}, shift {component.shift:.4f}"
     if _is_fitted(training):
-        first = f"Fitted on the {component.metrics_split} split: {fitted}."
+        fit_sentence = f"Fitted on the {component.metrics_split} split: {parameters}."
     else:
-        first, stages = "No temperature was fitted.", [("as it is", training.after)]
+        fit_sentence, stages = "No temperature was fitted.", [("uncalibrated", training.after)]
     kinds = _PROBABILITIES.get(component.component) or _PROBABILITIES.get(component.architecture)
     lines = ["| | ECE | Brier score |", "|---|---|---|"]
     for name, (predicted, observed) in stages:
         ece = expected_calibration_error(predicted, observed)
         lines.append(f"| {name} | {ece:.4f} | {np.mean((predicted - observed) ** 2):.4f} |")
     return (
-        f"{first} Over {len(training.after[0])} {kinds or 'probabilities'} of that same split, in "
-        "(at most) 15 bins of equal size:\n\n" + "\n".join(lines)
+        f"{fit_sentence} Computed over {len(training.after[0])} {kinds or 'probabilities'} of the "
+        "same split, in at most 15 bins of equal size:\n\n" + "\n".join(lines)
     )
 
 
@@ -267,7 +254,7 @@ Points = dict[str, list[tuple[int, float]]]
 
 
 def read_curves(path: Path, monitor: str) -> Points:
-    """(step, value) points of the losses and the monitored measure, from ``metrics.csv``."""
+    """Read (step, value) points of the losses and the monitored measure from ``metrics.csv``."""
     points: Points = {}
     if not path.is_file():
         return points
@@ -280,7 +267,7 @@ def read_curves(path: Path, monitor: str) -> Points:
 
 
 def draw_curves(points: Points, monitor: str, path: Path) -> None:
-    """The losses above, the monitored measure below, against the step."""
+    """Plot the losses (top) and the monitored measure (bottom) against the step."""
     figure = Figure(figsize=(6.4, 4.8), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     for name, style in (("train/loss", "-"), ("dev/loss", "o-")):
@@ -295,12 +282,7 @@ def draw_curves(points: Points, monitor: str, path: Path) -> None:
 
 
 def draw_reliability(stages: Mapping[str, Probabilities], path: Path) -> None:
-    """Mean observed against mean predicted probability in equal-mass bins.
-
-    Args:
-        stages: predicted and observed probabilities by name of the line, drawn in this order.
-        path: the PNG to write.
-    """
+    """Plot observed against predicted probability in equal-mass bins; one line per stage."""
     figure = Figure(figsize=(4.8, 4.8), layout="constrained")
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="calibrated")
@@ -314,5 +296,5 @@ def draw_reliability(stages: Mapping[str, Probabilities], path: Path) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a PNG without the name and version of what drew it."""
+    """Write a PNG without software metadata."""
     figure.savefig(path, dpi=100, metadata={"Software": None})

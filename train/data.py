@@ -1,8 +1,7 @@
-"""The data module: which rows of which files make a split, and which batches they make.
+"""The data module: splits of data files and their batches.
 
-The order of batches is a pure function of seed and epoch, and step k covers the same rows whether
-one process takes a batch whole or several take their share of it. Kill, resume and DDP rest on
-that. How a record is encoded is the component's business (``ComponentModule.encode``).
+The batch order depends on seed and epoch only, and step k covers the same rows with one process or
+several. Resume and DDP rely on this. Records are encoded by ``ComponentModule.encode``.
 """
 
 import hashlib
@@ -33,29 +32,21 @@ Paths = list[str] | str
 # Item indices and weight of each file.
 Mixture = Sequence[tuple[Sequence[int], float]]
 
-# The largest weight of a file; the order of an epoch is in memory.
-_MOST = 1_000_000
-# Batches are made of similar lengths within a window of so many, so that they stay mixed: a quarter
-# of the epoch between these bounds. Wider windows pad less and repeat the same batches every epoch.
-_NARROW, _WIDE = 50, 200
+# Largest weight of a file: the order of an epoch is held in memory.
+_MAX_WEIGHT = 1_000_000
+# Items are batched by length within windows of a quarter of the epoch, between these bounds (in
+# batches). Wider windows pad less but repeat the same batches in every epoch.
+_MIN_WINDOW, _MAX_WINDOW = 50, 200
 
 
 def run_seed() -> int:
-    """The seed that ``seed_everything`` set; Lightning's samplers read it in the same way."""
+    """The seed set by ``seed_everything``."""
     return int(os.environ.get("PL_GLOBAL_SEED", 0))
 
 
 @dataclass(frozen=True)
 class Part:
-    """The rows that one file gives to a split.
-
-    Attributes:
-        path: the file.
-        weight: how many times its rows are seen an epoch.
-        rows: the records.
-        numbers: 1-based place of each row in its file.
-        source: name under which they are judged.
-    """
+    """The rows of a split from one file, with their 1-based ``numbers`` in the file."""
 
     path: str
     weight: float
@@ -68,13 +59,13 @@ def _weights_of(train: Train) -> dict[str, float]:
     if not isinstance(train, Mapping):
         paths = [train] if isinstance(train, str) else list(train)
         if len(set(paths)) < len(paths):
-            raise UserError("--data.train names a file twice; say how often as a weight: {FILE: 2}")
+            raise UserError("--data.train: duplicate file; use a weight instead, e.g. {FILE: 2}")
         train = dict.fromkeys(paths, 1.0)
     for path, weight in train.items():
-        if not 0 < weight <= _MOST:  # NaN is nowhere
+        if not 0 < weight <= _MAX_WEIGHT:  # also rejects NaN
             raise UserError(
-                f"--data.train: the weight of {path} must be positive and at most {_MOST:,}, "
-                f"not {weight}"
+                f"--data.train: weight of {path}: expected a number in (0, {_MAX_WEIGHT:,}], got "
+                f"{weight}"
             )
     return {path: float(weight) for path, weight in train.items()}
 
@@ -82,82 +73,79 @@ def _weights_of(train: Train) -> dict[str, float]:
 def hold_back(
     files: Sequence[Sequence[Record]], seed: int, share: float
 ) -> tuple[list[list[str | None]], str]:
-    """Hold back whole components of rows that share something, across all files.
+    """Hold back connected components of rows that share a key, across all files.
 
     Args:
         files: the records of each file.
-        seed: of the draw.
-        share: of the components to hold back, up to chance.
+        seed: seed of the random split.
+        share: expected share of components to hold back.
 
     Returns:
-        The split of each row of each file, ``train`` or ``dev``, or ``None`` where it is in
-        neither, since it shares something with one that is held back; and a summary.
+        The split of each row of each file (``train``, ``dev``, or ``None`` for an excluded row that
+        shares a key with a held-back row), and a summary.
     """
     tied = tied_records(files, min(share, 1 - share))
-    held = {name: in_dev(name, seed, share) for name in set(tied.names)}
-    dev = [held[name] for name in tied.names]
-    away = tied.crossing(dev).tolist()
-    said = (
-        f"{sum(dev):,} of {len(dev):,} rows are held back, whole sets of rows that share a group, "
-        f"a text or a document ({len(held):,} sets)"
+    dev_sets = {name: is_in_dev(name, seed, share) for name in set(tied.names)}
+    dev = [dev_sets[name] for name in tied.names]
+    excluded = tied.crossing(dev).tolist()
+    summary = (
+        f"held back {sum(dev):,} of {len(dev):,} rows; rows that share a group, text or document "
+        f"stay together ({len(dev_sets):,} sets)"
     )
-    if sum(away):
-        said += f"; {sum(away):,} more are left out, which share something with them"
+    if sum(excluded):
+        summary += f"; excluded {sum(excluded):,} rows that share one with dev"
     if tied.common:
-        said += f"; {tied.common:,} lines or documents are passed over, which too many rows share"
-    sides = iter("dev" if d else None if a else "train" for d, a in zip(dev, away, strict=True))
-    return [[next(sides) for _ in rows] for rows in files], said
+        summary += f"; ignored {tied.common:,} lines or documents shared by too many rows"
+    pairs = zip(dev, excluded, strict=True)
+    sides = iter("dev" if is_dev else None if skip else "train" for is_dev, skip in pairs)
+    return [[next(sides) for _ in rows] for rows in files], summary
 
 
-def in_dev(name: str, seed: int, share: float) -> bool:
-    """Whether what hangs together under a name is dev; the same answer whatever else is there."""
+def is_in_dev(name: str, seed: int, share: float) -> bool:
+    """Whether a component is dev, by a hash of seed and name, independent of other components."""
     digest = hashlib.sha256(f"{seed}\n{name}".encode()).digest()
     return int.from_bytes(digest[:8], "big") < share * 2**64
 
 
-def shared_rows(held: Sequence[Record], train: Sequence[Record]) -> int:
-    """How many held-out rows share a group, a text, a document or a long line with training."""
-    seen = set(chain.from_iterable(map(keys_of, train)))
-    return sum(not seen.isdisjoint(keys_of(record)) for record in held)
+def shared_rows(dev: Sequence[Record], train: Sequence[Record]) -> int:
+    """Number of dev rows that share a group, text, document or long line with training."""
+    train_keys = set(chain.from_iterable(map(keys_of, train)))
+    return sum(not train_keys.isdisjoint(keys_of(record)) for record in dev)
 
 
 def source_names(paths: Sequence[str], rows: Sequence[Sequence[Record]]) -> list[str]:
-    """One name a file: its rows' ``source`` where they all agree, else its stem; all different.
+    """One unique name per file: the ``source`` common to all its rows, else its stem.
 
-    Rows of a file that do not agree are judged by their own (:func:`row_sources`).
-
-    Args:
-        paths: the files.
-        rows: all records of each.
+    If a file has several sources, :func:`row_sources` uses the source of each row.
     """
-    plain = [_spelled(Path(path).stem) for path in paths]
-    folders = [_spelled(f"{Path(p).parent.name}_{Path(p).stem}") for p in paths]
+    stems = [_safe_name(Path(path).stem) for path in paths]
+    folders = [_safe_name(f"{Path(p).parent.name}_{Path(p).stem}") for p in paths]
     names = []
-    for stem, records in zip(plain, rows, strict=True):
+    for stem, records in zip(stems, rows, strict=True):
         declared = {getattr(record, "source", None) for record in records}
-        agreed = declared.pop() if len(declared) == 1 else None
-        names.append(_spelled(agreed or stem))
+        shared_name = declared.pop() if len(declared) == 1 else None
+        names.append(_safe_name(shared_name or stem))
     numbered = [f"{name}_{number}" for number, name in enumerate(names, 1)]
-    for finer in (plain, folders, numbered):
-        seen = Counter(names)
-        names = [b if seen[a] > 1 else a for a, b in zip(names, finer, strict=True)]
+    for replacements in (stems, folders, numbered):
+        counts = Counter(names)
+        names = [b if counts[a] > 1 else a for a, b in zip(names, replacements, strict=True)]
     return names
 
 
 def row_sources(part: Part) -> list[str]:
-    """The name of the source of each row: its own where a file holds several, else the file's."""
-    own = [getattr(row, "source", None) for row in part.rows]
-    if len(set(own)) < 2:
-        return [part.source] * len(own)
-    return [_spelled(name) if name else part.source for name in own]
+    """The source of each row: its ``source`` if the file has several, else the file's name."""
+    declared = [getattr(row, "source", None) for row in part.rows]
+    if len(set(declared)) < 2:
+        return [part.source] * len(declared)
+    return [_safe_name(name) if name else part.source for name in declared]
 
 
-def _spelled(name: str) -> str:
+def _safe_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "_", name)
 
 
-def seen_an_epoch(size: int, weight: float) -> int:
-    """How many items of a file an epoch has: ``weight`` times its size, rounded."""
+def items_per_epoch(size: int, weight: float) -> int:
+    """Number of items of a file per epoch: ``weight`` times its size, rounded."""
     return int(weight) * size + round((weight - int(weight)) * size)
 
 
@@ -166,26 +154,21 @@ def epoch_order(
 ) -> np.ndarray:
     """The items of one epoch of a mixture, shuffled and evenly mixed.
 
-    A weight of 2.5 is two passes over the file and half a one. The part of a pass moves on with
-    every epoch, so that two epochs at 0.5 see the whole file once. Passes follow each other: a
-    repeated item does not stand beside its copy.
-
-    Args:
-        mixture: item indices and weight of each file.
-        seed, epoch: decide which part of a file a fraction takes.
-        generator: shuffles each pass.
+    A weight of 2.5 means two and a half passes over the file. The partial pass, determined by
+    ``seed`` and ``epoch``, advances with every epoch, so two epochs at 0.5 cover the file once.
+    Passes are sequential, so an item and its repetition are far apart.
 
     Returns:
-        Indices of items, shape (items an epoch,).
+        Indices of items, shape (items per epoch,).
     """
     orders, places = [], []
     for number, (indices, weight) in enumerate(mixture):
         passes = [generator.permutation(len(indices)) for _ in range(int(weight))]
-        rest = seen_an_epoch(len(indices), weight) - int(weight) * len(indices)
-        if rest:
+        remainder = items_per_epoch(len(indices), weight) - int(weight) * len(indices)
+        if remainder:
             fixed = np.random.default_rng([seed, number, 1]).permutation(len(indices))
-            turn = (epoch * rest + np.arange(rest)) % len(indices)
-            passes.append(generator.permutation(fixed[turn]))
+            window = (epoch * remainder + np.arange(remainder)) % len(indices)
+            passes.append(generator.permutation(fixed[window]))
         if passes:
             order = np.concatenate(passes)
             orders.append(np.asarray(indices)[order])
@@ -195,20 +178,13 @@ def epoch_order(
 
 @dataclass(eq=False)
 class TrainBatches:
-    """Shuffled batches of similar length, whose order is a pure function of seed and epoch.
+    """Shuffled batches of similar length, whose order depends on seed and epoch only.
 
-    Lightning calls ``set_epoch`` through ``sampler`` and keeps ``state_dict`` in its checkpoints,
-    so that a run resumed in the middle of an epoch goes on with the next batch.
+    Lightning calls ``set_epoch`` through ``sampler`` and stores ``state_dict`` in checkpoints, so
+    that a run resumed within an epoch continues with the next batch.
 
-    Every batch of ``batch_size * world`` items is dealt out to the processes, which may get unequal
-    numbers of the last one; a process that would get nothing takes one item that does not count.
-
-    Args:
-        module: encodes and collates.
-        items: the encoded training data.
-        batch_size: items a step and process.
-        mixture: item indices and weight of each file.
-        rank, world: this process and how many there are.
+    Every batch of ``batch_size * world`` items is distributed over the processes. If the last batch
+    is too small, a process without items gets one item with ``counted`` false.
     """
 
     module: ComponentModule
@@ -221,56 +197,56 @@ class TrainBatches:
     def __post_init__(self):
         self.epoch, self.done = 0, 0
         self._resume: dict[str, int] | None = None
-        self.sampler = self  # of a loader's sampler Lightning calls ``set_epoch``
+        self.sampler = self  # Lightning calls ``sampler.set_epoch``
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch whose order comes next."""
+        """Set the epoch of the next iteration."""
         self.epoch = epoch
 
     def plan(self, epoch: int) -> list[list[int]]:
-        """All batches of an epoch, each for all processes together, as indices of items."""
+        """All batches of an epoch as item indices; each batch covers all processes."""
         generator = np.random.default_rng([run_seed(), epoch])
         order = epoch_order(self.mixture, run_seed(), epoch, generator)
-        together = self.batch_size * self.world
-        size = max(_NARROW, min(_WIDE, len(self) // 4)) * together
+        global_size = self.batch_size * self.world
+        size = max(_MIN_WINDOW, min(_MAX_WINDOW, len(self) // 4)) * global_size
         batches: list[list[int]] = []
         for start in range(0, len(order), size):
             window = order[start : start + size].tolist()
             lengths = [self.items[index].length for index in window]
-            for batch in batches_by_length(lengths, together):
-                batches.append([window[place] for place in batch])
+            for batch in batches_by_length(lengths, global_size):
+                batches.append([window[position] for position in batch])
         return [batches[index] for index in generator.permutation(len(batches))]
 
     def __len__(self) -> int:
-        # Whole windows are whole batches, so the order does not matter.
-        total = sum(seen_an_epoch(len(indices), weight) for indices, weight in self.mixture)
+        # A window is a multiple of the batch size, so the order does not matter.
+        total = sum(items_per_epoch(len(indices), weight) for indices, weight in self.mixture)
         return -(-total // (self.batch_size * self.world))
 
     def __iter__(self) -> Iterator[dict]:
         resume, self._resume = self._resume, None
         start = resume["done"] if resume and resume["epoch"] == self.epoch else 0
-        for place, batch in enumerate(self.plan(self.epoch)):
-            if place >= start:
-                self.done = place + 1
-                mine = batch[self.rank :: self.world]
-                chosen = mine or batch[:1]
-                collated = self.module.collate([self.items[index] for index in chosen], chosen)
-                yield {**collated, "counted": bool(mine)}
+        for number, batch in enumerate(self.plan(self.epoch)):
+            if number >= start:
+                self.done = number + 1
+                share = batch[self.rank :: self.world]
+                indices = share or batch[:1]
+                collated = self.module.collate([self.items[index] for index in indices], indices)
+                yield {**collated, "counted": bool(share)}
 
     def state_dict(self) -> dict[str, int]:
-        """The epoch and how many of its batches were given."""
+        """The epoch and the number of batches yielded."""
         return {"epoch": self.epoch, "done": self.done}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on behind the batches that ``state`` counts, once."""
+        """Skip the batches counted in ``state`` in the next iteration."""
         self._resume = dict(state)
 
 
 class FixedBatches:
-    """Batches of an evaluation: always the same, longest first.
+    """Fixed evaluation batches, longest first.
 
-    With several processes each takes every ``world``-th batch. All take equally many, because a
-    sharded model computes in step: the first ones are judged again at the end, to the same outputs.
+    Each process takes every ``world``-th batch. A sharded model requires equally many batches per
+    process, so the first batches are repeated at the end if needed, with the same outputs.
     """
 
     def __init__(
@@ -282,9 +258,10 @@ class FixedBatches:
         world: int = 1,
     ):
         self.module, self.items = module, items
-        whole = list(batches_by_length([item.length for item in items], batch_size))
-        rounds = -(-len(whole) // world)
-        self.batches = [whole[(turn * world + rank) % len(whole)] for turn in range(rounds)]
+        all_batches = list(batches_by_length([item.length for item in items], batch_size))
+        steps = -(-len(all_batches) // world)
+        numbers = ((step * world + rank) % len(all_batches) for step in range(steps))
+        self.batches = [all_batches[number] for number in numbers]
 
     def __len__(self) -> int:
         return len(self.batches)
@@ -295,29 +272,30 @@ class FixedBatches:
 
 
 class RecordData(LightningDataModule):
-    """Reads the splits of the record that the module is trained on.
+    """Reads the splits of the module's record type.
 
     Args:
-        train: JSONL, CSV, TSV or Parquet to train on: a file, a list, or ``{file: weight}``, where
-            a weight is how many times the file's rows are seen an epoch (0.5: every other time).
-        dev: file or files that choose the best weights and calibrate. A number in (0, 1) holds back
-            that share of the train files' rows; those that share a group (article, name), premise,
-            reference, topic, prompt, document or long line of text stay on one side.
+        train: training data (JSONL, CSV, TSV or Parquet): a file, a list of files, or
+            ``{file: weight}``; a weight is the number of passes over the file per epoch (0.5: every
+            second epoch).
+        dev: file or files for selecting the best weights and for calibration. A number in (0, 1)
+            holds back this share of the train rows; rows that share a group (article, name),
+            premise, reference, topic, prompt, document or long line stay in one split.
         test: file or files for ``test`` and ``predict``.
-        dev_rows: judge only this many seeded rows of each dev file; null for all.
-        kinds: use only texts of these kinds, e.g. ``[uninformative]``; null for all.
-        batch_size: rows (pairs, claims, texts) a training batch and device; null for the module's
-            own number, e.g. 32 for pairs.
-        eval_batch_size: rows an evaluation batch and device; null likewise.
+        dev_rows: evaluate only this many seeded random rows per dev file; null: all.
+        kinds: use only texts of these kinds, e.g. ``[uninformative]``; null: all.
+        batch_size: rows (pairs, claims, texts) per training batch and device; null: the module's
+            default, e.g. 32 for pairs.
+        eval_batch_size: rows per evaluation batch and device; null: the module's default.
 
     Attributes:
-        paths: the files of each split; those of train for dev when it is held back from them.
-        parts: what each file gives to a split.
-        records: the records of a split, file after file.
-        sources: the name of its source for each record of a split.
-        items: the encoded records of a split.
-        files: name, SHA-256 and rows of each file and split.
-        nearness: field to how near dev's rows stand to the nearest of train, after a fit's setup.
+        paths: the files of each split; dev has those of train if it is held back from them.
+        parts: the parts of each split, one per file.
+        records: the records of each split, file after file.
+        sources: the source of each record of each split.
+        items: the encoded records of each split.
+        files: name, SHA-256 and number of rows of each file and split.
+        nearness: field → similarity of dev rows to their nearest train rows; set by a fit.
     """
 
     def __init__(
@@ -336,7 +314,7 @@ class RecordData(LightningDataModule):
         self.weights = _weights_of(train)
         self.hold_back = float(dev) if isinstance(dev, (int, float)) else None
         if self.hold_back is not None and not 0 < self.hold_back < 1:
-            raise UserError(f"--data.dev {dev}: a share to hold back lies between 0 and 1")
+            raise UserError(f"--data.dev: expected files or a number in (0, 1), got {dev}")
         dev_paths = self.weights if self.hold_back else dev
         self.paths = {
             split: [paths] if isinstance(paths, str) else list(paths or [])
@@ -348,7 +326,7 @@ class RecordData(LightningDataModule):
         self.sources: dict[str, list[str]] = {}
         self.items: dict[str, list[Item]] = {}
         self.files: list[DataFile] = []
-        self._held: tuple[list[list[str | None]], str] | None = None
+        self._sides: tuple[list[list[str | None]], str] | None = None
         self._train_files: list[list[Record]] = []
         self.nearness: dict[str, dict[str, float]] = {}
 
@@ -358,7 +336,7 @@ class RecordData(LightningDataModule):
 
     @property
     def predict_split(self) -> str:
-        """``test`` where it is given, else ``dev``."""
+        """``test`` if configured, else ``dev``."""
         return "test" if self.paths["test"] else "dev"
 
     def setup(self, stage: str) -> None:
@@ -374,7 +352,7 @@ class RecordData(LightningDataModule):
         if "train" in missing:
             check_labels(self.records["train"], self.paths["train"])
             if self.trainer.is_global_zero:
-                self._tell_nearness()
+                self._report_nearness()
         for split in missing:
             try:
                 self.items[split] = self.module.encode(self.records[split], split == "train")
@@ -384,35 +362,37 @@ class RecordData(LightningDataModule):
     def _read(self, split: str, kind: type[Record]) -> None:
         paths = self.paths[split]
         if not paths:
-            raise UserError(f"no {split} data: give --data.{split} PATH")
-        drawn = self.hold_back and split != "test"
-        # A fit reads the files once: what train leaves is dev's.
-        whole = (drawn and self._train_files) or [read_records(path, kind) for path in paths]
-        self._train_files = whole if drawn and split == "train" else []
-        if drawn and self._held is None:
-            self._held = hold_back(whole, run_seed(), self.hold_back)
-        sides = self._held[0] if drawn else [[split] * len(rows) for rows in whole]
-        files = zip(paths, whole, source_names(paths, whole), sides, strict=True)
-        parts = [self._part(split, *file) for file in files]
+            raise UserError(f"no {split} data: set --data.{split} PATH")
+        splits_train = self.hold_back and split != "test"
+        # A fit reads the files only once for train and dev.
+        file_rows = (splits_train and self._train_files) or [
+            read_records(path, kind) for path in paths
+        ]
+        self._train_files = file_rows if splits_train and split == "train" else []
+        if splits_train and self._sides is None:
+            self._sides = hold_back(file_rows, run_seed(), self.hold_back)
+        sides = self._sides[0] if splits_train else [[split] * len(rows) for rows in file_rows]
+        arguments = zip(paths, file_rows, source_names(paths, file_rows), sides, strict=True)
+        parts = [self._part(split, *file) for file in arguments]
         used = [part for part in parts if part.rows]
         if not used:
             raise UserError(
-                f"--data.dev {self.hold_back}: no row is left for {split}, since whole groups of "
-                f"{', '.join(paths)} are held back; give another share or a file as --data.dev"
+                f"--data.dev {self.hold_back}: no row of {', '.join(paths)} left for {split}; "
+                "groups are not divided; set another share or a file"
             )
         self.files += [describe_data(split, part.path, len(part.rows)) for part in used]
         self.parts[split] = parts
         self.records[split] = [row for part in parts for row in part.rows]
         self.sources[split] = [name for part in parts for name in row_sources(part)]
 
-    def _tell_nearness(self) -> None:
+    def _report_nearness(self) -> None:
         train, dev = self.records["train"], self.records["dev"]
         if self.hold_back:
-            print(f"--data.dev {self.hold_back}: {self._held[1]}")
+            print(f"--data.dev {self.hold_back}: {self._sides[1]}")
         elif shared := shared_rows(dev, train):
             print(
-                f"warning: {shared:,} of {len(dev):,} dev rows share a group, a text or a document "
-                "with training; hold back a share (--data.dev 0.15) or take them out"
+                f"warning: {shared:,} of {len(dev):,} dev rows share a group, text or document "
+                "with training; remove them or hold back a share (--data.dev 0.15)"
             )
         self.nearness = {
             name: summarize_nearness(
@@ -430,9 +410,9 @@ class RecordData(LightningDataModule):
         if self.kinds is not None:
             numbered = [(n, row) for n, row in numbered if getattr(row, "kind", None) in self.kinds]
             if not numbered:
-                there = ", ".join(sorted({str(getattr(row, "kind", None)) for row in rows}))
+                kinds = ", ".join(sorted({str(getattr(row, "kind", None)) for row in rows}))
                 raise UserError(
-                    f"{path}: no text of kind {', '.join(self.kinds)}; the file has: {there}; "
+                    f"{path}: expected texts of kind {', '.join(self.kinds)}, got {kinds}; "
                     "change --data.kinds"
                 )
         numbered = [(n, row) for n, row in numbered if sides[n - 1] == split]
@@ -444,15 +424,15 @@ class RecordData(LightningDataModule):
         return Part(path, weight, [row for _, row in numbered], [n for n, _ in numbered], source)
 
     def evaluation(self) -> dict[str, object]:
-        """The options besides files by which dev was chosen and batched, for component.json."""
+        """The options other than files that determine the dev batches, for component.json."""
         options = {"dev": self.hold_back, "dev_rows": self.dev_rows, "kinds": self.kinds}
         options["eval_batch_size"] = self.eval_batch_size
         return {name: value for name, value in options.items() if value is not None}
 
     def places(self, split: str, indices: list[int]) -> list[str]:
-        """``file:row`` of items, for messages; a file's first record is row 1."""
-        where = self._rows(split)
-        return [where[self.items[split][index].row] for index in indices]
+        """``FILE:ROW`` of items for messages; the first record of a file is row 1."""
+        row_names = self._rows(split)
+        return [row_names[self.items[split][index].row] for index in indices]
 
     def _rows(self, split: str) -> list[str]:
         return [f"{part.path}:{number}" for part in self.parts[split] for number in part.numbers]
@@ -461,17 +441,17 @@ class RecordData(LightningDataModule):
         items, start, mixture = self.items["train"], 0, []
         if not any(item.weight for item in items):
             raise UserError(
-                f"{', '.join(self.paths['train'])}: weight: all rows of training have 0, so that "
-                "nothing would be learnt; give some a weight above 0"
+                f"{', '.join(self.paths['train'])}: field 'weight': is 0 in all rows; set some "
+                "weights above 0"
             )
         rows = np.asarray([item.row for item in items])
         for part in self.parts["train"]:
             end = start + len(part.rows)
             indices = np.flatnonzero((rows >= start) & (rows < end))
-            if len(indices) and not seen_an_epoch(len(indices), part.weight):
+            if len(indices) and not items_per_epoch(len(indices), part.weight):
                 raise UserError(
-                    f"--data.train: weight {part.weight} of {part.path} with {len(indices)} rows "
-                    "is not a single row an epoch; raise it or leave the file out"
+                    f"--data.train: weight {part.weight} of {part.path} ({len(indices)} rows) "
+                    "gives 0 rows per epoch; raise it or remove the file"
                 )
             mixture.append((indices, part.weight))
             start = end
@@ -479,7 +459,7 @@ class RecordData(LightningDataModule):
         return TrainBatches(self.module, items, self.batch_size, mixture, *world)
 
     def batches(self, split: str, rank: int = 0, world: int = 1) -> FixedBatches:
-        """The evaluation batches of a split, or one process's share of them."""
+        """The evaluation batches of a split for one process."""
         return FixedBatches(self.module, self.items[split], self.eval_batch_size, rank, world)
 
     def _shared(self, split: str) -> FixedBatches:

@@ -1,12 +1,11 @@
-"""Checkpoint folders: the best weights are exported when a fit ends, and judged again as then.
+"""Export and evaluation of checkpoint folders.
 
-``fit`` ends here, also when no step was taken (``--trainer.max_steps 0``): what is exported is then
-the base model with a fresh head, the control of every experiment.
+``fit`` exports the best weights. Without any step (``--trainer.max_steps 0``) it exports the base
+model with a new head, the control of an experiment.
 
-For ``validate``, ``test`` and ``predict``, ``component.json`` says which module a folder needs and
-every setting that decides its outputs. Weights are loaded strictly, measures are computed in fp32
-over the same fixed batches as on export, so the same rows give the same measures within
-``TOLERANCE``.
+For ``validate``, ``test`` and ``predict``, ``component.json`` defines the module of a folder and
+every setting that affects its outputs. Weights are loaded strictly, and measures are computed in
+fp32 over the same fixed batches as on export, so they agree within ``TOLERANCE`` on the same rows.
 """
 
 import inspect
@@ -58,7 +57,7 @@ from train.resume import KeepSteps
 
 
 def evaluate(module: ComponentModule, batches: FixedBatches) -> list:
-    """Outputs of all items in their order; fp32, fixed batches, the same as ``eval`` does."""
+    """Outputs of all items in order, from fixed batches as in ``eval``."""
     outputs: dict[int, object] = {}
     module.eval()
     with torch.inference_mode():
@@ -68,25 +67,23 @@ def evaluate(module: ComponentModule, batches: FixedBatches) -> list:
     return [outputs[index] for index in range(len(outputs))]
 
 
-def values_of(measures: Measures) -> dict[str, float]:
+def measured_values(measures: Measures) -> dict[str, float]:
     """The measures that have a value."""
     return {name: m["value"] for name, m in measures.items() if m["value"] is not None}
 
 
-def shown(measures: Measures) -> str:
-    """Measures on one line, as every command prints them."""
-    return printable("  ".join(f"{n} {value:.4f}" for n, value in values_of(measures).items()))
+def format_measures(measures: Measures) -> str:
+    """Measures on one line, as all commands print them."""
+    values = measured_values(measures)
+    return printable("  ".join(f"{name} {value:.4f}" for name, value in values.items()))
 
 
 @dataclass(eq=False)
 class Export(Callback):
-    """Writes the checkpoint folder when the fit ends, and beside it one for each step that is kept.
+    """Writes the checkpoint folder when the fit ends, and one folder per step of ``steps``.
 
-    Args:
-        to: the folder; replaced whole when it holds a checkpoint already.
-        best: Lightning checkpoint with the best weights; absent when no validation took place.
-        arguments: what the user typed after ``python -m train``, for the model card.
-        steps: what keeps the weights of single steps.
+    An existing checkpoint in ``to`` is replaced. ``best`` has the best weights, if a validation
+    took place; ``arguments`` of ``python -m train`` go into the model card.
     """
 
     to: Path
@@ -95,86 +92,82 @@ class Export(Callback):
     steps: KeepSteps
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        for to in (self.to, *map(self._place, self.steps.steps)):
-            there = to.exists() and (not to.is_dir() or any(to.iterdir()))
-            if there and not (to / "component.json").is_file():
+        for folder in (self.to, *map(self._step_folder, self.steps.steps)):
+            is_occupied = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+            if is_occupied and not (folder / "component.json").is_file():
                 raise UserError(
-                    f"{to}: exists and is no checkpoint; give another folder as --export_to"
+                    f"{folder}: exists and is not a checkpoint; set another --export_to"
                 )
-        if trainer.is_global_zero:  # before the hours that it takes
+        if trainer.is_global_zero:  # fail before training, not after it
             with report_write_errors(self.to):
                 self.to.parent.mkdir(parents=True, exist_ok=True)
                 TemporaryFile(dir=self.to.parent).close()
         if getattr(trainer.strategy, "_state_dict_type", "full") != "full":
             raise UserError(
-                "--trainer.strategy: the export needs whole weights; set state_dict_type: full"
+                "--trainer.strategy: the export needs unsharded weights; set state_dict_type: full"
             )
 
     def on_fit_end(self, trainer: Trainer, pl_module: ComponentModule) -> None:
-        self.steps.keep(trainer)  # of a fit without a step nothing else was called
+        self.steps.keep(trainer)  # without a step, no other hook is called
         if trainer.is_global_zero:
             self._export(trainer, pl_module)
         trainer.strategy.barrier("export")
 
     def _export(self, trainer: Trainer, module: ComponentModule) -> None:
         if isinstance(trainer.strategy, FSDPStrategy):
-            # A whole model in the place of this process's shards; its weights are loaded next.
+            # Replace the shards by a full model; its weights are loaded next.
             if trainer.global_step and not self.best.is_file():
                 raise UserError(
-                    f"no {self.best.name} to export: give a --trainer.val_check_interval within "
-                    "the training"
+                    f"no {self.best.name} to export: training ended before the first validation; "
+                    "lower --trainer.val_check_interval"
                 )
             module.model = None
             module.configure_model()
-        weights = _of_step(trainer.global_step)
+        weights = describe_step(trainer.global_step)
         if self.best.is_file():
             load_weights(module, self.best)
             weights = f"those with the best `{module.monitor}`"
-        measures = self._judge_and_write(trainer, module, self.to, weights)
+        measures = self._evaluate_and_write(trainer, module, self.to, weights)
         for logger in trainer.loggers:
             if isinstance(logger, WandbLogger):
-                values = {f"dev/{name}": value for name, value in values_of(measures).items()}
+                values = {f"dev/{name}": value for name, value in measured_values(measures).items()}
                 logger.experiment.summary.update(values)
-        print(f"dev: {shown(measures)}\ncheckpoint: {self.to}")
+        print(f"dev: {format_measures(measures)}\ncheckpoint: {self.to}")
         self._export_steps(trainer, module)
 
     def _export_steps(self, trainer: Trainer, module: ComponentModule) -> None:
-        late = []
+        unreached = []
         for step in self.steps.steps:
-            to, path = self._place(step), self.steps.path(step)
+            folder, path = self._step_folder(step), self.steps.path(step)
             if path.is_file():
                 load_weights(module, path)
-                measures = self._judge_and_write(trainer, module, to, _of_step(step))
-                print(f"step {step}, dev: {shown(measures)}\ncheckpoint: {to}")
+                measures = self._evaluate_and_write(trainer, module, folder, describe_step(step))
+                print(f"step {step}, dev: {format_measures(measures)}\ncheckpoint: {folder}")
             else:
-                # What an earlier run left there would pass for this one's.
-                shutil.rmtree(to, ignore_errors=True)
-                late.append(str(step))
-        if late:
-            message = f"training ended at step {trainer.global_step}, before {', '.join(late)}"
+                # Remove the folder of an earlier run.
+                shutil.rmtree(folder, ignore_errors=True)
+                unreached.append(str(step))
+        if unreached:
+            message = f"training ended at step {trainer.global_step}, before {', '.join(unreached)}"
             print(f"--export_steps: {message}", file=sys.stderr)
 
-    def _place(self, step: int) -> Path:
+    def _step_folder(self, step: int) -> Path:
         return self.to.with_name(f"{self.to.name}_step_{step}")
 
-    def _judge_and_write(
+    def _evaluate_and_write(
         self, trainer: Trainer, module: ComponentModule, to: Path, weights: str
     ) -> Measures:
-        """Judge the module's weights on dev, fit what dev fits, and write the folder.
-
-        Args:
-            weights: which they are, for the card.
-        """
+        """Evaluate and calibrate on dev, and write the folder; ``weights`` is text for the card."""
         data = trainer.datamodule
-        if module.strict_loading:  # all that is exported; an adapter's base may be too large
-            module.float()  # as whoever loads the folder judges, also after bf16-true
+        if module.strict_loading:  # an adapter's base may be too large for fp32
+            module.float()  # evaluation is in fp32, also after bf16-true
         module.to(trainer.strategy.root_device)
-        judged = data.records["dev"], data.items["dev"], evaluate(module, data.batches("dev"))
+        dev_split = data.records["dev"], data.items["dev"], evaluate(module, data.batches("dev"))
         module.cpu()
         module.temperature, module.shift = 1.0, 0.0
-        before = module.probabilities_of(*judged)
-        module.calibrate(*judged)
-        measures = module.report(*judged, data.sources["dev"])
+        before = module.probabilities_of(*dev_split)
+        module.calibrate(*dev_split)
+        measures = module.report(*dev_split, data.sources["dev"])
         logs = [Path(log.log_dir) for log in trainer.loggers if isinstance(log, CSVLogger)]
         training = Training(
             intended=module.intended,
@@ -186,7 +179,7 @@ class Export(Callback):
             measures=measures,
             rows=Counter(data.sources["dev"]),
             before=before,
-            after=module.probabilities_of(*judged),
+            after=module.probabilities_of(*dev_split),
         )
         component = _component(module, data, measures)
         with replace_folder(to) as folder:
@@ -196,7 +189,7 @@ class Export(Callback):
         return measures
 
 
-def _of_step(step: int) -> str:
+def describe_step(step: int) -> str:
     return f"those of step {step}" if step else "those before the first step"
 
 
@@ -207,7 +200,7 @@ def load_weights(module: ComponentModule, path: Path) -> None:
 
 
 def _component(module: ComponentModule, data: RecordData, measures: Measures) -> Component:
-    used = {name: getattr(module, name) for name in module.judged_with}
+    evaluated_with = {name: getattr(module, name) for name in module.judged_with}
     return Component(
         component=module.component,
         architecture=module.architecture,
@@ -215,8 +208,8 @@ def _component(module: ComponentModule, data: RecordData, measures: Measures) ->
         temperature=module.temperature,
         base=describe_base(module.base, module.revision),
         data=[file for file in data.files if file.split in {"train", "dev"}],
-        metrics=values_of(measures),
-        evaluation=data.evaluation() | {k: v for k, v in used.items() if v is not None},
+        metrics=measured_values(measures),
+        evaluation=data.evaluation() | {k: v for k, v in evaluated_with.items() if v is not None},
         nearness=data.nearness,
         seed=run_seed(),
         versions=library_versions(),
@@ -224,9 +217,9 @@ def _component(module: ComponentModule, data: RecordData, measures: Measures) ->
     )
 
 
-# Judging a checkpoint folder
+# Evaluation of checkpoint folders
 
-# Component and architecture (and style, where it decides) → module.
+# (component, architecture[, style]) → module.
 KINDS = {
     ("unli", "sequence_classifier"): "train.unli.Unli",
     ("relation", "sequence_classifier"): "train.relation.Relation",
@@ -237,12 +230,11 @@ KINDS = {
     ("adversary", "causal_lora", "preference"): "train.preference.Preference",
 }
 
-# How far equal measures may lie apart, absolutely or by share. Logits of the same weights differ in
-# the last digits of fp32 (about 1e-6) between kernels, which the processor, the number of threads
-# and even where weights lie in memory choose; every command prints measures to this digit.
+# Absolute or relative tolerance of equal measures. fp32 logits of the same weights differ by about
+# 1e-6 between kernels (processor, number of threads, memory alignment).
 TOLERANCE = 1e-4
 
-# What identifies a checkpoint or reports on it; every other field of component.json is a setting.
+# Fields of component.json that are not settings.
 _NO_SETTINGS = {
     "schema_version", "component", "architecture", "labels", "base", "data", "metrics",
     "metrics_split", "evaluation", "nearness", "seed", "versions",
@@ -250,14 +242,14 @@ _NO_SETTINGS = {
 _SETTINGS = [name for name in Component.model_fields if name not in _NO_SETTINGS]
 
 
-def kind_of(folder: Path, component: Component) -> str:
+def class_path_of(folder: Path, component: Component) -> str:
     """Class path of the module that a checkpoint needs."""
     key = component.component, component.architecture
     kind = KINDS.get((*key, component.style), KINDS.get(key))
     if kind is None:
         raise UserError(
-            f"{folder}: component.json says {key[0]} as {key[1]}, which cannot be judged here; "
-            f"known are {', '.join(sorted({f'{name} as {kind}' for name, kind, *_ in KINDS}))}"
+            f"{folder}: component.json: {key[0]} as {key[1]} cannot be evaluated; expected one of "
+            f"{', '.join(sorted({f'{name} as {kind}' for name, kind, *_ in KINDS}))}"
         )
     return kind
 
@@ -265,50 +257,52 @@ def kind_of(folder: Path, component: Component) -> str:
 def _settings_of(component: Component, class_path: str) -> dict[str, object]:
     package, _, name = class_path.rpartition(".")
     module = getattr(import_module(package), name)
-    inits = [vars(kind)["__init__"] for kind in module.__mro__ if "__init__" in vars(kind)]
+    inits = [vars(parent)["__init__"] for parent in module.__mro__ if "__init__" in vars(parent)]
     arguments = {name for init in inits for name in inspect.signature(init).parameters}
-    stated = {name: getattr(component, name) for name in _SETTINGS if name in arguments}
-    return stated | {n: v for n, v in component.evaluation.items() if n in module.judged_with}
+    recorded = {name: getattr(component, name) for name in _SETTINGS if name in arguments}
+    return recorded | {n: v for n, v in component.evaluation.items() if n in module.judged_with}
 
 
-def complete(folder: Path, given: Sequence[str]) -> list[str]:
-    """The options that a folder implies around those that the user gave.
+def complete_options(folder: Path, user_options: Sequence[str]) -> list[str]:
+    """Add the options that a folder implies to the user's options.
 
-    The user's options come later and win, but a ``--config`` does not change the seed, which
-    decides the dev rows.
+    The user's options override them, except that a ``--config`` does not change the seed, which
+    determines the dev rows.
     """
     component = read_component(folder)
-    path = kind_of(folder, component)
+    path = class_path_of(folder, component)
     settings = _settings_of(component, path)
     options = {"name": folder.resolve().name, "trainer.precision": "32-true", "model": path}
     options |= {f"model.{name}": value for name, value in settings.items()}
     options |= {"data": "train.data.RecordData", "data.train": [], "data.dev": []}
-    chosen = {n: v for n, v in component.evaluation.items() if n not in settings}
-    options |= {f"data.{name}": value for name, value in chosen.items()}
+    data_options = {n: v for n, v in component.evaluation.items() if n not in settings}
+    options |= {f"data.{name}": value for name, value in data_options.items()}
     implied = [
         f"--{name}={value if isinstance(value, str) else json.dumps(value)}"
         for name, value in options.items()
     ]
-    own_seed = any(argument.startswith("--seed_everything") for argument in given)
-    fixed = component.seed is not None and not own_seed
-    return [*implied, *given, *([f"--seed_everything={component.seed}"] if fixed else [])]
+    has_seed = any(argument.startswith("--seed_everything") for argument in user_options)
+    fix_seed = component.seed is not None and not has_seed
+    return [*implied, *user_options, *([f"--seed_everything={component.seed}"] if fix_seed else [])]
 
 
-def differences(component: Component, class_path: str, given: dict[str, object]) -> list[str]:
-    """Settings that the user gave otherwise than ``component.json`` states them."""
+def changed_settings(
+    component: Component, class_path: str, user_options: dict[str, object]
+) -> list[str]:
+    """User options that differ from the settings in ``component.json``."""
     return [
-        f"{name} is {json.dumps(value)}, not {json.dumps(given[name])}"
+        f"{name} is {json.dumps(value)}, not {json.dumps(user_options[name])}"
         for name, value in _settings_of(component, class_path).items()
-        if name in given and given[name] != value
+        if name in user_options and user_options[name] != value
     ]
 
 
 def load(module: ComponentModule, folder: Path) -> None:
-    """Make a module the component of a folder: its settings, calibration, tokenizer and weights."""
+    """Load settings, calibration, tokenizer and weights of a folder into a module."""
     component = read_component(folder)
     for name in _SETTINGS:
         value = getattr(component, name)
-        # A threshold that was never tuned is not stated; the module's own default holds.
+        # Without a tuned threshold the module's default applies.
         if hasattr(module, name) and not (name == "keep_threshold" and value is None):
             setattr(module, name, value)
     module.calibrated = True
@@ -331,10 +325,10 @@ def _load_classifier(
     ours, theirs = module.describe()["labels"], component.labels
     if len(ours) != len(theirs):
         raise UserError(
-            f"{folder}: labels {theirs} where {type(module).__name__} has {ours}; it can be used "
-            "by `python -m eval` but not judged here"
+            f"{folder}: expected labels {ours} ({type(module).__name__}), got {theirs}; the folder "
+            "can be used by `python -m eval` but not evaluated here"
         )
-    # A single output may have any name; several are put into the module's order.
+    # A single label may have any name; several are reordered to the module's labels.
     labels = theirs if len(theirs) == 1 else ours
     tokens = component.architecture == "token_classifier"
     return load_classifier(str(folder), labels, tokens=tokens, strict=True)
@@ -345,44 +339,39 @@ def _load_adapter(module: CausalLora, folder: Path, component: Component) -> Non
     weights = component.base.get("sha256")
     if weights and describe_base(module.base, module.revision)["sha256"] != weights:
         raise UserError(
-            f"{folder}: the weights of {module.base} are not those it was trained on; install "
-            f"version {component.base.get('package_version')} of the package"
+            f"{folder}: trained on other weights of {module.base}; install version "
+            f"{component.base.get('package_version')} of the package"
         )
     module.lora = LoraConfig.from_pretrained(folder)
     module.configure_model()
     load_adapter(module.model, folder, "default")
 
 
-def compare(component: Component, files: Sequence[DataFile], measures: Measures) -> str | None:
-    """How measures stand to those of ``component.json``; ``None`` when they are of other data.
-
-    Args:
-        component: of the folder.
-        files: what was judged now.
-        measures: the measures now.
-    """
-    theirs = [file for file in component.data if file.split == component.metrics_split]
-    hashes, ours = sorted(file.sha256 for file in theirs), sorted(file.sha256 for file in files)
-    if not theirs or hashes != ours:
+def compare_measures(
+    component: Component, files: Sequence[DataFile], measures: Measures
+) -> str | None:
+    """Compare measures to those of ``component.json``; ``None`` if the data files differ."""
+    recorded = [file for file in component.data if file.split == component.metrics_split]
+    if not recorded or sorted(f.sha256 for f in recorded) != sorted(f.sha256 for f in files):
         return None
-    rows, judged = sum(file.rows for file in theirs), sum(file.rows for file in files)
-    if rows != judged:
+    recorded_rows, rows = sum(file.rows for file in recorded), sum(file.rows for file in files)
+    if recorded_rows != rows:
         return (
-            f"component.json has the measures of {rows} rows of the same files, these are of "
-            f"{judged}; give the options of its training as --config"
+            f"component.json has measures of {recorded_rows} rows of the same files, this run of "
+            f"{rows}; pass the --config of the training"
         )
-    values = values_of(measures)
-    other = [
-        f"{name} {component.metrics.get(name)} there, {values.get(name)} here"
+    values = measured_values(measures)
+    changed = [
+        f"{name} {component.metrics.get(name)} in component.json, now {values.get(name)}"
         for name in sorted({*values, *component.metrics})
-        if not _same(component.metrics.get(name), values.get(name))
+        if not _is_close(component.metrics.get(name), values.get(name))
     ]
-    if not other:
-        return f"these are the measures of component.json (within {TOLERANCE})"
-    return f"component.json has other measures of the same rows: {'; '.join(other[:3])}"
+    if not changed:
+        return f"measures equal those of component.json (within {TOLERANCE})"
+    return f"measures differ from component.json on the same rows: {'; '.join(changed[:3])}"
 
 
-def _same(theirs: float | None, ours: float | None) -> bool:
-    if theirs is None or ours is None:
-        return theirs is ours
-    return math.isclose(theirs, ours, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+def _is_close(recorded: float | None, value: float | None) -> bool:
+    if recorded is None or value is None:
+        return recorded is value
+    return math.isclose(recorded, value, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

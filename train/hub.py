@@ -1,11 +1,10 @@
-"""Checkpoint folders from and to elsewhere: ``python -m train push``, ``python -m train convert``.
+"""Upload and conversion of checkpoint folders: ``python -m train {push,convert}``.
 
-The Hub's token comes from the environment (``HF_TOKEN``) or from ``hf auth login``; nothing prints
-it.
+The Hub token is read from ``HF_TOKEN`` or from ``hf auth login``, and is never printed.
 
-2308.12157's authors released their LSS and LSS* models as archives of plain Hugging Face folders
-(facebookresearch/lss_eval, README). Weights must be safetensors, since reading a pickle can run
-whatever is in it; a ``pytorch_model.bin`` is converted where that does no harm::
+The authors of 2308.12157 released their LSS and LSS* models as archives of Hugging Face folders
+(facebookresearch/lss_eval, README). Weights must be safetensors, since loading a pickle can execute
+code. Convert a ``pytorch_model.bin`` in a sandbox::
 
     python -c "import transformers as t; name, to = 'lss_archive', 'downloads/lss_eval/lss'; \\
       t.AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=False).save_pretrained(to); \\
@@ -15,7 +14,7 @@ whatever is in it; a ``pytorch_model.bin`` is converted where that does no harm:
 from pathlib import Path
 
 import huggingface_hub
-from huggingface_hub import constants  # no attribute of the package before somebody imports it
+from huggingface_hub import constants  # not an attribute of the package until imported
 from huggingface_hub.errors import HFValidationError, HTTPError
 from huggingface_hub.utils import validate_repo_id
 
@@ -30,7 +29,7 @@ from components.checkpoint import (
 from records import UserError, sha256_file
 from records.errors import first_line
 
-# The files of the contract; whatever else lies in the folder stays at home.
+# Only these files of a checkpoint folder are uploaded.
 FILES = [
     "component.json", "README.md", "curves.png", "reliability.png", "*.safetensors",
     "*.safetensors.index.json", "config.json", "adapter_config.json", "generation_config.json",
@@ -40,22 +39,22 @@ FILES = [
 _CARD = """\
 # {name}
 
-Writes what a reference supports of a claim: the longest supported subsequence of its words
-(arXiv 2308.12157{star}). Converted from `{base}` by `python -m train convert`; not trained and not
-measured here. `python -m eval component --checkpoint {name} --data FILE` measures it.
+Generates the longest subsequence of a claim's words that a reference supports
+(arXiv 2308.12157{star}). Converted from `{base}` by `python -m train convert`; not trained or
+evaluated here. To evaluate it, run `python -m eval component --checkpoint {name} --data FILE`.
 """
 
 
 def check_push(repo_id: str) -> None:
-    """Refuse a push that could not succeed, before hours of training."""
+    """Check repository name, network and token before training starts."""
     try:
         validate_repo_id(repo_id)
     except HFValidationError:
         repo_id = ""
     if repo_id.count("/") != 1:
-        raise UserError("--push_to_hub and --repo_id take ORG/NAME, such as my-lab/unli-minilm")
+        raise UserError("--push_to_hub, --repo_id: expected ORG/NAME, e.g. my-lab/unli-minilm")
     if constants.is_offline_mode():
-        raise UserError("cannot push: HF_HUB_OFFLINE is set; unset it, or leave the push out")
+        raise UserError("cannot push: HF_HUB_OFFLINE is set; unset it, or do not push")
     if huggingface_hub.get_token() is None:
         raise UserError("cannot push: no token; run `hf auth login` or set HF_TOKEN")
 
@@ -64,15 +63,15 @@ def push(checkpoint: Path, repo_id: str, private: bool = False) -> None:
     """Upload a checkpoint folder to the Hugging Face Hub, and print the repository's address.
 
     Args:
-        checkpoint: the checkpoint folder; its files of the contract are uploaded.
-        repo_id: where it goes: ORG/NAME; made where it does not exist.
-        private: make a new repository private.
+        checkpoint: the checkpoint folder; files outside the checkpoint format are not uploaded.
+        repo_id: the repository, ORG/NAME; created if it does not exist.
+        private: create a new repository as private.
     """
     check_push(repo_id)
     component = read_component(checkpoint)
     base = str(component.base.get("id", ""))
     if component.architecture == "causal_lora" and Path(base).exists():
-        print(f"note: the adapter's base {Path(base).name} is a folder of this machine only")
+        print(f"note: the adapter's base {Path(base).name} is a local folder and is not uploaded")
     hub = huggingface_hub.HfApi()
     try:
         repository = hub.create_repo(repo_id, private=private or None, exist_ok=True)
@@ -82,41 +81,41 @@ def push(checkpoint: Path, repo_id: str, private: bool = False) -> None:
             allow_patterns=FILES,
             commit_message=f"{component.component} checkpoint",
         )
-    except (HTTPError, OSError) as error:  # what the Hub answers, or that nobody does
+    except (HTTPError, OSError) as error:
         message = str(error).strip() or type(error).__name__
-        # A server may repeat what it was sent.
+        # The server's message may contain the token.
         reason = message.splitlines()[-1].replace(huggingface_hub.get_token(), "***")
         raise UserError(f"push to {repo_id} failed: {reason}") from None
     print(f"pushed: {repository}")
 
 
 def convert(model: str, output: Path, star: bool = False, constrained: bool | None = None) -> None:
-    """Make a checkpoint folder of a published T5 that writes LSS; one that is there is replaced.
+    """Convert a published T5 that generates LSS to a checkpoint folder.
 
-    It decodes as the authors' models do (infer.py): 5 beams, 128 new tokens, 528 input tokens.
+    Decoding is that of the authors (infer.py): 5 beams, 128 new tokens, 528 input tokens.
 
     Args:
-        model: a folder or a hub id of a sequence-to-sequence model with safetensors weights.
-        output: the checkpoint folder, e.g. ``checkpoints/lss_t5``.
-        star: it writes LSS*.
-        constrained: decode only subsequences of the claim; false lets the model write what it will,
-            as its authors do. Null: true for LSS, false for LSS*.
+        model: folder or hub id of a sequence-to-sequence model with safetensors weights.
+        output: checkpoint folder, e.g. ``checkpoints/lss_t5``; an existing checkpoint is replaced.
+        star: the model generates LSS*.
+        constrained: decode only subsequences of the claim; false decodes freely, as the authors
+            do. Null: true for LSS, false for LSS*.
     """
     from transformers.utils import logging
 
     from components.base import LOAD_ERRORS, load_seq2seq, load_tokenizer
 
-    logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
+    logging.disable_progress_bar()  # loading weights takes a second
     if star and constrained:
-        raise UserError("--constrained: LSS* has words of its own; leave it out")
+        raise UserError("--constrained: LSS* may add words; omit --constrained with --star")
     if output.exists() and not (output / "component.json").is_file():
-        raise UserError(f"--output: {output} is there and is no checkpoint; give another folder")
+        raise UserError(f"--output {output}: exists and is not a checkpoint; set another folder")
     try:
         weights = load_seq2seq(model)
     except LOAD_ERRORS as error:
         raise UserError(
-            f"--model: {model}: {first_line(error)} Weights must be safetensors; train/hub.py says "
-            "how to convert a pytorch_model.bin"
+            f"--model: {model}: {first_line(error)} Weights must be safetensors; to convert a "
+            "pytorch_model.bin, see train/hub.py"
         ) from None
     tokenizer = load_tokenizer(model)
     component = Component(
@@ -132,7 +131,7 @@ def convert(model: str, output: Path, star: bool = False, constrained: bool | No
         base=_base(model),
         versions=library_versions(),
     )
-    note = ", LSS*, which may have words of its own" if star else ""
+    note = ", LSS*, which may add words" if star else ""
     card = _CARD.format(name=output.name, star=note, base=component.base["id"])
     with replace_folder(output) as folder:
         weights.save_pretrained(folder)

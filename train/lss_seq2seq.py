@@ -1,8 +1,8 @@
-"""LSS and LSS* by generation: T5 writes what a reference supports of a claim (2308.12157, A.3).
+"""LSS and LSS* by generation: T5 writes the supported part of a claim (2308.12157, A.3).
 
-Reference and claim go in as one prompt, the human subsequence is the target. The LSS is decoded so
-that it can only be a subsequence of the claim's words (``components/subsequence.py``), which the
-paper's models do not guarantee; the LSS* may have words of its own and is decoded freely.
+The input is one prompt with reference and claim, the target is the human subsequence. Decoding of
+an LSS is constrained to subsequences of the claim's words (``components/subsequence.py``), unlike
+in the paper; an LSS* may add words and is decoded freely.
 """
 
 from collections import Counter
@@ -32,17 +32,17 @@ from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
 Balance = Literal["none", "drop", "repeat"]
 _IGNORE = -100
 _INTENDED = (
-    "Writes what a reference supports of a claim: the {what}. Its input is the prompt template of "
-    "component.json with the reference, which is cut where it is too long, and the claim."
+    "Writes the part of a claim that a reference supports: the {output}. Its input is the prompt "
+    "template of component.json with the claim and the reference, truncated if it is too long."
 )
 _SCRATCH = (
-    " This model was trained from random weights, without any pretraining: it shows the path from "
-    "data to checkpoint to judgement and is not to be used on texts unlike its training data."
+    " This model was trained from random weights, without pretraining, to demonstrate training and "
+    "evaluation. Do not use it on texts unlike its training data."
 )
 
 
 class Decoding(TypedDict, total=False):
-    """How outputs are written; see ``LssDecoder``."""
+    """Options of ``LssDecoder``."""
 
     num_beams: PositiveInt
     max_new_tokens: PositiveInt
@@ -51,14 +51,9 @@ class Decoding(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Target:
-    """What the loss and the decoder need of one annotation.
+    """Target of one annotation: ``ids`` of its LSS, and ``ratio`` of LSS words to claim words.
 
-    Attributes:
-        ids: the annotated LSS with the end token.
-        claim: the claim.
-        decode: whether the claim is decoded with this item; once a claim, not once an annotation.
-        whole: whether the LSS is the whole claim.
-        ratio: its words by the claim's.
+    ``decode`` is true for one item per claim; ``whole`` if the LSS is the full claim.
     """
 
     ids: list[int]
@@ -71,30 +66,30 @@ class Target:
 class LssSeq2Seq(ComponentModule):
     """A sequence-to-sequence model that writes an LSS or LSS*.
 
-    Every annotation of a claim is a target of its own with weight 1/k, k being the number of its
-    annotations, so each claim counts once; equal annotations are one target with their joint
-    weight. The loss is the mean negative log-likelihood of target tokens under these weights.
+    Each of a claim's k annotations is a target with weight 1/k, so each claim has weight 1; equal
+    annotations are merged with their joint weight. The loss is the weighted mean negative
+    log-likelihood of target tokens.
 
-    During ``fit``, validation gives the perplexity and token accuracy of the targets alone. What is
-    written is judged (word F1, ROUGE, BLEU, correlation with ratings) on export and by
-    ``validate``, ``test`` and ``predict``, for the ``--data.dev_rows`` rows of each dev file.
+    During ``fit``, validation computes only perplexity and token accuracy of the targets. Generated
+    text is evaluated (word F1, ROUGE, BLEU, correlation with ratings) on export and by
+    ``validate``, ``test`` and ``predict``, on ``--data.dev_rows`` rows per dev file.
 
     Args:
-        base: base model with safetensors weights: hub id, folder, or ``package:NAME/PATH``. Null
-            starts from random weights with ``tokenizer`` and ``t5``.
-        tokenizer: whose tokenizer a model from random weights takes: hub id, folder, or
+        base: base model with safetensors weights: hub id, folder, or ``package:NAME/PATH``; null:
+            random weights with ``tokenizer`` and ``t5``.
+        tokenizer: tokenizer of a model with random weights: hub id, folder, or
             ``package:NAME/PATH``.
-        t5: sizes of a model from random weights: fields of transformers' ``T5Config``.
-        star: LSS* instead of LSS: the targets are the annotations' ``lss_star``.
+        t5: fields of transformers' ``T5Config`` for a model with random weights.
+        star: train LSS* instead of LSS: the targets are the annotations' ``lss_star``.
         prompt_template: the input, with ``{reference}`` and ``{claim}``.
-        max_length: input length in tokens; the reference is cut, the claim stays whole.
+        max_length: input length in tokens; the reference is truncated, the claim is not.
         decoding: num_beams (5), max_new_tokens (128; also the longest target) and constrained
             (true for LSS, false for LSS*).
-        balance: drop eliminates targets that are the whole claim (section 4.2, the paper's choice);
-            repeat repeats targets until every tenth of LSS length by claim length has as many as
-            the fullest (A.5's super version); none leaves the training data as it is.
-        eliminated: how many targets ``drop`` eliminates (the paper: 2,000 of 12,000); 0 for as many
-            as it takes to have as many of them as of others.
+        balance: drop removes targets that equal the claim (section 4.2, as in the paper); repeat
+            repeats targets until each tenth of LSS length / claim length is equally frequent (A.5,
+            super version); none changes nothing.
+        eliminated: number of targets removed by ``drop`` (the paper: 2,000 of 12,000); 0: until
+            half of the targets equal the claim.
     """
 
     record_type = LssExample
@@ -102,9 +97,8 @@ class LssSeq2Seq(ComponentModule):
     architecture = "seq2seq"
     described = ("prompt_template", "decoding")
     limits = (
-        "A fluent output may drop or keep a word for no reason in the reference; nothing is said "
-        "about why a word is dropped (contradicted, or not mentioned). The end of a long reference "
-        "is not read."
+        "Fluent outputs may drop or keep words regardless of the reference, and do not show why a "
+        "word is dropped (contradicted or unmentioned). Long references are truncated."
     )
     judged_with = ("star",)
 
@@ -134,36 +128,36 @@ class LssSeq2Seq(ComponentModule):
         self.tokenizer_base = tokenizer or base
         self.t5, self.star = t5, star
         self.component = "lss_star" if star else "lss"
-        what = "longest supported subsequence of its words" + (", freely worded" if star else "")
-        self.intended = _INTENDED.format(what=what) + ("" if base else _SCRATCH)
+        output = "longest supported subsequence of its words" + (", freely worded" if star else "")
+        self.intended = _INTENDED.format(output=output) + ("" if base else _SCRATCH)
         self.prompt_template = prompt_template
         self.decoding = {"num_beams": 5, "max_new_tokens": 128, "constrained": not star}
         self.decoding |= decoding or {}
         if star and self.decoding["constrained"]:
-            raise UserError("--model.decoding: LSS* is free; leave out constrained, or star")
+            raise UserError("--model.decoding: LSS* cannot be constrained; unset one of them")
         self.balance, self.eliminated = balance, eliminated
         if eliminated and balance != "drop":
-            raise UserError("--model.eliminated goes with --model.balance drop")
-        for place in ("{reference}", "{claim}"):
-            if place not in prompt_template:
-                raise UserError(f"--model.prompt_template lacks {place}")
+            raise UserError("--model.eliminated requires --model.balance drop")
+        for placeholder in ("{reference}", "{claim}"):
+            if placeholder not in prompt_template:
+                raise UserError(f"--model.prompt_template lacks {placeholder}")
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
         with self.loading():
-            found = load_tokenizer(self.tokenizer_base, self.revision)
-        if found.eos_token is None and found.sep_token is not None:
-            found.eos_token = found.sep_token  # BERT's ends an input; here it ends an output too
-        if found.eos_token is None or found.pad_token is None:
+            tokenizer = load_tokenizer(self.tokenizer_base, self.revision)
+        if tokenizer.eos_token is None and tokenizer.sep_token is not None:
+            tokenizer.eos_token = tokenizer.sep_token  # BERT has only a separator
+        if tokenizer.eos_token is None or tokenizer.pad_token is None:
             raise UserError(
-                f"{self.tokenizer_base}: its tokenizer has no end or no pad token; give another as "
-                "--model.tokenizer or set them in tokenizer_config.json"
+                f"{self.tokenizer_base}: the tokenizer has no end or pad token; set another "
+                "--model.tokenizer or add them in tokenizer_config.json"
             )
-        return found
+        return tokenizer
 
     @cached_property
     def decoder(self) -> LssDecoder:
-        """Writes and reads outputs, as ``eval`` does."""
+        """The decoder, as in ``eval``."""
         return LssDecoder(self.tokenizer, **self.decoding)
 
     def configure_model(self) -> None:
@@ -176,41 +170,41 @@ class LssSeq2Seq(ComponentModule):
             self.model.train()
 
     def encode(self, records: Sequence[LssExample], train: bool) -> list[Item]:
-        """One item a distinct annotation; targets are ``Target``.
+        """One item per distinct annotation, with a ``Target``.
 
-        Annotations that are no subsequence of the claim are no targets of a constrained model.
-        Rows that are left without any are not trained on, but judged. Both are counted on standard
-        output.
+        For LSS, annotations that are not a subsequence of the claim are skipped. Rows without
+        targets are skipped in training but evaluated. Prints both counts.
         """
-        items, lost, without, cut = [], 0, 0, 0
+        items, skipped, unusable, truncated = [], 0, 0, 0
         for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
             ids = encode_grounded(
                 self.tokenizer, self.prompt_template, record.reference, record.claim,
                 self.max_length,
             )  # fmt: skip
             if ids is None:
-                raise self.too_long(row, record.claim)
+                raise self.too_long_error(row, record.claim)
             texts = self._targets(record)
             total = sum(texts.values())
-            lost, without = lost + len(record.annotations) - total, without + (not total)
+            skipped, unusable = skipped + len(record.annotations) - total, unusable + (not total)
             if not texts and not train:
                 texts, total = Counter({"": 0}), 1  # weight 0: decoded, not in the perplexity
-            for place, (text, count) in enumerate(texts.items()):
-                target, is_cut = self._target_ids(text)
-                cut += is_cut
-                whole, ratio = text == _whole(record, self.star), length_ratio(record.claim, text)
-                made = Target(target, record.claim, place == 0, whole, ratio)
-                items.append(Item(row, {"input_ids": ids}, made, weight=count / total))
+            for number, (text, count) in enumerate(texts.items()):
+                target_ids, is_truncated = self._target_ids(text)
+                truncated += is_truncated
+                whole = text == _full_target(record, self.star)
+                ratio = length_ratio(record.claim, text)
+                target = Target(target_ids, record.claim, number == 0, whole, ratio)
+                items.append(Item(row, {"input_ids": ids}, target, weight=count / total))
         split = "train" if train else "dev"
         print(
-            f"{self.component} {split}: {len(items)} targets of {len(records)} rows; {lost} "
-            f"annotations left out, {without} rows without any; {cut} targets cut at "
-            f"{self.decoding['max_new_tokens']} tokens"
+            f"{self.component} {split}: {len(items)} targets of {len(records)} rows; skipped "
+            f"{skipped} annotations; {unusable} rows without usable annotation; {truncated} "
+            f"targets truncated at {self.decoding['max_new_tokens']} tokens"
         )
         if not any(item.weight for item in items):
             field = "lss_star" if self.star else "lss that is a subsequence of its claim"
             raise UserError(f"no annotation has an {field}; check the field annotations")
-        return self._balanced(items) if train else items
+        return self._balance_targets(items) if train else items
 
     def _targets(self, record: LssExample) -> Counter[str]:
         if self.star:
@@ -223,24 +217,24 @@ class LssSeq2Seq(ComponentModule):
         longest = self.decoding["max_new_tokens"]
         return [*ids, self.tokenizer.eos_token_id][:longest], len(ids) >= longest
 
-    def _balanced(self, items: list[Item]) -> list[Item]:
-        whole = [item.target.whole for item in items]
-        print(f"{self.component} train: {sum(whole)} targets are the whole claim")
+    def _balance_targets(self, items: list[Item]) -> list[Item]:
+        is_whole = [item.target.whole for item in items]
+        print(f"{self.component} train: {sum(is_whole)} targets equal the claim")
         if self.balance == "none":
             return items
         generator = np.random.default_rng(run_seed())
         if self.balance == "drop":
             try:
-                places = drop_full_length(whole, self.eliminated, generator)
+                indices = drop_full_length(is_whole, self.eliminated, generator)
             except ValueError as error:
-                raise UserError(f"--model.eliminated: {error}; give fewer, or 0") from None
+                raise UserError(f"--model.eliminated: {error}; lower it or set 0") from None
         else:
-            places = balance_lengths([item.target.ratio for item in items], generator)
-        print(f"{self.component} train: {len(places)} targets (balance {self.balance})")
-        return [items[place] for place in places]
+            indices = balance_lengths([item.target.ratio for item in items], generator)
+        print(f"{self.component} train: {len(indices)} targets (balance {self.balance})")
+        return [items[index] for index in indices]
 
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
-        """``target`` of shape (items, longest target), and what the decoder needs."""
+        """``target`` of shape (items, longest target), and inputs of the decoder."""
         return {
             "target": pad([item.target.ids for item in items], _IGNORE),
             "claims": [item.target.claim for item in items],
@@ -250,40 +244,39 @@ class LssSeq2Seq(ComponentModule):
     def model_step(self, batch: dict) -> tuple[Loss, list[np.ndarray]]:
         """Weighted mean negative log-likelihood of target tokens.
 
-        An item's output is its target's summed negative log-likelihood in nats, its tokens, how
-        many of them are the likeliest ones (in evaluation), and the token ids that were decoded,
-        if any.
+        The output of an item is the target's summed negative log-likelihood in nats, its number of
+        tokens, the number of correct argmax tokens (in evaluation), and the decoded token ids.
         """
         target = batch["target"]
-        # A cache would copy all keys and values, and activation checkpointing would fill it twice.
+        # A cache would copy all keys and values; activation checkpointing would fill it twice.
         output = self.model(**batch["inputs"], labels=target, use_cache=False)
         logits = output.logits.float()  # (items, tokens, vocabulary)
         losses = cross_entropy(
             logits.transpose(1, 2), target, ignore_index=_IGNORE, reduction="none"
         )  # (items, tokens), 0 where padded
-        known = target != _IGNORE
-        sums, counts = losses.sum(dim=1), known.sum(dim=1)
+        mask = target != _IGNORE
+        sums, counts = losses.sum(dim=1), mask.sum(dim=1)
         weight = batch["weight"].to(sums)
         loss = Loss((weight * sums).sum(), (weight * counts).sum())
-        # Over a large vocabulary this costs as much as a layer; training needs only the loss.
+        # With a large vocabulary, argmax costs as much as a layer; training needs only the loss.
         likeliest = target if self.training else logits.argmax(dim=-1)
-        hits = ((likeliest == target) & known).sum(dim=1)
+        hits = ((likeliest == target) & mask).sum(dim=1)
         numbers = torch.stack([sums.detach(), counts, hits], dim=1)  # (items, 3)
         written = self._decode(batch)
         outputs = zip(to_numpy(numbers).astype(np.float64), written, strict=True)
         return loss, [np.concatenate([numbers, ids]) for numbers, ids in outputs]
 
     def _decode(self, batch: dict) -> list[list[int]]:
-        found: list[list[int]] = [[] for _ in batch["claims"]]
-        chosen = [place for place, decode in enumerate(batch["decode"]) if decode]
+        token_ids: list[list[int]] = [[] for _ in batch["claims"]]
+        chosen = [index for index, decode in enumerate(batch["decode"]) if decode]
         if self.training or self._inside_fit() or not chosen:
-            return found
+            return token_ids
         inputs = {name: tensor[chosen] for name, tensor in batch["inputs"].items()}
-        claims = [batch["claims"][place] for place in chosen]
+        claims = [batch["claims"][index] for index in chosen]
         written = self.decoder.generate(self.model, inputs, claims)
-        for place, ids in zip(chosen, written, strict=True):
-            found[place] = ids
-        return found
+        for index, ids in zip(chosen, written, strict=True):
+            token_ids[index] = ids
+        return token_ids
 
     def _inside_fit(self) -> bool:
         trainer = self._trainer
@@ -305,9 +298,9 @@ class LssSeq2Seq(ComponentModule):
         numbers = np.asarray([output[:3] for output in outputs])
         weight = np.asarray([item.weight for item in items])
         groups = [record.reference for record in rows_of(records, items)]
-        found = target_measures(*numbers.T, weight, groups, resamples=0)
+        result = target_measures(*numbers.T, weight, groups, resamples=0)
         rows, texts = self._texts(records, items, outputs)
-        return found | (lss_measures(rows, texts, self.star, resamples=0) if rows else {})
+        return result | (lss_measures(rows, texts, self.star, resamples=0) if rows else {})
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
         rows, texts = self._texts(records, items, outputs)
@@ -317,7 +310,7 @@ class LssSeq2Seq(ComponentModule):
         ]
 
 
-def _whole(record: LssExample, star: bool) -> str:
+def _full_target(record: LssExample, star: bool) -> str:
     if star:
         return record.claim
     words, _, _ = keep_targets(record)
@@ -327,10 +320,10 @@ def _whole(record: LssExample, star: bool) -> str:
 def _check_base(base: str | None, tokenizer: str | None, t5: dict | None) -> None:
     if base is None and (tokenizer is None or t5 is None):
         raise UserError(
-            "--model.base null starts from random weights: give --model.tokenizer and --model.t5"
+            "--model.base null (random weights) requires --model.tokenizer and --model.t5"
         )
     if base is not None and (tokenizer is not None or t5 is not None):
         raise UserError(
-            f"base model {base} brings its tokenizer and sizes: leave out --model.tokenizer and "
-            "--model.t5, or give --model.base null"
+            f"base model {base} has a tokenizer and sizes: omit --model.tokenizer and --model.t5 "
+            "or set --model.base null"
         )

@@ -1,7 +1,7 @@
-"""LSS by tagging: which words of a claim does a reference support? (2308.12157, section 3)
+"""LSS by tagging: predict which words of a claim a reference supports (2308.12157, section 3).
 
 The paper generates the longest supported subsequence with T5, which may add words. This tagger
-keeps or drops each word of the claim, so its output cannot be anything but a subsequence.
+keeps or drops each word of the claim, so its output is always a subsequence.
 """
 
 from collections.abc import Sequence
@@ -29,17 +29,15 @@ _IGNORE = -1.0
 class LssTagger(ComponentModule):
     """A token classifier with one logit, read at the first token of each of the claim's words.
 
-    The target of a word is the share of the aligned annotations that keep it, so annotators who
-    disagree make a soft target. A word is kept where its probability reaches ``keep_threshold``,
-    which is tuned on dev for word F1 among 0.3, 0.35, …, 0.7.
+    The target of a word is the share of aligned annotations that keep it. A word is kept if its
+    probability is at least ``keep_threshold``, tuned on dev for word F1 over 0.3, 0.35, …, 0.7.
 
     Args:
         base: base encoder: hub id, folder, or ``package:NAME/PATH``.
-        max_length: input length in tokens; the reference is cut, the claim stays whole.
-        focus_words: reduce a longer reference to the sentences that share most with the claim, at
-            most this many words, in training and in use; null keeps it whole.
-        mark_new: mark the words of the claim that the reference does not have, in training and in
-            use.
+        max_length: input length in tokens; the reference is truncated, the claim is not.
+        focus_words: in training and inference, reduce a longer reference to the sentences
+            that overlap most with the claim, up to this many words; null: no limit.
+        mark_new: in training and inference, mark words of the claim that the reference lacks.
     """
 
     record_type = LssExample
@@ -53,9 +51,9 @@ class LssTagger(ComponentModule):
         "logit at the first token of each word of the claim is the probability to keep the word."
     )
     limits = (
-        "It compares words: a claim that says the same in other words loses words it should keep. "
-        "What the reference contradicts and what it does not mention are both dropped, and a long "
-        "reference is cut. The keep threshold was tuned on its dev split."
+        "It compares words, so supported words of a paraphrase may be dropped. It drops "
+        "contradicted and unmentioned words alike, and truncates long references. The keep "
+        "threshold was tuned on its dev split."
     )
 
     def __init__(
@@ -80,15 +78,15 @@ class LssTagger(ComponentModule):
                 ).train()
 
     def encode(self, records: Sequence[LssExample], train: bool) -> list[Item]:
-        """Targets are ``(first token of each word, soft keep of each word or None)``.
+        """Targets are ``(first token of each word, keep share of each word or None)``.
 
-        Annotations that are no subsequence of the claim are left out; a row without any other is
-        left out of training and of word F1. Both are counted on standard output.
+        Annotations that are not a subsequence of the claim are skipped. A row without a usable
+        annotation is skipped in training and in word F1. Prints both counts.
         """
-        items, unaligned, without = [], 0, 0
+        items, unaligned, unusable = [], 0, 0
         for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
-            words, keeps, bad = keep_targets(record)
-            unaligned, without = unaligned + bad, without + (not keeps)
+            words, keeps, skipped = keep_targets(record)
+            unaligned, unusable = unaligned + skipped, unusable + (not keeps)
             if train and not keeps:
                 continue
             try:
@@ -100,15 +98,16 @@ class LssTagger(ComponentModule):
                     self.focus_words,
                     self.mark_new,
                 )
-            except Exception:  # the tokenizer's own type of error is not public
-                raise self.too_long(row, record.claim) from None
-            places = first_tokens(encoding, 0, len(words))
+            except Exception:  # the tokenizer's exception class is not public
+                raise self.too_long_error(row, record.claim) from None
+            positions = first_tokens(encoding, 0, len(words))
             soft = np.mean(keeps, axis=0).tolist() if keeps else None
-            items.append(Item(row, row_features(encoding, 0), target=(places, soft)))
+            items.append(Item(row, row_features(encoding, 0), target=(positions, soft)))
         annotations = sum(len(record.annotations) for record in records)
         print(
-            f"lss {'train' if train else 'dev'}: {unaligned} of {annotations} annotations are no "
-            f"subsequence of their claim; {without} of {len(records)} rows have no other"
+            f"lss {'train' if train else 'dev'}: skipped {unaligned} of {annotations} annotations "
+            f"(not a subsequence of the claim); {unusable} of {len(records)} rows have "
+            "no usable annotation"
         )
         if not items:
             raise UserError(
@@ -119,24 +118,24 @@ class LssTagger(ComponentModule):
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
         target = torch.full((len(items), width), _IGNORE)
         for row, item in enumerate(items):
-            places, soft = item.target
-            for place, value in zip(places, soft or [], strict=soft is not None):
-                if place is not None:
-                    target[row, place] = value
+            positions, soft = item.target
+            for position, value in zip(positions, soft or [], strict=soft is not None):
+                if position is not None:
+                    target[row, position] = value
         return {"target": target, "places": [item.target[0] for item in items]}
 
     def model_step(self, batch: dict) -> tuple[Loss, list[np.ndarray]]:
         logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()  # (items, tokens)
-        known = batch["target"] != _IGNORE
+        mask = batch["target"] != _IGNORE
         losses = binary_cross_entropy_with_logits(
             logits, batch["target"].clamp(min=0), reduction="none"
         )
-        loss = Loss((losses * known).sum(), known.sum())
+        loss = Loss((losses * mask).sum(), mask.sum())
         table = to_numpy(logits)
-        # A word that was cut off cannot be judged supported: its probability is 0.
+        # A truncated word gets probability 0.
         outputs = [
-            np.asarray([-np.inf if p is None else table[row, p] for p in places])
-            for row, places in enumerate(batch["places"])
+            np.asarray([-np.inf if index is None else table[row, index] for index in positions])
+            for row, positions in enumerate(batch["places"])
         ]
         return loss, outputs
 
@@ -154,10 +153,10 @@ class LssTagger(ComponentModule):
         self.keep_threshold = max(THRESHOLDS, key=mean_f1)
 
     def _texts(self, rows: Sequence[LssExample], outputs: Sequence[np.ndarray]) -> list[str]:
-        kept = [(expit(output) >= self.keep_threshold).tolist() for output in outputs]
+        keeps = [(expit(output) >= self.keep_threshold).tolist() for output in outputs]
         return [
             join_words(record.claim, split_words(record.claim), keep)
-            for record, keep in zip(rows, kept, strict=True)
+            for record, keep in zip(rows, keeps, strict=True)
         ]
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
@@ -167,12 +166,12 @@ class LssTagger(ComponentModule):
     def probabilities_of(
         self, records: Sequence, items: Sequence[Item], outputs: Sequence
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Each word's probability to be kept, and the share of annotations that keep it."""
-        judged = [(o, item.target[1]) for o, item in zip(outputs, items, strict=True)]
-        known = [(expit(output), soft) for output, soft in judged if soft is not None]
-        if not known:
+        """Predicted keep probability of each word, and the share of annotations that keep it."""
+        pairs = [(o, item.target[1]) for o, item in zip(outputs, items, strict=True)]
+        annotated = [(expit(output), share) for output, share in pairs if share is not None]
+        if not annotated:
             return np.empty(0), np.empty(0)
-        predicted, observed = zip(*known, strict=True)
+        predicted, observed = zip(*annotated, strict=True)
         return np.concatenate(predicted), np.concatenate(observed)
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:

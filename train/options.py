@@ -1,4 +1,4 @@
-"""The options that every run of ``fit``, ``validate``, ``test`` and ``predict`` has."""
+"""Options shared by ``fit``, ``validate``, ``test`` and ``predict``."""
 
 from dataclasses import dataclass, field
 
@@ -8,25 +8,24 @@ TRAINER_DEFAULTS = {
     "num_sanity_val_steps": 0,
     "gradient_clip_val": 1.0,
     "log_every_n_steps": 10,
-    # All batches know their process already (train/data.py).
+    # train/data.py distributes batches over processes.
     "use_distributed_sampler": False,
 }
 
 
 @dataclass
 class RunOptions:
-    """Where a run is kept and what becomes of it.
+    """Output folders, early stopping and export of a run.
 
     Args:
         name: name of the run's folder.
-        runs: where runs are kept.
-        export_to: checkpoint folder to write when the fit ends; null: checkpoints/NAME.
-        patience: stop early after this many validations without a better monitored measure.
-        save_every: steps between two last.ckpt.
-        export_steps: steps whose weights are exported as well, each to a checkpoint folder
-            EXPORT_TO_step_STEP with measures of its own; 0 is the start. They are written when the
-            fit ends.
-        push_to_hub: ORG/NAME: upload the exported folder there when the fit ends.
+        runs: parent folder of all runs.
+        export_to: checkpoint folder written when the fit ends; null: checkpoints/NAME.
+        patience: stop after this many validations without improvement of the monitored measure.
+        save_every: steps between two saves of last.ckpt.
+        export_steps: also export the weights of these steps, each to the checkpoint folder
+            EXPORT_TO_step_STEP, when the fit ends; 0 is the initial weights.
+        push_to_hub: Hub repository ORG/NAME to upload the exported folder to; null: no upload.
     """
 
     name: str = "run"

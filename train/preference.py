@@ -1,7 +1,7 @@
-"""Training directly against a metric: direct preference optimisation (DPO) of the adversary.
+"""Direct preference optimisation (DPO) of the adversary against a metric.
 
-The records say which of two texts on a topic a metric prefers; ``python -m data_builders
-preferences`` makes them by scoring samples with the pipeline. Training never runs the metric.
+Each record holds two texts on a topic and the metric's scores. ``python -m data_builders
+preferences`` creates them by scoring samples with the pipeline; training never runs the metric.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,39 +29,38 @@ from train.module import Item, Loss, rows_of, to_numpy
 
 @dataclass(frozen=True)
 class PairItem(Item):
-    """Two texts for one prompt, which must be in the same batch.
+    """Two texts for one prompt, always in the same batch.
 
-    ``inputs["input_ids"]`` is prompt and chosen text, ``inputs["rejected_ids"]`` prompt and
-    rejected text; ``target`` is the number of the prompt's tokens.
+    ``input_ids`` has prompt and chosen text, ``rejected_ids`` prompt and rejected text;
+    ``target`` is the number of prompt tokens.
     """
 
     @property
     def length(self) -> int:
-        """Tokens of the longer of the two."""
+        """Tokens of the longer text."""
         return max(len(ids) for ids in self.inputs.values())
 
     def texts(self) -> tuple[Item, Item]:
-        """The chosen and the rejected text as items of their own."""
+        """The chosen and the rejected text as separate items."""
         chosen, rejected = self.inputs["input_ids"], self.inputs["rejected_ids"]
         return tuple(Item(self.row, {"input_ids": ids}, self.target) for ids in (chosen, rejected))
 
 
 class Preference(CausalLora):
-    """A LoRA adversary trained against a metric, on pairs of texts that the metric ordered.
+    """A LoRA adversary trained against a metric on pairs of texts ranked by the metric.
 
-    The reference policy is the base model, or with ``start`` the adversary that training goes on
-    from. Its adapter is then copied twice: one copy is trained, the other stays as it is. What is
-    exported is the trained copy alone, relative to the base model, so ``eval`` needs neither
-    ``start`` nor the reference.
+    The reference policy is the base model, or the adversary ``start``, whose adapter is then copied
+    into a trained and a frozen adapter. Only the trained adapter is exported, relative to the base
+    model, so ``eval`` needs neither ``start`` nor the reference.
 
     A text's log-probability is a sum over its tokens, as in the paper; the implicit reward
-    therefore grows with length, and a metric that likes long texts is learnt quickly. The reference
-    has no dropout. The prompt template is the one that the records were sampled with.
+    therefore grows with length, which favours long texts if the metric does. The reference has no
+    dropout. The prompt template must be the one used to sample the records.
 
     Args:
-        start: folder of an adversary to go on from; its base, prompt, r, alpha and layers must be
-            the ones given here.
-        beta: how closely the policy is held to the reference.
+        start: folder of an adversary to initialise from; its base, prompt, r, alpha and layers must
+            equal the options set here. Null: the base model.
+        beta: strength of the constraint to stay close to the reference policy.
     """
 
     record_type = PreferenceRecord
@@ -69,8 +68,8 @@ class Preference(CausalLora):
     style = "preference"
     item_type = PairItem
     intended = (
-        "Writes texts about a topic that a factuality metric scores highly, having been trained "
-        "against that metric. Made to test metrics; its texts are not to be trusted as facts."
+        "Writes texts about a topic that a factuality metric scores highly; trained against that "
+        "metric. For testing metrics only: its texts are not reliable."
     )
     judged_with = ("quantize", "start", "beta")
 
@@ -98,17 +97,17 @@ class Preference(CausalLora):
         adapter = LoraConfig.from_pretrained(start)
         ours = describe_base(self.base, self.revision)
         for base in (ours, theirs.base):
-            base.pop("package_version", None)  # the same weights come in several versions
-        pairs = {
+            base.pop("package_version", None)  # versions can share weights
+        settings = {
             "base": (ours, theirs.base),
             "prompt_template": (self.prompt_template, theirs.prompt_template),
             "chat": (self.chat, theirs.chat),
             "r": (self.lora.r, adapter.r),
             "alpha": (self.lora.lora_alpha, adapter.lora_alpha),
         }
-        wrong = [f"{name} {its!r}" for name, (own, its) in pairs.items() if own != its]
+        wrong = [f"{key} {value!r}" for key, (option, value) in settings.items() if option != value]
         if wrong:
-            raise UserError(f"--model.start {start}: it has {', '.join(wrong)}; give the same here")
+            raise UserError(f"--model.start {start}: has {', '.join(wrong)}; set the same values")
 
     def _load_start(self, start: Path) -> None:
         self.model.add_adapter("reference", replace(self.lora, lora_dropout=0.0))
@@ -117,14 +116,14 @@ class Preference(CausalLora):
                 load_adapter(self.model, start, name)
         except (OSError, RuntimeError, SafetensorError, UserError) as error:
             raise UserError(
-                f"--model.start {start}: its adapter does not fit ({first_line(error)}); give its "
-                "own --model.target_modules"
+                f"--model.start {start}: its adapter does not fit ({first_line(error)}); set the "
+                "same --model.target_modules"
             ) from None
         self.model.set_adapter("default")
 
     @contextmanager
     def reference(self) -> Iterator[None]:
-        """Inside, the model is the reference policy, without dropout and without gradients."""
+        """Switch the model to the reference policy, without dropout and gradients."""
         training = self.model.training
         self.model.eval()
         try:
@@ -144,18 +143,18 @@ class Preference(CausalLora):
         fits = record.prompt.startswith(before) and record.prompt.endswith(after)
         if not fits or len(record.prompt) < len(before) + len(after):
             raise UserError(
-                f"the prompt {record.prompt[:60]!r} does not follow --model.prompt_template "
-                f"{self.prompt_template!r}; give the template that the texts were sampled with"
+                f"prompt {record.prompt[:60]!r} does not match --model.prompt_template "
+                f"{self.prompt_template!r}; set the template used to sample the texts"
             )
         if record.score_chosen <= record.score_rejected:
             raise UserError(
-                f"the prompt {record.prompt[:60]!r} has score_chosen {record.score_chosen} not "
-                f"above score_rejected {record.score_rejected}; drop the row or swap its texts"
+                f"prompt {record.prompt[:60]!r}: expected score_chosen above score_rejected, got "
+                f"{record.score_chosen} and {record.score_rejected}; drop the row or swap its texts"
             )
         return record.prompt, {"input_ids": record.chosen, "rejected_ids": record.rejected}
 
     def collate(self, items: Sequence[PairItem], indices: Sequence[int]) -> dict:
-        """All chosen texts, then all rejected ones: tensors of shape (2 x pairs, longest)."""
+        """All chosen, then all rejected texts: tensors of shape (2 x pairs, longest)."""
         texts = [item.texts() for item in items]
         return super().collate([c for c, _ in texts] + [r for _, r in texts], indices)
 
@@ -165,7 +164,7 @@ class Preference(CausalLora):
         -ln sigma(m) with m the difference of the implicit rewards
         r = beta ln(pi(y|x) / pi_ref(y|x)) of the chosen and the rejected text.
 
-        A pair's output is the implicit rewards of its chosen and its rejected text.
+        The output of a pair is the implicit rewards of its chosen and rejected text.
         """
         with self.reference():
             reference, _ = self.completion_nll(batch)  # (2 x pairs,)

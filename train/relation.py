@@ -1,6 +1,6 @@
 """The relation model: entailment, neutral or contradiction between a premise and a hypothesis.
 
-Used for document entailment and exclusion in Core (2407.03572, section 3), as verifier, and for
+Used for document entailment and exclusion in Core (2407.03572, section 3), as a verifier, and for
 the factors of FactReasoner (2502.18573, section 3.1).
 """
 
@@ -21,8 +21,8 @@ from components.measures import Measures, relation_measures
 from components.windows import best_windows, windows_of
 from records import RelationPair, UnjudgedRelationPair
 from records.types import Record
-from train.checks import judged_by
-from train.module import ComponentModule, Item, Loss, relabelled, rows_of, to_numpy
+from train.checks import monitored_rows
+from train.module import ComponentModule, Item, Loss, relabel, rows_of, to_numpy
 
 NOT_ENTAILMENT = len(RELATIONS)
 _TARGETS = {label: index for index, label in enumerate([*RELATIONS, "not_entailment"])}
@@ -30,21 +30,21 @@ _KINDS = len(_TARGETS)
 
 
 def shares_of(record: RelationPair) -> tuple[float, ...]:
-    """A row's target: shares of the relations and of ``not_entailment``; a hard label has one."""
+    """A row's target: shares of the relations and of ``not_entailment``; one-hot for a label."""
     if record.soft is not None:
         return (*record.soft, 0.0)
     return tuple(float(kind == _TARGETS[record.label]) for kind in range(_KINDS))
 
 
 def relation_loss(logits: Tensor, target: Tensor) -> Tensor:
-    """Cross-entropy of three classes; a two-class row trains only the side it knows.
+    """Cross-entropy over three classes, also for two-class rows.
 
-    A soft target (Hinton et al. 2015, 1503.02531, section 2, at temperature 1) is
-    the mean of the losses of the labels by its shares.
+    A soft target (Hinton et al. 2015, 1503.02531, section 2, at temperature 1) weights the losses
+    of the labels by its shares.
 
-    ``not_entailment`` says neutral *or* contradiction, so its likelihood is their sum:
-    ``-log(p_neutral + p_contradiction) = -log(1 - p_entailment)``. No label is invented, and the
-    gradient leaves the ratio of the two as it is.
+    ``not_entailment`` means neutral *or* contradiction, so its likelihood is their sum:
+    ``-log(p_neutral + p_contradiction) = -log(1 - p_entailment)``. Its gradient does not change the
+    ratio of the two.
 
     Args:
         logits: shape (n, 3) in the order of ``RELATIONS``.
@@ -55,27 +55,26 @@ def relation_loss(logits: Tensor, target: Tensor) -> Tensor:
         Losses of shape (n,).
     """
     log_p = log_softmax(logits, dim=-1)  # (n, 3)
-    either = log_p[:, 1:].logsumexp(dim=-1, keepdim=True)  # (n, 1)
+    rest = log_p[:, 1:].logsumexp(dim=-1, keepdim=True)  # (n, 1)
     if target.dim() == 1:
         target = one_hot(target, _KINDS).to(log_p.dtype)
-    # A share of 0 of what the model holds impossible is no loss, not 0 times infinity.
-    given = torch.where(target > 0, torch.cat([log_p, either], dim=-1), torch.zeros_like(target))
-    return -(target * given).sum(dim=-1)
+    # A share of 0 gives a loss of 0, not 0 times infinity.
+    log_p = torch.where(target > 0, torch.cat([log_p, rest], dim=-1), torch.zeros_like(target))
+    return -(target * log_p).sum(dim=-1)
 
 
 def _best(items: Sequence[Item], predicted: np.ndarray) -> np.ndarray:
-    """Index of each row's window that entails most; predicted is of shape (windows, 3)."""
+    """Index of each row's window with the largest entailment; predicted: shape (windows, 3)."""
     return best_windows(predicted[:, 0], [item.row for item in items])
 
 
 class PairClassifier(ComponentModule):
-    """What UNLI and the relation model share: a sequence classifier over two texts.
+    """A sequence classifier over two texts, the base of UNLI and the relation model.
 
     Args:
         base: base encoder: hub id, folder, or ``package:NAME/PATH``.
-        max_length: input length in tokens; the premise is cut first.
-        mark_new: mark the words of the hypothesis that the premise does not have, in training and
-            in use.
+        max_length: input length in tokens; the premise is truncated first.
+        mark_new: in training and inference, mark words of the hypothesis that the premise lacks.
     """
 
     architecture = "sequence_classifier"
@@ -97,7 +96,7 @@ class PairClassifier(ComponentModule):
         self.mark_new = mark_new
 
     def target_of(self, record: Record) -> float | tuple[float, ...]:
-        """What the loss compares a record's logits with."""
+        """The loss target of a record."""
         raise NotImplementedError
 
     def losses(self, logits: Tensor, target: Tensor) -> Tensor:
@@ -129,7 +128,7 @@ class PairClassifier(ComponentModule):
         return {"target": torch.tensor([item.target for item in items])}
 
     def model_step(self, batch: dict) -> tuple[Loss, list]:
-        # (items, classes), or (items,) of a single logit
+        # (items, classes), or (items,) for a single logit
         logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()
         losses = self.losses(logits, batch["target"])
         return Loss((batch["weight"] * losses).sum(), len(losses)), list(to_numpy(logits))
@@ -138,16 +137,15 @@ class PairClassifier(ComponentModule):
 class Relation(PairClassifier):
     """A sequence classifier over entailment, neutral, contradiction.
 
-    Training cuts a premise at ``max_length``; on dev a premise longer than ``chunk_words`` is
-    judged window by window, and the window with the largest entailment probability counts.
+    Training truncates a premise at ``max_length``. On dev and in inference, a premise longer than
+    ``chunk_words`` is split into windows; the one with the largest entailment probability counts.
 
     Args:
-        chunk_words: words of a window of a long premise on dev and in use; null for one window.
-        focus_words: reduce a longer premise to the sentences that share most with the hypothesis,
-            at most this many words, in training and in use; null keeps it whole.
-        monitor: dev measure by which the best weights are chosen. Two-class dev data
-            (``not_entailment``) has no accuracy and no macro-F1: ``dev/entailment_auroc`` is then
-            used in their place.
+        chunk_words: words per window of a long premise on dev and in inference; null: one window.
+        focus_words: in training and inference, reduce a longer premise to the sentences that
+            overlap most with the hypothesis, up to this many words; null: no limit.
+        monitor: dev measure for selecting the best weights. Accuracy and macro-F1 are undefined on
+            two-class dev data (``not_entailment``); ``dev/entailment_auroc`` replaces them there.
     """
 
     record_type = RelationPair
@@ -155,13 +153,13 @@ class Relation(PairClassifier):
     component = "relation"
     labels = RELATIONS
     intended = (
-        "Judges whether a premise entails a hypothesis, contradicts it or neither. Long premises "
-        "are cut into windows, and the window that entails the hypothesis most counts."
+        "Predicts whether a premise entails a hypothesis, contradicts it or neither. Long premises "
+        "are split into windows; the window with the largest entailment probability counts."
     )
     limits = (
-        "It judges the premise it is given, not the world, and misses evidence that is spread over "
-        "several windows. Numbers, negations and names that differ in one word are where such "
-        "models err most. It is calibrated for text like its dev split only."
+        "It does not check the premise and misses evidence spread over several windows. Errors are "
+        "most frequent for numbers, negations and names that differ in one word. It is calibrated "
+        "only for text similar to its dev split."
     )
 
     def __init__(
@@ -175,12 +173,12 @@ class Relation(PairClassifier):
         super().__init__(max_length, monitor, **shared)
         self.chunk_words, self.focus_words = chunk_words, focus_words
 
-    def settle_monitor(self, records: Sequence, sources: Sequence[str]) -> None:
+    def choose_monitor(self, records: Sequence, sources: Sequence[str]) -> None:
         head, _, measure = self.monitor.rpartition("/")
-        judged = judged_by(self.monitor, records, sources)
-        two_class = any(record.label == "not_entailment" for record in judged)
+        dev_rows = monitored_rows(self.monitor, records, sources)
+        two_class = any(record.label == "not_entailment" for record in dev_rows)
         if measure in {"macro_f1", "accuracy"} and two_class:
-            self.monitor_instead(f"{head}/entailment_auroc", "dev is two-class")
+            self.replace_monitor(f"{head}/entailment_auroc", "dev is two-class")
 
     def target_of(self, record: RelationPair) -> tuple[float, ...]:
         return shares_of(record)
@@ -215,14 +213,14 @@ class Relation(PairClassifier):
     def probabilities_of(
         self, records: Sequence, items: Sequence[Item], outputs: Sequence
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The entailment probability, and the label's: 1 or 0, or what a soft one says."""
+        """Predicted probability of entailment and its target: 0, 1 or a soft label's share."""
         items, predicted = self._judged(items, outputs)
         return predicted[:, 0], np.asarray([item.target[0] for item in items], dtype=np.float64)
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
-        """Rows whose label are the probabilities: a smaller model can be trained on them."""
+        """Rows labelled with the predicted probabilities, usable to train a smaller model."""
         items, predicted = self._judged(items, outputs)
         return [
-            relabelled(r, dict(zip(RELATIONS, map(float, p), strict=True)))
+            relabel(r, dict(zip(RELATIONS, map(float, p), strict=True)))
             for r, p in zip(rows_of(records, items), predicted, strict=True)
         ]

@@ -1,12 +1,11 @@
-"""``python -m train sweep``: a hyperparameter search from one wandb sweep file, run here by Optuna.
+"""``python -m train sweep``: hyperparameter search with Optuna from a wandb sweep file.
 
-The same YAML works with ``wandb sweep`` and ``wandb agent``: what wandb documents of macros and
-distributions holds here too, as far as Optuna can draw them. Here every trial is its command in a
-process of its own, and its value is the measure in the ``component.json`` that it exports. The
-search of Core (2407.03572, section 5.2), dev perplexity against learning rate, is such a file.
+The same YAML works with ``wandb sweep`` and ``wandb agent``, for the macros and distributions that
+Optuna supports. Each trial is one process; its value is the measure in the ``component.json`` that
+it exports. Core (2407.03572, section 5.2) searches dev perplexity over the learning rate this way.
 
-A killed sweep goes on: finished trials are kept in SQLite, a trial that was running resumes from
-its ``last.ckpt``, and each draw depends on the seed and the trial's number, not on when it is made.
+An interrupted sweep resumes: finished trials are stored in SQLite, a running trial resumes from its
+``last.ckpt``, and each draw depends on seed and trial number only.
 """
 
 import fcntl
@@ -42,11 +41,11 @@ from records.errors import first_line
 from records.writing import lock_folder
 
 Space = dict[str, BaseDistribution]
-_GOOD = (TrialState.COMPLETE,)
+_COMPLETE = (TrialState.COMPLETE,)
 
 
 class Metric(BaseModel):
-    """The measure to optimise, by the name that ``fit`` logs it under."""
+    """The measure to optimise, as logged by ``fit``."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,17 +54,16 @@ class Metric(BaseModel):
 
 
 class Sweep(BaseModel):
-    """A wandb sweep file, as far as both wandb and Optuna can run it.
+    """The part of wandb's sweep format that Optuna can run.
 
     Attributes:
-        program: what ``${program}`` stands for in the command.
-        method: grid (every combination), random, or bayes (here a tree-structured Parzen
-            estimator; Bergstra et al. 2011).
-        metric: what to optimise.
+        program: value of ``${program}`` in the command.
+        method: grid, random, or bayes (a tree-structured Parzen estimator; Bergstra et al. 2011).
+        metric: the measure to optimise.
         parameters: option of ``fit`` → ``value``, ``values``, or ``min`` and ``max`` with a
             ``distribution`` (uniform, log_uniform_values, int_uniform, q_uniform, …).
-        command: how a trial is run; ``${args}`` are its parameters as ``--option=value``.
-        run_cap: how many trials there are when ``--trials`` does not say.
+        command: command of a trial; ``${args}`` are its parameters as ``--option=value``.
+        run_cap: default of ``--trials``.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -76,7 +74,7 @@ class Sweep(BaseModel):
     parameters: dict[str, dict]
     command: list[str]
     run_cap: int | None = Field(default=None, gt=0)
-    # Of wandb alone.
+    # Used by wandb only.
     name: str | None = None
     description: str | None = None
     project: str | None = None
@@ -89,19 +87,19 @@ def read_sweep(path: str | Path) -> Sweep:
         text = Path(path).read_text(encoding="utf-8")
         sweep = Sweep.model_validate(yaml.safe_load(text))
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; give a sweep file as --sweep") from None
+        raise UserError(f"{path}: {error.strerror}; pass a sweep file as --sweep") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: no YAML ({' '.join(str(error).split())[:200]})") from None
+        raise UserError(f"{path}: invalid YAML ({' '.join(str(error).split())[:200]})") from None
     except ValidationError as error:
         raise to_bad_input(path, error) from None
     if "${args}" not in sweep.command:
-        raise UserError(f"{path}: command: lacks ${{args}}, so no trial would get its parameters")
+        raise UserError(f"{path}: command: expected ${{args}} for the parameters of a trial")
     for name, parameter in sweep.parameters.items():
         for value in [
             *parameter.values(),
             *(parameter["values"] if isinstance(parameter.get("values"), list) else []),
         ]:
-            # YAML reads 1.0e-4 as a number and 1e-4 as text.
+            # YAML parses 1.0e-4 as a number and 1e-4 as text.
             if isinstance(value, str) and re.fullmatch(r"-?\d+e[-+]?\d+", value):
                 where = f"{path}: parameters.{name}"
                 raise UserError(f"{where}: {value} is text in YAML; write it as {float(value):.1e}")
@@ -114,39 +112,39 @@ def space_of(sweep: Sweep) -> Space:
     space: Space = {}
     for name, parameter in sweep.parameters.items():
         if "parameters" in parameter:
-            raise UserError(f"parameters.{name}: nested; write its options as {name}.OPTION")
+            raise UserError(f"parameters.{name}: nested; write {name}.OPTION instead")
         try:
             space[name] = distribution_of(parameter)
         except (ValueError, TypeError, KeyError) as error:
             reason = first_line(error)
-            raise UserError(f"parameters.{name}: {reason}; give values, or min and max") from None
+            raise UserError(f"parameters.{name}: {reason}; set values, or min and max") from None
     if sweep.method == "grid":
         grid_of(space)
     return space
 
 
 def distribution_of(parameter: dict) -> BaseDistribution:
-    """What a parameter is drawn from; without a ``distribution`` by the type of its bounds.
+    """The distribution of a parameter; by default determined by the type of its bounds.
 
     Raises:
-        ValueError, TypeError, KeyError: there is none, or not for these bounds.
+        ValueError, TypeError, KeyError: if the parameter is invalid.
     """
     if "value" in parameter or "values" in parameter:
         values = parameter.get("values", [parameter.get("value")])
         if not isinstance(values, list):
-            raise ValueError(f"values: {values!r} is no list")
+            raise ValueError(f"values: expected a list, got {values!r}")
         return CategoricalDistribution(values)
     low, high, step = parameter["min"], parameter["max"], parameter.get("q", 1)
-    whole = all(isinstance(bound, int) for bound in (low, high))
-    kind = parameter.get("distribution", "int_uniform" if whole else "uniform")
-    if kind == "q_uniform":
-        stepped = IntDistribution if whole and isinstance(step, int) else FloatDistribution
+    is_integer = all(isinstance(bound, int) for bound in (low, high))
+    name = parameter.get("distribution", "int_uniform" if is_integer else "uniform")
+    if name == "q_uniform":
+        stepped = IntDistribution if is_integer and isinstance(step, int) else FloatDistribution
         return stepped(low, high, step=step)
-    if kind == "int_uniform":
+    if name == "int_uniform":
         return IntDistribution(low, high)
-    if kind not in ("uniform", "log_uniform_values"):
-        raise ValueError(f"the distribution {kind} is not known here")
-    return FloatDistribution(low, high, log=kind == "log_uniform_values")
+    if name not in ("uniform", "log_uniform_values"):
+        raise ValueError(f"unknown distribution {name}")
+    return FloatDistribution(low, high, log=name == "log_uniform_values")
 
 
 def grid_of(space: Space) -> dict[str, list]:
@@ -161,7 +159,7 @@ def grid_of(space: Space) -> dict[str, list]:
 
 
 def sampler_of(sweep: Sweep, space: Space, seed: int, number: int) -> optuna.samplers.BaseSampler:
-    """The sampler of one trial: what it draws depends on seed, number and finished trials only."""
+    """The sampler of a trial; its draws depend on seed, number and finished trials only."""
     if sweep.method == "grid":
         return optuna.samplers.GridSampler(grid_of(space), seed=seed)
     draw = seed * 1_000_003 + number
@@ -170,16 +168,11 @@ def sampler_of(sweep: Sweep, space: Space, seed: int, number: int) -> optuna.sam
     return optuna.samplers.TPESampler(seed=draw)
 
 
-def command_of(sweep: Sweep, parameters: dict[str, object], shown: bool = False) -> list[str]:
-    """A trial's command line, its macros replaced as ``wandb agent`` does, but for null.
+def command_of(sweep: Sweep, parameters: dict[str, object], for_display: bool = False) -> list[str]:
+    """A trial's command line, with macros expanded as by ``wandb agent``.
 
-    The agent writes it as ``None``, which no option of ``fit`` takes.
-
-    Args:
-        sweep: its ``command`` may hold ``${interpreter}``, ``${program}``, ``${args}`` and
-            ``${env}``, which is left out: the environment is this one.
-        parameters: option → value.
-        shown: for the reader, so with ``python`` instead of this interpreter's path.
+    Unlike the agent, null stays ``null`` (not ``None``), and ``${env}`` expands to nothing.
+    ``for_display`` keeps ``python`` instead of the path of this interpreter.
     """
     macros = {
         "${env}": [],
@@ -190,61 +183,52 @@ def command_of(sweep: Sweep, parameters: dict[str, object], shown: bool = False)
     command: list[str] = []
     for part in map(str, sweep.command):
         if part.startswith("${") and part not in macros:
-            raise UserError(f"command: {part} is not known here; use ${{program}} and ${{args}}")
+            raise UserError(f"command: unknown macro {part}; use ${{program}} and ${{args}}")
         command += macros.get(part, [part])
-    return [sys.executable if part == "python" and not shown else part for part in command]
+    return [sys.executable if part == "python" and not for_display else part for part in command]
 
 
 def count_of(sweep: Sweep, trials: int | None) -> int:
-    """How many trials there are."""
-    wanted = trials or sweep.run_cap
+    """Total number of trials."""
+    count = trials or sweep.run_cap
     if sweep.method == "grid":
-        whole = math.prod(map(len, grid_of(space_of(sweep)).values()))
-        return min(wanted or whole, whole)
-    if wanted is None:
-        raise UserError(f"a {sweep.method} search has no end: give --trials N")
-    return wanted
+        grid_size = math.prod(map(len, grid_of(space_of(sweep)).values()))
+        return min(count or grid_size, grid_size)
+    if count is None:
+        raise UserError(f"a {sweep.method} search has no end: set --trials N")
+    return count
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a trial ended: with a value, or with the reason why it has none.
-
-    Attributes:
-        began: whether training began; before that, what fails is the command or the data.
-    """
+    """Value of a trial, or the reason of its failure; not ``started`` if the command is wrong."""
 
     value: float | None = None
     reason: str = ""
-    began: bool = True
+    started: bool = True
 
 
 @dataclass
 class Trials:
-    """Runs the trials of a sweep, each in its own folders below ``output``.
-
-    Args:
-        sweep: what to run.
-        output: holds ``runs/NUMBER``, ``checkpoints/NUMBER`` and ``logs/NUMBER.log``.
-    """
+    """Runs trials in ``output``: ``runs/NUMBER``, ``checkpoints/NUMBER``, ``logs/NUMBER.log``."""
 
     sweep: Sweep
     output: Path
 
     def run(self, number: int, parameters: dict[str, object]) -> Outcome:
-        """Run or resume one trial, unless its checkpoint is there already."""
+        """Run or resume one trial, unless its checkpoint exists."""
         name = f"{number:03d}"
         export, log = self.output / f"checkpoints/{name}", self.output / f"logs/{name}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         with open(log.with_suffix(".lock"), "ab") as lock:
-            # The trial's process inherits the lock: one that outlived a killed sweep is waited for.
+            # The trial's process inherits the lock, so a resumed sweep waits for it.
             fcntl.flock(lock, fcntl.LOCK_EX)
             if (export / "component.json").is_file():
                 return self.read(export)
             with open(log, "ab") as file:
-                before = file.tell()  # what an earlier attempt said
+                offset = file.tell()  # end of an earlier attempt's log
                 try:
-                    done = subprocess.run(
+                    process = subprocess.run(
                         self.command(number, parameters),
                         stdout=file,
                         stderr=subprocess.STDOUT,
@@ -252,47 +236,42 @@ class Trials:
                         check=False,
                     )
                 except OSError as error:
-                    return Outcome(reason=f"command: {first_line(error)}", began=False)
-        if done.returncode:
-            began = (self.output / f"runs/{name}/config.yaml").is_file()
-            return Outcome(reason=_reason(log, before, done.returncode), began=began)
+                    return Outcome(reason=f"command: {first_line(error)}", started=False)
+        if process.returncode:
+            started = (self.output / f"runs/{name}/config.yaml").is_file()
+            return Outcome(reason=_failure_reason(log, offset, process.returncode), started=started)
         for checkpoint in (self.output / f"runs/{name}").glob("*.ckpt"):
-            checkpoint.unlink()  # exported; hundreds of trials would fill the disk
+            checkpoint.unlink()  # save disk space
         return self.read(export)
 
     def command(self, number: int, parameters: dict[str, object]) -> list[str]:
-        """A trial's command line, with folders of its own, which resumes what was begun."""
+        """A trial's command line with its folders and ``--ckpt_path last``."""
         name = f"{number:03d}"
         export = str(self.output / f"checkpoints/{name}")
-        own = ["--name", name, "--runs", str(self.output / "runs"), "--export_to", export]
-        return [*command_of(self.sweep, parameters), *own, "--ckpt_path", "last"]
+        folders = ["--name", name, "--runs", str(self.output / "runs"), "--export_to", export]
+        return [*command_of(self.sweep, parameters), *folders, "--ckpt_path", "last"]
 
     def read(self, export: Path) -> Outcome:
         """The value of the sweep's metric in an exported checkpoint."""
         metrics = read_component(export).metrics
         value = metrics.get(self.sweep.metric.name.removeprefix("dev/"))
         if value is None or not math.isfinite(value):
-            there = ", ".join(metrics)
-            return Outcome(reason=f"{self.sweep.metric.name} has no value; there are {there}")
+            names = ", ".join(metrics)
+            return Outcome(reason=f"{self.sweep.metric.name}: no value; measured {names}")
         return Outcome(value=value)
 
 
-def _reason(log: Path, before: int, code: int) -> str:
-    if code < 0:
-        return f"killed by signal {-code}"
-    lines = log.read_bytes()[before:].decode(errors="replace").splitlines()
-    said = [line for line in lines if line.startswith("error: ")] or [x for x in lines if x.strip()]
-    return said[-1].removeprefix("error: ").strip()[:500] if said else f"exit code {code}"
+def _failure_reason(log: Path, offset: int, exit_code: int) -> str:
+    if exit_code < 0:
+        return f"killed by signal {-exit_code}"
+    lines = log.read_bytes()[offset:].decode(errors="replace").splitlines()
+    errors = [line for line in lines if line.startswith("error: ")]
+    last = (errors or [line for line in lines if line.strip()] or [f"exit code {exit_code}"])[-1]
+    return last.removeprefix("error: ").strip()[:500]
 
 
 class Search:
-    """Draws trials, runs them, and keeps what came of them.
-
-    Args:
-        sweep: the search.
-        output: its folder.
-        seed: of the draws.
-    """
+    """Draws and runs trials, and stores their results in ``output``."""
 
     def __init__(self, sweep: Sweep, output: Path, seed: int):
         self.sweep, self.output, self.seed = sweep, output, seed
@@ -305,39 +284,40 @@ class Search:
             direction=sweep.metric.goal,
             load_if_exists=True,
         )
-        chosen = sweep.model_dump(include={"program", "method", "metric", "parameters", "command"})
-        mark = sha256_text(json.dumps([chosen, seed], sort_keys=True))
-        if self.study.user_attrs.setdefault("mark", mark) != mark:
-            raise UserError(f"{output}: holds another sweep or seed; give another --output")
-        self.study.set_user_attr("mark", mark)
+        fields = {"program", "method", "metric", "parameters", "command"}
+        settings = [sweep.model_dump(include=fields), seed]
+        fingerprint = sha256_text(json.dumps(settings, sort_keys=True))
+        if self.study.user_attrs.setdefault("mark", fingerprint) != fingerprint:
+            raise UserError(f"{output}: contains another sweep or seed; set another --output")
+        self.study.set_user_attr("mark", fingerprint)
 
-    def draw(self, stale: FrozenTrial | None) -> optuna.Trial:
-        """A new trial, or one that was running when the sweep was killed, with its parameters."""
-        number = len(self.study.trials) if stale is None else stale.number
+    def draw(self, interrupted: FrozenTrial | None) -> optuna.Trial:
+        """A new trial, or an interrupted one with the same parameters."""
+        number = len(self.study.trials) if interrupted is None else interrupted.number
         self.study.sampler = sampler_of(self.sweep, self.space, self.seed, number)
-        if stale is None:
+        if interrupted is None:
             trial = self.study.ask(self.space)
-        else:  # what `ask` does with a new one; a stored one has no public name
-            trial = optuna.Trial(self.study, stale._trial_id)
+        else:  # as in `ask`; there is no public method for a stored trial
+            trial = optuna.Trial(self.study, interrupted._trial_id)
             for name, distribution in self.space.items():
                 trial._suggest(name, distribution)
-        # A grid's sampler would end the study at its last trial, which only `optimize` can.
+        # GridSampler stops the study after its last trial, which fails outside `optimize`.
         self.study.sampler = optuna.samplers.RandomSampler()
         return trial
 
     def run(self, count: int, jobs: int) -> None:
-        """Bring the study to ``count`` trials, ``jobs`` at a time."""
-        stale = self.study.get_trials(states=(TrialState.RUNNING,))
+        """Run until there are ``count`` trials, ``jobs`` in parallel."""
+        interrupted = self.study.get_trials(states=(TrialState.RUNNING,))
         running: dict[Future[Outcome], tuple[optuna.Trial, float]] = {}
-        mistake = None
+        error = None
         with ThreadPoolExecutor(jobs) as pool:
             while True:
-                while not mistake and len(running) < jobs:
-                    if not stale and len(self.study.trials) >= count:
+                while not error and len(running) < jobs:
+                    if not interrupted and len(self.study.trials) >= count:
                         break
-                    trial = self.draw(stale.pop(0) if stale else None)
-                    told = shlex.join(command_of(self.sweep, trial.params, shown=True))
-                    print(f"trial {trial.number:03d} of {count}: {told}", flush=True)
+                    trial = self.draw(interrupted.pop(0) if interrupted else None)
+                    command = shlex.join(command_of(self.sweep, trial.params, for_display=True))
+                    print(f"trial {trial.number:03d} of {count}: {command}", flush=True)
                     future = pool.submit(self.trials.run, trial.number, trial.params)
                     running[future] = trial, time.monotonic()
                 if not running:
@@ -345,22 +325,22 @@ class Search:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     trial, start = running.pop(future)
                     outcome = future.result()
-                    if not outcome.began and not self.study.get_trials(states=_GOOD):
-                        mistake = f"trial {trial.number:03d}: {outcome.reason}"
+                    if not outcome.started and not self.study.get_trials(states=_COMPLETE):
+                        error = f"trial {trial.number:03d}: {outcome.reason}"
                         continue
-                    self._tell(trial, outcome, time.monotonic() - start)
-        if mistake:
-            raise UserError(mistake)
+                    self._record(trial, outcome, time.monotonic() - start)
+        if error:
+            raise UserError(error)
 
-    def _tell(self, trial: optuna.Trial, outcome: Outcome, seconds: float) -> None:
+    def _record(self, trial: optuna.Trial, outcome: Outcome, seconds: float) -> None:
         trial.set_user_attr("seconds", round(seconds, 1))
         if outcome.value is None:
             trial.set_user_attr("reason", outcome.reason)
         state = TrialState.FAIL if outcome.value is None else TrialState.COMPLETE
         self.study.tell(trial, outcome.value, state=state)
         self.report()
-        told = outcome.reason if outcome.value is None else f"{outcome.value:.4f}"
-        print(f"trial {trial.number:03d}: {state.name.lower()}: {told}", flush=True)
+        message = outcome.reason if outcome.value is None else f"{outcome.value:.4f}"
+        print(f"trial {trial.number:03d}: {state.name.lower()}: {message}", flush=True)
 
     def report(self) -> None:
         """Write ``trials.csv``, ``sweep.png`` and ``best.json`` into the sweep's folder."""
@@ -382,7 +362,7 @@ class Search:
                 "parameters": best.params,
                 "metrics": read_component(folder).metrics,
                 "checkpoint": str(folder),
-                "command": shlex.join(command_of(self.sweep, best.params, shown=True)),
+                "command": shlex.join(command_of(self.sweep, best.params, for_display=True)),
                 "trials": {
                     "complete": int(counts["complete"]),
                     "failed": int(counts.get("fail", 0)),
@@ -391,10 +371,7 @@ class Search:
         )
 
     def table(self) -> Any:
-        """The finished trials as a table of pandas', which no ``--help`` should wait for.
-
-        A row each: trial, state, metric, parameters, seconds, reason.
-        """
+        """A pandas table of finished trials: trial, state, metric, parameters, seconds, reason."""
         attributes = ("number", "state", "value", "params", "user_attrs")
         table = self.study.trials_dataframe(attrs=attributes)
         table = table[table["state"].isin(["COMPLETE", "FAIL"])]
@@ -407,7 +384,7 @@ class Search:
 
 
 def draw(study: optuna.Study, metric: str, path: Path) -> None:
-    """The measure of the complete trials against each parameter, as Optuna's slice plot."""
+    """Draw Optuna's slice plot: the measure against each parameter."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -416,7 +393,7 @@ def draw(study: optuna.Study, metric: str, path: Path) -> None:
 
     from train.card import save
 
-    # The plot sets a style of its own, and warns that its interface may change.
+    # plot_slice changes the style and warns that it is experimental.
     with pyplot.rc_context(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         axes = plot_slice(study, target_name=metric)
@@ -433,25 +410,25 @@ def search(
     jobs: PositiveInt = 1,
     seed: int = 1,
 ) -> None:
-    """Search hyperparameters: a wandb sweep file, run here with Optuna.
+    """Search hyperparameters: run a wandb sweep file with Optuna.
 
     Args:
-        sweep: the sweep's YAML.
-        output: folder of the sweep; a killed one goes on there.
-        trials: trials in all, those of before included; null: run_cap, or the whole grid.
-        jobs: trials at a time.
-        seed: of the draws; trials have their own.
+        sweep: the sweep file (YAML).
+        output: output folder; an interrupted sweep resumes.
+        trials: total number of trials, including finished ones; null: run_cap, or the full grid.
+        jobs: number of parallel trials.
+        seed: seed of the draws; trials set their seeds by --seed_everything.
     """
-    wanted = read_sweep(sweep)
-    count = count_of(wanted, trials)
+    settings = read_sweep(sweep)
+    count = count_of(settings, trials)
     with lock_folder(output):
-        run = Search(wanted, output, seed)
+        run = Search(settings, output, seed)
         run.run(count, jobs)
         run.report()
-    if not run.study.get_trials(states=_GOOD):
-        raise UserError(f"no trial succeeded; {output / 'trials.csv'} says why")
+    if not run.study.get_trials(states=_COMPLETE):
+        raise UserError(f"no trial succeeded; see the reasons in {output / 'trials.csv'}")
     print(run.table().dropna(axis="columns", how="all").to_string(index=False, na_rep=""))
     best = run.study.best_trial
-    print(f"best: trial {best.number:03d}, {wanted.metric.name} {best.value:.4f}")
-    print(f"again: {shlex.join(command_of(wanted, best.params, shown=True))}")
+    print(f"best: trial {best.number:03d}, {settings.metric.name} {best.value:.4f}")
+    print(f"to repeat it: {shlex.join(command_of(settings, best.params, for_display=True))}")
     print(f"results: {output / 'best.json'}, trials.csv, sweep.png")

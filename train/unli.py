@@ -1,8 +1,8 @@
-"""UNLI: how likely a hypothesis is given a premise (Chen et al. 2020).
+"""UNLI: the probability of a hypothesis given a premise (Chen et al. 2020).
 
-One logit ``s`` a pair, trained by binary cross-entropy against the subjective probability ``y``:
-``-y log σ(s) - (1 - y) log(1 - σ(s))``. Core (2407.03572) reads ``p(hypothesis | premise)`` from it
-for its informativeness weights.
+The loss is the binary cross-entropy of one logit ``s`` per pair against the subjective probability
+``y``: ``-y log σ(s) - (1 - y) log(1 - σ(s))``. Core (2407.03572) computes its informativeness
+weights from the predicted ``p(hypothesis | premise)``.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from components.calibration import fit_platt, probabilities
 from components.measures import Measures, unli_measures
 from records import UnjudgedUnliPair, UnliPair
-from train.module import Item, relabelled, rows_of
+from train.module import Item, relabel, rows_of
 from train.relation import PairClassifier
 
 LABELS = ["probability"]
@@ -25,7 +25,7 @@ LABELS = ["probability"]
 class Unli(PairClassifier):
     """A sequence classifier with one logit, whose sigmoid is p(hypothesis | premise).
 
-    ``mark_new`` must be as in the relation model that it starts from.
+    ``mark_new`` must equal that of the relation model used as ``base``.
     """
 
     record_type = UnliPair
@@ -33,13 +33,13 @@ class Unli(PairClassifier):
     component = "unli"
     labels = LABELS
     intended = (
-        "Judges how likely a hypothesis is given a premise: p(hypothesis | premise) is the sigmoid "
-        "of its single logit divided by the temperature, plus the shift."
+        "Predicts p(hypothesis | premise): the sigmoid of its single logit divided by the "
+        "temperature, plus the shift."
     )
     limits = (
-        "Its labels are annotators' or a knowledge base's shares, not frequencies in the world: it "
-        "orders hypotheses better than it states odds. It does not know whether a premise is true, "
-        "cuts long premises, and is calibrated for text like its dev split only."
+        "Its labels are shares from annotators or a knowledge base, not real-world frequencies: it "
+        "ranks hypotheses better than it estimates probabilities. It does not check the premise, "
+        "truncates long premises, and is calibrated only for text similar to its dev split."
     )
 
     def __init__(self, max_length: PositiveInt = 128, monitor: str = "dev/pearson", **shared: Any):
@@ -57,8 +57,8 @@ class Unli(PairClassifier):
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         groups = [record.premise for record in rows_of(records, items)]
-        judged = self.probabilities_of(records, items, outputs)
-        return unli_measures(*judged, groups, resamples=0)
+        probability_pairs = self.probabilities_of(records, items, outputs)
+        return unli_measures(*probability_pairs, groups, resamples=0)
 
     def probabilities_of(
         self, records: Sequence, items: Sequence[Item], outputs: Sequence
@@ -67,8 +67,8 @@ class Unli(PairClassifier):
         return predicted, np.asarray([item.target for item in items], dtype=np.float64)
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
-        """Rows whose label is the probability: a smaller model can be trained on them."""
+        """Rows labelled with the predicted probability, usable to train a smaller model."""
         predicted, _ = self.probabilities_of(records, items, outputs)
         return [
-            relabelled(r, float(p)) for r, p in zip(rows_of(records, items), predicted, strict=True)
+            relabel(r, float(p)) for r, p in zip(rows_of(records, items), predicted, strict=True)
         ]

@@ -21,7 +21,7 @@ from tests.conftest import SIZE
 from tests.train.conftest import CHAT, lss_rows, relation_rows, unli_rows
 from tests.train.ranks import MODULES, gradients
 from train.__main__ import main
-from train.module import decays, gather, plain_name
+from train.module import gather, has_weight_decay, plain_name
 
 ROOT = Path(__file__).parents[2]
 DDP = ["--trainer.strategy", "ddp", "--trainer.devices", "2", "--data.batch_size", "2"]
@@ -164,11 +164,11 @@ def test_gathering_is_by_index_whatever_the_order() -> None:
     ids=["bert", "gpt2", "t5"],
 )
 def test_weight_decay_by_name_is_that_of_matrices(model: Callable) -> None:
-    found = {name: (decays(name), p.ndim > 1) for name, p in model().named_parameters()}
+    found = {name: (has_weight_decay(name), p.ndim > 1) for name, p in model().named_parameters()}
     assert all(by_name == by_shape for by_name, by_shape in found.values()), found
 
 
 def test_names_without_wrappers() -> None:
     wrapped = "model._fsdp_wrapped_module.encoder._checkpoint_wrapped_module.norm.weight"
     assert plain_name(wrapped) == "model.encoder.norm.weight"
-    assert not decays(wrapped)
+    assert not has_weight_decay(wrapped)
