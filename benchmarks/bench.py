@@ -1,14 +1,12 @@
-"""All speeds that need no GPU and no server, small: ``make bench``, at most ten minutes.
+"""All speed benchmarks without GPU and server at small size: ``make bench``, up to ten minutes.
 
     python benchmarks/bench.py --output runs/bench
 
-Runs the benchmarks beside it one after the other, each with its baseline in the same process or on
-the same threads, and writes ``bench.json`` (figures by name at its top level; ``parts`` has what
-each benchmark wrote) and ``bench.html``. What the sizes here are too small for is in the
-benchmarks' own options. Other work on the machine disturbs every figure.
+Runs the other benchmarks of this folder sequentially, each with its baseline on the same number of
+threads. Writes ``bench.json`` (results by name; ``parts`` has the output of each benchmark) and
+``bench.html``. For larger sizes, run the benchmarks separately. Other load on the machine affects
+all results.
 """
-
-from __future__ import annotations
 
 import argparse
 import json
@@ -26,31 +24,31 @@ from train.cli import default_precision
 
 HERE = Path(__file__).parent
 KB = Path("data/kb")
-# What each figure of the page is: ratios are the baseline's time over ours.
-MEANING = {
-    "entailment_speedup": "short pairs: a plain float32 loop's time over the engine's in bfloat16",
-    "entailment_equal_labels": "share of their labels that are the same",
-    "entailment_moved_mean": "mean |Δp| of a pair",
-    "entailment_moved_most": "largest |Δp| of a pair",
-    "entailment_of_limit": "of the FLOP a second of a large matrix product, the share reached",
+# Descriptions of the results; speed-ups are baseline time / our time.
+DESCRIPTIONS = {
+    "entailment_speedup": "short pairs: plain float32 loop / engine in bfloat16, time",
+    "entailment_equal_labels": "share of equal labels of these pairs",
+    "entailment_moved_mean": "mean |Δp| over pairs",
+    "entailment_moved_most": "largest |Δp| over pairs",
+    "entailment_of_limit": "FLOP/s of the engine / FLOP/s of a large matrix product",
     "entailment_speedup_float32": "the same pairs, the engine in float32",
-    "entailment_speedup_long": "claims and whole pages, the engine in bfloat16",
-    "pairs_saved": "Core's pairs for 300 claims in full, over those behind the gate, cosine 0.5",
-    "pairs_saved_precision_moved": "what that gate moves the precision of that document by",
-    "pairs_saved_stems": "the same behind the gate without an encoder, at a share of stems of 0.3",
-    "pairs_saved_stems_precision_moved": "what this gate moves it by",
-    "training_speedup": "Trainer grouped by length over `train fit`, time for the same steps",
-    "training_speedup_plain": "Trainer as it comes over `train fit`",
-    "core_seconds_at_5000": "seconds of Core's selection among 5,000 claims, the slower graph",
-    "builders_records_per_second": "`pairs`, records a second",
-    "builders_entities_per_second": "`bios` from a SPARQL server, entities a second",
-    "builders_memory_growth": "peak memory at ten times the size, the largest of the builders",
+    "entailment_speedup_long": "claims and full pages, the engine in bfloat16",
+    "pairs_saved": "Core's pairs for 300 claims without a gate / with a gate at cosine 0.5",
+    "pairs_saved_precision_moved": "change in precision of that document with this gate",
+    "pairs_saved_stems": "the same with a gate without encoder, at a share of stems of 0.3",
+    "pairs_saved_stems_precision_moved": "change in precision with this gate",
+    "training_speedup": "Trainer grouped by length / `train fit`, time for the same steps",
+    "training_speedup_plain": "Trainer with defaults / `train fit`",
+    "core_seconds_at_5000": "seconds of Core's selection among 5,000 claims, slowest graph",
+    "builders_records_per_second": "`pairs`, records per second",
+    "builders_entities_per_second": "`bios` from a SPARQL server, entities per second",
+    "builders_memory_growth": "peak memory at ten times the size / at the size, largest ratio",
 }
 CURVES = ["--adversarial", f"[{KB}/generations_test.jsonl, {KB}/generations_dev.jsonl]"]
 
 
 def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]]:
-    """Name to command of each part."""
+    """Name → command of each benchmark."""
     curves = folder / "corruption/curve_uninformative.jsonl"
     return {
         "entailment": [
@@ -83,29 +81,30 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
     }
 
 
-def call(command: list[str], **environment: str) -> None:
-    """Run Python; where it fails it has said why, and this ends as it did."""
-    done = subprocess.run([sys.executable, *command], env={**os.environ, **environment})
-    if done.returncode:
-        sys.exit(done.returncode)
+def run_python(command: list[str], **environment: str) -> None:
+    """Run Python; on failure, exit with its exit code."""
+    process = subprocess.run([sys.executable, *command], env={**os.environ, **environment})
+    if process.returncode:
+        sys.exit(process.returncode)
 
 
 def run(command: list[str], file: Path, threads: int) -> tuple[object, float]:
-    """What one benchmark wrote, and the seconds that it took; it prints to the terminal."""
+    """Run one benchmark; return its JSON output and the seconds it took."""
     start = time.perf_counter()
-    call([str(HERE / command[0]), *command[1:], "--json", str(file)], OMP_NUM_THREADS=str(threads))
+    arguments = [str(HERE / command[0]), *command[1:], "--json", str(file)]
+    run_python(arguments, OMP_NUM_THREADS=str(threads))
     return json.loads(file.read_text(encoding="utf-8")), time.perf_counter() - start
 
 
 def figures(parts: dict[str, object]) -> dict[str, object]:
-    """The ratios and times that a reader looks for, by name."""
+    """The main ratios and times by name."""
     short, long = parts["entailment"]["short"], parts["entailment"]["long"]
-    # The last threshold of each score
+    # The last threshold of each score.
     gates = {row["score"]: row for row in parts["core_gate"]}
     largest = [row for row in parts["core_selection"] if row["claims"] == 5000]
     precision = parts["training"][-1]["precision"]
     seconds = {r["method"]: r["seconds"] for r in parts["training"] if r["precision"] == precision}
-    built = {row["part"]: row for row in parts["builders"]["rows"]}  # of the largest size
+    builder_rows = {row["part"]: row for row in parts["builders"]["rows"]}  # largest size
     return {
         "entailment_speedup": short["bfloat16_speedup"],
         "entailment_equal_labels": short["bfloat16_equal_labels"],
@@ -121,37 +120,37 @@ def figures(parts: dict[str, object]) -> dict[str, object]:
         "training_speedup": seconds["grouped"] / seconds["fit"],
         "training_speedup_plain": seconds["plain"] / seconds["fit"],
         "core_seconds_at_5000": max(row["seconds"] for row in largest),
-        "builders_records_per_second": built["pairs"]["records_per_second"],
-        "builders_entities_per_second": built["bios"]["entities_per_second"],
+        "builders_records_per_second": builder_rows["pairs"]["records_per_second"],
+        "builders_entities_per_second": builder_rows["bios"]["entities_per_second"],
         "builders_memory_growth": max(row["memory_growth"] for row in parts["builders"]["growth"]),
         "inference": parts["inference"],
     }
 
 
-def tables(found: dict[str, object], seconds: dict[str, float]) -> list[TextTable]:
-    """The figures as tables of a page."""
-    plain = {name: value for name, value in found.items() if isinstance(value, int | float)}
-    head = ("network, method", "median time", "mean |ΔP|", "equal labels")
-    solved = [
+def tables(results: dict[str, object], seconds: dict[str, float]) -> list[TextTable]:
+    """The results as tables of a page."""
+    scalars = {name: value for name, value in results.items() if isinstance(value, int | float)}
+    header = ("network, method", "median time", "mean |ΔP|", "equal labels")
+    inference_rows = [
         (
             f"{row['size']}, {row['method']}",
             f"{row['ms']:.0f} ms",
             f"{row['error']:.4f}",
             f"{row['equal_labels']:.3f}",
         )
-        for row in found["inference"]
+        for row in results["inference"]
     ]
-    rows = [(name, f"{value:,.3f}", MEANING[name]) for name, value in plain.items()]
-    took = [(name, f"{value:.0f} s") for name, value in seconds.items()]
+    rows = [(name, f"{value:,.3f}", DESCRIPTIONS[name]) for name, value in scalars.items()]
+    times = [(name, f"{value:.0f} s") for name, value in seconds.items()]
     return [
-        TextTable("Figures", head=("figure", "value", "what it is"), rows=rows),
-        TextTable("FactReasoner's inference", head=head, rows=solved),
-        TextTable("Time taken", head=("benchmark", "time"), rows=took),
+        TextTable("Results", head=("name", "value", "description"), rows=rows),
+        TextTable("FactReasoner's inference", head=header, rows=inference_rows),
+        TextTable("Time taken", head=("benchmark", "time"), rows=times),
     ]
 
 
 def main() -> None:
-    """Run all parts and write the files."""
+    """Run all benchmarks and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checkpoint", default="checkpoints/small/relation")
     parser.add_argument("--output", type=Path, default=Path("runs/bench"))
@@ -160,16 +159,16 @@ def main() -> None:
     folder = options.output
     folder.mkdir(parents=True, exist_ok=True)
     builder = ["data_builders", "corruption", "--config", "configs/data/small/corruption.yaml"]
-    own = ["--kinds", "[uninformative]", "--output", str(folder / "corruption")]
-    call(["-m", *builder, *CURVES, *own])
+    corruption_options = ["--kinds", "[uninformative]", "--output", str(folder / "corruption")]
+    run_python(["-m", *builder, *CURVES, *corruption_options])
     parts, seconds = {}, {}
     for name, command in commands(options.checkpoint, folder, options.threads).items():
         print(f"\n{name}", flush=True)
         parts[name], seconds[name] = run(command, folder / f"{name}.json", options.threads)
-    found = figures(parts)
-    write_json(folder / "bench.json", {**found, "seconds": seconds, "parts": parts})
+    results = figures(parts)
+    write_json(folder / "bench.json", {**results, "seconds": seconds, "parts": parts})
     note = "Speed-ups are against the baseline of the same run; see benchmarks/README.md."
-    write_tables(folder / "bench.html", "How fast?", note, tables(found, seconds))
+    write_tables(folder / "bench.html", "Speed", note, tables(results, seconds))
     print(f"\n{folder / 'bench.json'}\n{folder / 'bench.html'}")
 
 

@@ -1,26 +1,24 @@
-"""Builders on many entities: records a second, and whether their memory grows with their number.
+"""Speed and memory growth of dataset builders with the number of entities.
 
     python benchmarks/builders.py --sizes 10000 100000 1000000
     python benchmarks/builders.py --only kb_pairs --sizes 1000 10000
 
-Writes synthetic people as a Turtle file (some ten facts each, in the shape of Wikidata's graph),
-and runs real builders through their door, ``python -m data_builders``:
+Writes synthetic people as a Turtle file (about ten facts each, structured as in Wikidata) and runs
+builders with ``python -m data_builders``:
 
-- ``bios``: topics of them all, from a local SPARQL server; the population is asked for in
-  ``--queries`` parts by place of birth, as a domain must be that is too large for one query;
-- ``bios_file``: the same, where the builder itself serves the file;
-- ``kb_pairs``: all facts of all people, from the server; it keeps them all, so it is no part of
-  the default;
-- ``knowledge``: a page each, from a JSONL file to SQLite and its index;
-- ``pairs``: a premise and a hypothesis each, from a JSONL file, all of them to train on;
-- ``pairs_split``: the same, of which a tenth each goes to dev and test: what shares a text is kept
-  together, and how near the splits stand is measured.
+- ``bios``: topics from a local SPARQL server; the population is queried in ``--queries`` parts by
+  place of birth, as required for a domain that is too large for one query;
+- ``bios_file``: the same, with the builder serving the file;
+- ``kb_pairs``: all facts of all people from the server; not run by default, because it keeps all
+  facts in memory;
+- ``knowledge``: one page per entity, from a JSONL file to SQLite with an index;
+- ``pairs``: one premise and hypothesis per entity, from a JSONL file, all for training;
+- ``pairs_split``: the same with a tenth each for dev and test: rows that share a text stay
+  together, and the similarity of the splits is measured.
 
-Peak memory is the builder's process alone; a server's stands beside it. The time is that of the
-whole command, the processor's with the server's; to load the server before is not part of it.
+Peak memory is that of the builder's process; the server's is printed separately. Time is that of
+the command, processor time includes the server; loading the server is not included.
 """
-
-from __future__ import annotations
 
 import argparse
 import json
@@ -51,7 +49,7 @@ COUNTRIES = {
     "Africa": ("Ghana", "Kenya", "Egypt"),
 }
 JOBS = ("writer", "poet", "painter", "politician", "chemist", "composer", "lawyer", "physician")
-GIVEN = ("Ada", "Boris", "Clara", "Dario", "Elena", "Farid", "Greta", "Hugo", "Ines", "Jonas")
+FIRST_NAMES = ("Ada", "Boris", "Clara", "Dario", "Elena", "Farid", "Greta", "Hugo", "Ines", "Jonas")
 SYLLABLES = ("ba", "del", "fin", "gor", "hal", "kim", "lor", "mon", "ner", "pas", "ros", "tam")
 WORDS = ["".join(parts) for parts in product(SYLLABLES, repeat=3)]
 PREFIXES = """\
@@ -67,15 +65,15 @@ Rows = Iterator[str]
 
 
 def people(number: int, seed: int) -> Rows:
-    """Turtle of so many people; the first of them are the same whatever the number."""
+    """Turtle lines of people; the first people do not depend on ``number``."""
     rng = random.Random(f"{seed}:people")
-    lands = [land for own in COUNTRIES.values() for land in own]
+    lands = [country for countries in COUNTRIES.values() for country in countries]
     yield PREFIXES
-    for continent, own in COUNTRIES.items():
+    for continent, countries in COUNTRIES.items():
         name = f"ff:{continent.replace(' ', '_')}"
         yield f'{name} rdfs:label "{continent}"@en .\n'
-        for land in own:
-            yield f'ff:{land} rdfs:label "{land}"@en ; wdt:P30 {name} .\n'
+        for country in countries:
+            yield f'ff:{country} rdfs:label "{country}"@en ; wdt:P30 {name} .\n'
     for job in JOBS:
         yield f'ff:{job} rdfs:label "{job}"@en .\n'
     for kind in ("place", "award", "school", "team"):
@@ -83,7 +81,7 @@ def people(number: int, seed: int) -> Rows:
             name = f"{rng.choice(WORDS).title()} {kind.title()} {n}"
             yield f'ff:{kind}_{n} rdfs:label "{name}"@en .\n'
     for n in range(number):
-        name = f"{rng.choice(GIVEN)} {rng.choice(WORDS).title()}"
+        name = f"{rng.choice(FIRST_NAMES)} {rng.choice(WORDS).title()}"
         page = f"<https://en.wikipedia.org/wiki/P{n}>"
         place, other, award, school, team = (rng.randrange(PLACES) for _ in range(5))
         born, month, day = rng.randint(1700, 1920), rng.randint(1, 12), rng.randint(2, 28)
@@ -102,7 +100,7 @@ def people(number: int, seed: int) -> Rows:
 
 
 def pages(number: int, seed: int) -> Rows:
-    """A page each, of sixty words."""
+    """JSONL lines of pages with sixty words."""
     rng = random.Random(f"{seed}:pages")
     for n in range(number):
         text = " ".join(rng.choices(WORDS, k=60))
@@ -110,7 +108,7 @@ def pages(number: int, seed: int) -> Rows:
 
 
 def pairs(number: int, seed: int) -> Rows:
-    """A premise of two sentences and a hypothesis each."""
+    """JSONL lines of a premise, a hypothesis and a label."""
     rng = random.Random(f"{seed}:pairs")
     labels = ("entailment", "neutral", "contradiction")
     for _ in range(number):
@@ -120,14 +118,14 @@ def pairs(number: int, seed: int) -> Rows:
 
 
 class Part(NamedTuple):
-    """A builder and where it reads from.
+    """A builder and its input.
 
     Attributes:
-        builder: its name on the command line.
-        rows: makes the lines of its file.
-        file: that file's name.
-        served: whether a server of its own is filled with the file first.
-        options: of the file (or the server's URL) and the command line's options.
+        builder: command of the builder.
+        rows: function that generates the lines of the input file.
+        file: name of the input file.
+        served: whether a server is started with the file.
+        options: function of the file (or the server's URL) and the command line.
     """
 
     builder: str
@@ -166,20 +164,15 @@ PARTS = {
 
 
 class Usage(NamedTuple):
-    """What a process took: seconds, the processor's, and its peak memory in MiB."""
+    """Wall-clock seconds, processor seconds and peak memory (MiB) of a process."""
 
     seconds: float
     cpu_seconds: float
     peak_mib: float
 
 
-class Watched:
-    """A process whose peak memory is its own: what it starts in turn does not count.
-
-    Args:
-        command: what to run.
-        log: where it writes to.
-    """
+class MeteredProcess:
+    """A process with measured peak memory, without its child processes; output goes to ``log``."""
 
     def __init__(self, command: list[str], log: Path):
         self._start = time.perf_counter()
@@ -187,52 +180,48 @@ class Watched:
             self.process = subprocess.Popen(command, stdout=file, stderr=file)
         self._peak = 0.0
         self._ended = threading.Event()
-        self._watch = threading.Thread(target=self._look, daemon=True)
+        self._watch = threading.Thread(target=self._poll_memory, daemon=True)
         self._watch.start()
 
-    def _look(self) -> None:
-        """``VmHWM`` until the end; ``getrusage`` would count the largest of its children."""
+    def _poll_memory(self) -> None:
+        """Poll ``VmHWM``; ``getrusage`` would include child processes."""
         status = Path(f"/proc/{self.process.pid}/status")
         while not self._ended.wait(0.02):
             lines = status.read_text().splitlines()
-            own = [line.split()[1] for line in lines if line.startswith("VmHWM")]
-            self._peak = int(own[0]) / 1024 if own else self._peak
+            peaks = [line.split()[1] for line in lines if line.startswith("VmHWM")]
+            self._peak = int(peaks[0]) / 1024 if peaks else self._peak
 
     def wait(self) -> Usage:
-        """Its usage, once it has ended; the time includes what it started and waited for."""
+        """Wait for the end and return the usage; times include child processes."""
         os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
         seconds = time.perf_counter() - self._start
         self._ended.set()
         self._watch.join()
-        _, status, used = os.wait4(self.process.pid, 0)
+        _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
-        return Usage(seconds, used.ru_utime + used.ru_stime, self._peak)
+        return Usage(seconds, usage.ru_utime + usage.ru_stime, self._peak)
 
 
-def oxigraph() -> str:
-    """The server's program, beside this interpreter or on the path.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    found = shutil.which("oxigraph", path=str(Path(sys.prefix) / "bin"))
-    found = found or shutil.which("oxigraph")
-    if not found:
-        raise UserError("oxigraph: no such program; install it with `pip install oxigraph`")
-    return found
+def find_oxigraph() -> str:
+    """Path of the server's program, next to this interpreter or on ``PATH``."""
+    program = shutil.which("oxigraph", path=str(Path(sys.prefix) / "bin"))
+    program = program or shutil.which("oxigraph")
+    if not program:
+        raise UserError("oxigraph: program not found; run `pip install oxigraph`")
+    return program
 
 
 @contextmanager
 def served(graph: Path, used: list[Usage]) -> Iterator[str]:
-    """A read-only server over a Turtle file, which is loaded first; its usage goes to ``used``."""
+    """Load a Turtle file and run a read-only server; append its usage to ``used``."""
     base = graph.with_suffix(".oxigraph")
-    load = [oxigraph(), "load", "--location", str(base), "--file", str(graph)]
+    load = [find_oxigraph(), "load", "--location", str(base), "--file", str(graph)]
     subprocess.run(load, check=True, capture_output=True)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    command = [oxigraph(), "serve-read-only", "--location", str(base), "--bind", address]
-    server = Watched(command, graph.with_suffix(".log"))
+    command = [find_oxigraph(), "serve-read-only", "--location", str(base), "--bind", address]
+    server = MeteredProcess(command, graph.with_suffix(".log"))
     try:
         _connect(address, server.process)
         yield f"http://{address}/query"
@@ -253,77 +242,74 @@ def _connect(address: str, server: subprocess.Popen) -> None:
 
 
 def build(part: Part, source: str, folder: Path, options: argparse.Namespace) -> tuple[Usage, int]:
-    """A builder's usage, and how many records it wrote.
-
-    Raises:
-        RuntimeError: the builder failed; its last line says why.
-    """
+    """Run a builder; return its usage and the number of records written."""
     config, output, log = folder / "config.json", folder / "made", folder / "build.log"
-    given = part.options(source, options)
-    config.write_text(json.dumps(given | {"output": str(output), "seed": options.seed}))
+    config_fields = part.options(source, options)
+    config.write_text(json.dumps(config_fields | {"output": str(output), "seed": options.seed}))
     command = [sys.executable, "-m", "data_builders", part.builder, "--config", str(config)]
-    builder = Watched(command, log)
-    used = builder.wait()
+    builder = MeteredProcess(command, log)
+    usage = builder.wait()
     if builder.process.returncode:
-        said = log.read_text(encoding="utf-8").strip().splitlines()
-        raise RuntimeError(f"{part.builder}: {said[-1] if said else 'no message'}")
-    kept = json.loads((output / "manifest.json").read_text(encoding="utf-8"))["kept"]
+        log_lines = log.read_text(encoding="utf-8").strip().splitlines()
+        raise RuntimeError(f"{part.builder}: {log_lines[-1] if log_lines else 'no message'}")
+    records = json.loads((output / "manifest.json").read_text(encoding="utf-8"))["kept"]
     shutil.rmtree(output)
-    return used, kept
+    return usage, records
 
 
 def measure(name: str, size: int, folder: Path, options: argparse.Namespace) -> dict:
-    """One line of the table."""
+    """Measure one part at one size."""
     part, servers = PARTS[name], []
     source = folder / part.file
     with open(source, "w", encoding="utf-8") as file:
         file.writelines(part.rows(size, options.seed))
     if part.served:
         with served(source, servers) as url:
-            used, records = build(part, url, folder, options)
+            usage, records = build(part, url, folder, options)
     else:
-        used, records = build(part, str(source), folder, options)
+        usage, records = build(part, str(source), folder, options)
     source.unlink()
     return {
         "part": name,
         "entities": size,
         "records": records,
-        "seconds": used.seconds,
-        "cpu_seconds": used.cpu_seconds + sum(server.cpu_seconds for server in servers),
-        "records_per_second": records / used.seconds,
-        "entities_per_second": size / used.seconds,
-        "peak_mib": used.peak_mib,
+        "seconds": usage.seconds,
+        "cpu_seconds": usage.cpu_seconds + sum(server.cpu_seconds for server in servers),
+        "records_per_second": records / usage.seconds,
+        "entities_per_second": size / usage.seconds,
+        "peak_mib": usage.peak_mib,
         "server_mib": servers[0].peak_mib if servers else None,
     }
 
 
 def growth(rows: Iterable[dict]) -> list[dict]:
-    """Of each part, the peak memory of the largest size against that of the smallest."""
+    """Peak memory of the largest size over that of the smallest, per part."""
     peaks: dict[str, dict[int, float]] = {}
     for row in rows:
         peaks.setdefault(row["part"], {})[row["entities"]] = row["peak_mib"]
-    found = []
-    for name, own in peaks.items():
-        least, most = min(own), max(own)
-        more = (own[most] - own[least]) * 2**20 / max(1, most - least)
-        ratio = own[most] / own[least]
-        found.append({"part": name, "memory_growth": ratio, "bytes_per_entity": more})
-    return found
+    result = []
+    for name, peak_of_size in peaks.items():
+        smallest, largest = min(peak_of_size), max(peak_of_size)
+        increase = (peak_of_size[largest] - peak_of_size[smallest]) * 2**20
+        bytes_per_entity = increase / max(1, largest - smallest)
+        ratio = peak_of_size[largest] / peak_of_size[smallest]
+        result.append({"part": name, "memory_growth": ratio, "bytes_per_entity": bytes_per_entity})
+    return result
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print a line a part and size, and how much more memory the largest takes than the least."""
+    """Print one line per part and size, and the memory growth per part."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--only", nargs="+", choices=PARTS, metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--topics", type=int, default=1024, help="that bios draws")
-    parser.add_argument("--queries", type=int, default=PLACES, help="for bios's population")
-    parser.add_argument("--folder", default=None, help="for the files; a temporary one by default")
+    parser.add_argument("--topics", type=int, default=1024, help="number of topics for bios")
+    parser.add_argument("--queries", type=int, default=PLACES, help="population queries for bios")
+    parser.add_argument("--folder", default=None, help="working folder; default: temporary")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, default=None, help="also write the figures there")
+    parser.add_argument("--json", type=Path, default=None, help="JSON file for the results")
     options = parser.parse_args(arguments)
     if min(*options.sizes, options.queries, options.topics) < 1:
-        raise UserError("--sizes, --queries, --topics: give numbers of at least 1")
+        raise UserError("--sizes, --queries, --topics: expected at least 1")
     rows = []
     for name in options.only or [name for name in PARTS if name != "kb_pairs"]:
         for size in options.sizes:
@@ -339,14 +325,14 @@ def main(arguments: list[str] | None = None) -> None:
                 f"peak {row['peak_mib']:.0f} MiB{server}",
                 flush=True,
             )
-    found = growth(rows)
-    for row in found:
+    growth_rows = growth(rows)
+    for row in growth_rows:
         print(
-            f"{row['part']:11} memory of the largest over that of the smallest: "
-            f"{row['memory_growth']:.2f}, {row['bytes_per_entity']:,.0f} bytes an entity"
+            f"{row['part']:11} memory at the largest size / smallest size: "
+            f"{row['memory_growth']:.2f}, {row['bytes_per_entity']:,.0f} bytes per entity"
         )
     if options.json:
-        options.json.write_text(json.dumps({"rows": rows, "growth": found}, indent=1))
+        options.json.write_text(json.dumps({"rows": rows, "growth": growth_rows}, indent=1))
 
 
 if __name__ == "__main__":

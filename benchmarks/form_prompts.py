@@ -1,4 +1,4 @@
-"""FActScore's prompts with true answers, to teach a small model the form of several claims.
+"""Create FActScore prompts with correct answers, to train a small model on multi-claim prompts.
 
     python benchmarks/form_prompts.py --output data/forms \\
       --documents data/kb/generations_train.jsonl
@@ -8,12 +8,10 @@
     python benchmarks/pipeline.py --documents data/kb/generations_test.jsonl --limit 40 \\
       --configs configs/eval/small/factscore.yaml --model checkpoints/forms
 
-Of texts whose ``sentences`` say what is true, each sentence is a claim: prompts about one claim,
-half of them false, and prompts about the first five of a text. A record has the prompt as ``topic``
-and the answer as ``text``, so the adversary's trainer learns to give it.
+Each sentence of texts with labelled ``sentences`` is a claim. The prompts cover one claim (half of
+them false) or the first five claims of a text. A record has the prompt as ``topic`` and the answer
+as ``text``, the format for training an adversary.
 """
-
-from __future__ import annotations
 
 import argparse
 import random
@@ -28,46 +26,44 @@ from eval.verify.several_claims import PROMPT
 from records import Document, Generation, UserError, read_records, write_jsonl
 
 CONFIG = Path(__file__).parents[1] / "configs/eval/small/factscore.yaml"
-# Claims of a prompt; prompts about one claim of each label; prompts about several with a false one
-# among them, and without; rows held back.
+# Claims per prompt; one-claim prompts per label; multi-claim prompts with and without a false
+# claim; dev rows.
 SEVERAL, ALONE, MIXED, TRUE, DEV = 5, 130, 170, 60, 30
 
 
 def prompts(texts: Sequence[Generation], config: Path, rng: random.Random) -> list[dict[str, str]]:
-    """Records of prompts and answers, in any order.
+    """Records of prompts and answers in random order.
 
     Args:
-        texts: with the truth of their ``sentences``; one that is cut otherwise is left out.
-        config: of a pipeline whose first verifier is FActScore's.
+        texts: texts with labelled ``sentences``; skipped if the pipeline splits them differently.
+        config: configuration of a pipeline whose first verifier is FActScore.
     """
-    documents = [Document(id=str(n), **one.model_dump()) for n, one in enumerate(texts)]
+    documents = [Document(id=str(n), **text.model_dump()) for n, text in enumerate(texts)]
     pipeline, _ = read_pipeline(str(config))
     verifier = pipeline.verify[0]
     verifier.several.prompt = Prompt(PROMPT)
     claims, passages = pipeline.retrieve(documents, pipeline.claims(documents))
-    alone: list[tuple[str, bool]] = []
-    together: list[tuple[str, list[bool]]] = []
-    for number, (text, own, found) in enumerate(zip(texts, claims, passages, strict=True)):
-        truth = [one.true for one in text.sentences or ()]
-        known = {passage.id: passage for passage in found}
-        asked = [
-            ClaimToJudge(0, documents[number], claim, select_passages(claim, known))
-            for claim in own
-        ]
-        if len(truth) != len(own) or any(isinstance(one.passages, str) for one in asked):
+    single: list[tuple[str, bool]] = []
+    several: list[tuple[str, list[bool]]] = []
+    inputs_of_texts = zip(documents, texts, claims, passages, strict=True)
+    for document, text, text_claims, text_passages in inputs_of_texts:
+        labels = [sentence.true for sentence in text.sentences or ()]
+        by_id = {passage.id: passage for passage in text_passages}
+        inputs = [ClaimToJudge(0, document, c, select_passages(c, by_id)) for c in text_claims]
+        if len(labels) != len(inputs) or any(isinstance(x.passages, str) for x in inputs):
             continue
-        if len(own) > 1 and number % 5:
-            first = verifier.several.messages(asked[:SEVERAL])
-            together.append((first[0]["content"], truth[:SEVERAL]))
-        alone += [
-            (verifier.messages(a)[0]["content"], t) for a, t in zip(asked, truth, strict=True)
-        ]
-    rng.shuffle(alone)
+        if len(inputs) > 1 and int(document.id) % 5:
+            messages = verifier.several.messages(inputs[:SEVERAL])
+            several.append((messages[0]["content"], labels[:SEVERAL]))
+        prompt_texts = [verifier.messages(x)[0]["content"] for x in inputs]
+        single += zip(prompt_texts, labels, strict=True)
+    rng.shuffle(single)
     pairs = []
-    for wanted in (True, False):
-        pairs += [(text, str(true)) for text, true in alone if true is wanted][:ALONE]
-    for whole, most in ((False, MIXED), (True, TRUE)):
-        pairs += [(text, _answer(own)) for text, own in together if all(own) is whole][:most]
+    for label in (True, False):
+        pairs += [(text, str(true)) for text, true in single if true is label][:ALONE]
+    for all_true, count in ((False, MIXED), (True, TRUE)):
+        chosen = [(text, _answer(labels)) for text, labels in several if all(labels) is all_true]
+        pairs += chosen[:count]
     rng.shuffle(pairs)
     return [{"topic": prompt, "text": answer} for prompt, answer in pairs]
 
@@ -77,25 +73,21 @@ def _answer(truth: Sequence[bool]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Write ``train.jsonl`` and ``dev.jsonl``.
-
-    Raises:
-        UserError: too few texts with known sentences.
-    """
+    """Write ``train.jsonl`` and ``dev.jsonl``."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--documents", required=True, help="texts with sentences of known truth")
-    parser.add_argument("--config", type=Path, default=CONFIG, help="FActScore's first verifier")
+    parser.add_argument("--documents", required=True, help="texts with labelled sentences")
+    parser.add_argument("--config", type=Path, default=CONFIG, help="pipeline with FActScore")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args(argv)
     rng = random.Random(1)
-    every = read_records(options.documents, Generation)
-    texts = [one for one in every if one.kind == "normal" and len(one.sentences or ()) > 1]
+    generations = read_records(options.documents, Generation)
+    texts = [x for x in generations if x.kind == "normal" and len(x.sentences or ()) > 1]
     rng.shuffle(texts)
-    found = prompts(texts, options.config, rng) if texts else []
-    if len(found) <= DEV:
-        raise UserError(f"{options.documents}: {len(found)} prompts; more than {DEV} are needed")
+    records = prompts(texts, options.config, rng) if texts else []
+    if len(records) <= DEV:
+        raise UserError(f"{options.documents}: expected over {DEV} prompts, got {len(records)}")
     options.output.mkdir(parents=True, exist_ok=True)
-    for name, rows in (("dev", found[:DEV]), ("train", found[DEV:])):
+    for name, rows in (("dev", records[:DEV]), ("train", records[DEV:])):
         write_jsonl(options.output / f"{name}.jsonl", rows)
         print(f"{options.output / name}.jsonl: {len(rows)} prompts")
 

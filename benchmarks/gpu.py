@@ -1,29 +1,26 @@
-"""Tokens a second, utilisation and peak memory of the papers' models, in training and in scoring.
+"""Tokens per second, utilisation and peak memory of the papers' models in training and scoring.
 
     python benchmarks/gpu.py --peak_tflops 989 --json gpu.json
     python benchmarks/gpu.py --only unli,lss --batch_size 32 --compile
 
-The papers' architectures at their true sizes, with random weights over made-up words: nothing is
-downloaded. Without a GPU the same code runs at toy size. What runs is what the doors run:
+The papers' architectures at full size, with random weights and synthetic words, so that nothing is
+downloaded. Without a GPU the same code runs at toy size. The phases are:
 
     train     Lightning's loop over our modules (AdamW, for LSS Adafactor), our batches and clipping
-    validate  the forward passes of its validation; nothing is written by the models here
-    score     `eval`'s engine (UNLI and relation), from a checkpoint folder, with tokenizing
+    validate  the forward passes of validation, without generation
+    score     `eval`'s engine (UNLI and relation), from a checkpoint folder, with tokenization
 
-Rows are between half of --length and --length tokens long; padding is no token. Not measured are
-the first --warmup batches, a logger, a progress bar, and the export.
+Rows have between --length / 2 and --length tokens; padding is not counted. The first --warmup
+batches, loggers, the progress bar and the export are not measured.
 
-Utilisation (MFU) is the rate of the FLOPs that a model needs (``gpu_models.py`` counts them) over
-the peak: that of a large product of matrices of the same precision, measured first, and
---peak_tflops.
+Utilisation (MFU) is the rate of model FLOPs (``gpu_models.py``) over two peaks: the measured rate
+of a large matrix product in the same precision, and --peak_tflops.
 
-Peak memory is what tensors took on the GPU in the batches measured; on a CPU the process's largest
-so far. Mistral's frozen weights are fp32, as fit loads them, but made on the GPU: 29 GB that are
-never on disk, though Lightning moves them to the host's memory at the end. The classifiers are on
-disk, in a temporary folder (1.8 GB), for the engine to load.
+Peak memory is that of tensors on the GPU during the measured batches, or the process's maximum so
+far on a CPU. Mistral's frozen weights are fp32 as in fit, but created on the GPU (29 GB); Lightning
+moves them to host memory at the end. The classifiers are saved to a temporary folder (1.8 GB) for
+the engine.
 """
-
-from __future__ import annotations
 
 import argparse
 import gc
@@ -45,19 +42,19 @@ from components.checkpoint import Component, library_versions, write_component
 from records import UserError, write_json, write_jsonl
 from train.cli import default_precision, silence_libraries
 from train.data import RecordData
-from train.module import ComponentModule, Item
+from train.module import ComponentModule
 from train.options import TRAINER_DEFAULTS
 
 
 class Meter:
-    """Seconds and peak memory between ``begin`` and ``end``, when the GPU has done its work."""
+    """Seconds and peak memory between ``begin`` and ``end``, synchronised with the GPU."""
 
     def __init__(self, device: str):
         self.cuda = device == "cuda"
         self._start = 0.0
 
     def begin(self) -> None:
-        """Forget what was before."""
+        """Start the measurement."""
         if self.cuda:
             torch.cuda.synchronize()
             torch.cuda.reset_peak_memory_stats()
@@ -73,11 +70,11 @@ class Meter:
 
 
 class Clock(Callback):
-    """Meters the batches of training and of validation that follow the first ones of each.
+    """Measures the training and validation batches after the warm-up.
 
     Attributes:
         metered: seconds and GiB of ``train`` and ``dev``.
-        batches: the rows of each batch that was metered.
+        batches: row indices of each measured batch.
     """
 
     def __init__(self, warmup: int, device: str):
@@ -103,12 +100,12 @@ class Clock(Callback):
 
 
 def matrix_tflops(options: argparse.Namespace) -> float:
-    """TFLOP/s of a large product of matrices of the precision, the best of five rounds."""
+    """TFLOP/s of a large matrix product in the precision, best of five rounds."""
     size, times = (8192, 20) if options.device == "cuda" else (1024, 2)
     dtype = torch.float32 if options.precision == "32-true" else torch.bfloat16
     left, right = (torch.randn(size, size, device=options.device, dtype=dtype) for _ in range(2))
     meter, seconds = Meter(options.device), []
-    for _ in range(6):  # the first one warms up
+    for _ in range(6):  # the first is the warm-up
         meter.begin()
         for _ in range(times):
             left @ right
@@ -117,7 +114,7 @@ def matrix_tflops(options: argparse.Namespace) -> float:
 
 
 def fit(name: str, module: ComponentModule, options: argparse.Namespace, folder: Path) -> Clock:
-    """Train and validate as ``python -m train fit`` does, with the clock running."""
+    """Train and validate as in ``python -m train fit``, with measurement."""
     size = options.batch_size or (SETTINGS[name].batch_size if options.size == "paper" else 4)
     batches = options.warmup + options.steps
     paths = [str(folder / f"{split}.jsonl") for split in ("train", "dev")]
@@ -140,7 +137,7 @@ def fit(name: str, module: ComponentModule, options: argparse.Namespace, folder:
 
 
 def score(name: str, module: ComponentModule, options: argparse.Namespace, folder: Path) -> dict:
-    """Judge pairs as ``python -m eval`` does, from a checkpoint folder with the module's model."""
+    """Judge pairs as in ``python -m eval``, from a checkpoint folder of the module."""
     checkpoint = folder / "checkpoint"
     module.save_pretrained(checkpoint)
     module.tokenizer.save_pretrained(checkpoint)
@@ -170,14 +167,12 @@ def score(name: str, module: ComponentModule, options: argparse.Namespace, folde
     return figures(module, "score", [[item] for item in items], metered)
 
 
-def figures(
-    module: ComponentModule, phase: str, batches: Sequence[Sequence[Item]], metered: tuple
-) -> dict:
-    """One phase's figures, from the batches that were computed, and seconds and GiB."""
+def figures(module: ComponentModule, phase: str, batches: Sequence, metered: tuple) -> dict:
+    """Results of one phase from its batches, seconds and GiB."""
     items = [item for batch in batches for item in batch]
     inputs = sum(item.length for item in items)
-    written = module.architecture == "seq2seq"
-    tokens = inputs + (sum(len(item.target.ids) for item in items) if written else 0)
+    is_seq2seq = module.architecture == "seq2seq"
+    tokens = inputs + (sum(len(item.target.ids) for item in items) if is_seq2seq else 0)
     padded = sum(len(batch) * max(item.length for item in batch) for batch in batches)
     seconds, peak = metered
     return {
@@ -195,103 +190,93 @@ def figures(
 
 
 def measure(name: str, options: argparse.Namespace) -> list[dict]:
-    """All phases of a component.
-
-    Raises:
-        UserError: it does not fit into the GPU's memory.
-    """
-    found = []
+    """Measure all phases of a component."""
+    rows = []
     try:
-        with tempfile.TemporaryDirectory() as place, redirect_stdout(io.StringIO()):
-            module = build(name, options, Path(place))
-            clock = fit(name, module, options, Path(place))
+        with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
+            module = build(name, options, Path(folder))
+            clock = fit(name, module, options, Path(folder))
             for phase, split in (("train", "train"), ("validate", "dev")):
                 items = module.trainer.datamodule.items[split]
                 batches = [[items[index] for index in batch] for batch in clock.batches[split]]
-                found.append(figures(module, phase, batches, clock.metered[split]))
+                rows.append(figures(module, phase, batches, clock.metered[split]))
             if SETTINGS[name].engine:
-                found.append(score(name, module, options, Path(place)))
+                rows.append(score(name, module, options, Path(folder)))
     except torch.OutOfMemoryError:
         raise UserError(
-            f"{name}: out of the GPU's memory; lower --batch_size or --length, or choose others "
-            "with --only"
+            f"{name}: out of GPU memory; lower --batch_size or --length, or select other "
+            "components with --only"
         ) from None
-    return [{"component": name, **row} for row in found]
+    return [{"component": name, **row} for row in rows]
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line, completed by what the machine has.
-
-    Raises:
-        UserError: the papers' sizes without a GPU.
-    """
+    """Parse the command line, with defaults that depend on the device."""
     cuda = torch.cuda.is_available()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default=",".join(SETTINGS), help="components, with commas")
+    parser.add_argument("--only", default=",".join(SETTINGS), help="comma-separated components")
     sizes = {"choices": ("paper", "toy"), "default": "paper" if cuda else "toy"}
-    parser.add_argument("--size", **sizes, help="paper where there is a GPU, else toy")
-    parser.add_argument("--batch_size", type=int, help="rows a batch; by default the paper's")
-    parser.add_argument("--length", type=int, help="longest row in tokens; the paper's")
-    parser.add_argument("--steps", type=int, default=20, help="batches measured")
-    parser.add_argument("--warmup", type=int, default=5, help="batches before them")
+    parser.add_argument("--size", **sizes, help="default: paper with a GPU, else toy")
+    parser.add_argument("--batch_size", type=int, help="rows per batch; default: as in the paper")
+    parser.add_argument("--length", type=int, help="maximum row length; default: as in the paper")
+    parser.add_argument("--steps", type=int, default=20, help="measured batches")
+    parser.add_argument("--warmup", type=int, default=5, help="warm-up batches")
     parser.add_argument("--pairs", type=int, default=4096 if cuda else 32, help="pairs to score")
     precisions = {"choices": ("bf16-mixed", "32-true"), "default": default_precision()}
-    parser.add_argument("--precision", **precisions, help="as fit chooses it")
+    parser.add_argument("--precision", **precisions, help="default: as in fit")
     attentions = ("sdpa", "flash_attention_2", "eager")
-    parser.add_argument("--attention", choices=attentions, help="default: as transformers chooses")
+    parser.add_argument("--attention", choices=attentions, help="default: as in transformers")
     parser.add_argument("--compile", action="store_true", help="torch.compile; raise --warmup")
-    parser.add_argument("--peak_tflops", type=float, help="the vendor's, of the same precision")
-    parser.add_argument("--json", help="file for the figures")
+    parser.add_argument("--peak_tflops", type=float, help="vendor peak of this precision")
+    parser.add_argument("--json", help="JSON file for the results")
     options = parser.parse_args(arguments)
     if options.size == "paper" and not cuda:
         raise UserError(
-            "--size paper needs a CUDA GPU (24 GB for unli and relation, 80 GB for lss and "
-            "adversary), and none is here; give --size toy"
+            "--size paper requires a CUDA GPU (24 GB for unli and relation, 80 GB for lss and "
+            "adversary); set --size toy"
         )
     if min(options.steps, options.warmup, options.pairs, options.batch_size or 1) < 1:
-        raise UserError("--steps, --warmup, --pairs and --batch_size must be at least 1")
+        raise UserError("--steps, --warmup, --pairs, --batch_size: expected at least 1")
     if options.length is not None and options.length < 3 * FRAME:
-        raise UserError(f"--length {options.length}: give at least {3 * FRAME}")
+        raise UserError(f"--length: expected at least {3 * FRAME}, got {options.length}")
     options.only = options.only.split(",")
     if unknown := set(options.only) - set(SETTINGS):
-        raise UserError(f"--only {', '.join(sorted(unknown))}: give some of {', '.join(SETTINGS)}")
+        raise UserError(f"--only: expected {', '.join(SETTINGS)}, got {', '.join(sorted(unknown))}")
     options.device = "cuda" if cuda else "cpu"
     return options
 
 
 def line(cells: Sequence[str]) -> str:
-    """A line of the table."""
+    """Format a row of the table."""
     return "  ".join(f"{cell:>9}" for cell in cells)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print a line a component and phase, and write them all as they come."""
+    """Print one line per component and phase; write the results after each component."""
     options = parse(arguments)
     silence_libraries()
     seed_everything(1, verbose=False)
-    peak, given = matrix_tflops(options), options.peak_tflops
+    peak, vendor_peak = matrix_tflops(options), options.peak_tflops
     device = torch.cuda.get_device_name() if options.device == "cuda" else "cpu"
-    print(
-        f"{device}, {options.precision}, {options.size} size: a matrix product {peak:.2f} TFLOP/s"
-    )
-    heads = ("component", "phase", "attention", "tokens/s", "pad %", "TFLOP/s", "MFU %")
-    print(line([*heads, "of vendor", "peak GiB"]))
-    whole = {"device": device, "versions": library_versions(), "matrix_tflops": peak}
+    print(f"{device}, {options.precision}, {options.size} size: matrix product {peak:.2f} TFLOP/s")
+    header = ("component", "phase", "attention", "tokens/s", "pad %", "TFLOP/s", "MFU %")
+    print(line([*header, "of vendor", "peak GiB"]))
+    metadata = {"device": device, "versions": library_versions(), "matrix_tflops": peak}
     rows = []
     for name in options.only:
         for row in measure(name, options):
             row["mfu"] = row["tflops"] / peak
-            row["mfu_of_vendor"] = row["tflops"] / given if given else None
+            row["mfu_of_vendor"] = row["tflops"] / vendor_peak if vendor_peak else None
             rows.append(row)
             cells = [name, row["phase"], row["attention"], f"{row['tokens_per_second']:.0f}"]
             cells += [f"{100 * row['padding']:.1f}", f"{row['tflops']:.3g}"]
             cells += [f"{100 * row['mfu']:.1f}"]
-            cells += [f"{100 * row['mfu_of_vendor']:.1f}" if given else "-"]
+            cells += [f"{100 * row['mfu_of_vendor']:.1f}" if vendor_peak else "-"]
             print(line([*cells, f"{row['peak_gib']:.1f}"]), flush=True)
         if options.json:
-            write_json(options.json, {**whole, "options": vars(options), "rows": rows})
+            write_json(options.json, {**metadata, "options": vars(options), "rows": rows})
         gc.collect()
         torch.cuda.empty_cache()
 

@@ -1,20 +1,18 @@
-"""Whether a verifier's verdicts agree with labels that the documents' claims already have.
+"""Agreement of a verifier's verdicts with existing labels of the claims.
 
     python -m eval score --config configs/eval/small/nli.yaml --documents ONE.jsonl --output ONE
     python -m eval score --config configs/eval/small/nli.yaml --documents OTHER.jsonl --output OTHER
     python benchmarks/nli_agreement.py ONE/scored.jsonl OTHER/scored.jsonl
 
-A verifier that gives a probability needs a threshold. It is fitted on the one file (largest
-balanced accuracy) and judged on the other, both ways round: balanced accuracy over the claims, and
-Spearman's correlation over the documents of the share of claims that it supports with the share
-that the labels support. Intervals are the bootstrap's over documents, the threshold held fixed.
-Claims without a label or with a verdict that failed are counted and left out.
+The decision threshold of the verifier's probability is fitted on one file (largest balanced
+accuracy) and evaluated on the other, in both directions: balanced accuracy over claims, and
+Spearman's correlation over documents between the predicted and the labelled share of supported
+claims. Intervals are bootstrap intervals over documents with a fixed threshold. Claims without a
+label or with a failed verdict are skipped and counted.
 
-Beside it, on the same claims, word overlap: the share of the claim's stems that its best passage
-has, each weighted by how few of the file's passages have it.
+The baseline on the same claims is word overlap: the share of the claim's stems in its best passage,
+weighted by rarity among the file's passages.
 """
-
-from __future__ import annotations
 
 import argparse
 from pathlib import Path
@@ -27,12 +25,12 @@ from components.statistics import balanced_accuracy, bootstrap, confusion, spear
 from eval.pipeline import Scored
 from records import Claim, UserError, read_records
 
-# A document's probabilities and its labels, both of shape (claims,)
+# Probabilities and labels of a document, both of shape (claims,).
 Judged = tuple[np.ndarray, np.ndarray]
 
 
 def labelled(row: Scored, assessor: str) -> list[tuple[Claim, float]]:
-    """The claims of a document that have a label and a probability, with that."""
+    """The claims of a document with a label and a probability, and the probability."""
     p = {v.claim: v.p for v in row.verdicts if v.assessor == assessor}
     return [
         (claim, p[claim.id])
@@ -42,24 +40,24 @@ def labelled(row: Scored, assessor: str) -> list[tuple[Claim, float]]:
 
 
 def judged(rows: list[Scored], assessor: str) -> tuple[list[Judged], int]:
-    """Probabilities and labels of each document, and how many claims were left out."""
-    found, left_out = [], 0
+    """Probabilities and labels of each document, and the number of skipped claims."""
+    judged_documents, skipped = [], 0
     for row in rows:
         pairs = [(p, claim.label == "S") for claim, p in labelled(row, assessor)]
-        left_out += len(row.claims) - len(pairs)
+        skipped += len(row.claims) - len(pairs)
         if pairs:
             values, labels = map(np.array, zip(*pairs, strict=True))
-            found.append((values, labels))
-    return found, left_out
+            judged_documents.append((values, labels))
+    return judged_documents, skipped
 
 
 def overlap(rows: list[Scored], assessor: str) -> list[Judged]:
-    """Share of each claim's stems that its best passage has, weighted by rarity, and the labels.
+    """Rarity-weighted share of each claim's stems in its best passage, and the labels.
 
-    Of the same claims as :func:`judged`; 0 for one without a passage.
+    For the claims of :func:`judged`; 0 without passages.
     """
     weight = stem_weights(f"{p.title} {p.text}" for row in rows for p in row.passages)
-    found = []
+    judged_documents = []
     for row in rows:
         texts = [f"{p.title} {p.text}" for p in row.passages]
         pairs = [
@@ -68,22 +66,22 @@ def overlap(rows: list[Scored], assessor: str) -> list[Judged]:
         ]
         if pairs:
             values, labels = map(np.array, zip(*pairs, strict=True))
-            found.append((values, labels))
-    return found
+            judged_documents.append((values, labels))
+    return judged_documents
 
 
 def rates(documents: list[Judged]) -> tuple[np.ndarray, np.ndarray]:
-    """All probabilities and all labels of some documents, one after the other."""
+    """Concatenated probabilities and labels of several documents."""
     return tuple(np.concatenate(part) for part in zip(*documents, strict=True))
 
 
 def fitted(documents: list[Judged]) -> float:
-    """The threshold with the largest balanced accuracy; of several the highest."""
+    """The highest threshold with the largest balanced accuracy."""
     p, label = rates(documents)
     order = np.argsort(-p, kind="stable")
     p, label = p[order], label[order]
     hits, alarms = np.cumsum(label) / label.sum(), np.cumsum(~label) / (~label).sum()
-    last = np.append(p[1:] != p[:-1], True)  # a threshold takes all claims of one probability
+    last = np.append(p[1:] != p[:-1], True)  # equal probabilities share a threshold
     return float(p[np.argmax(np.where(last, hits - alarms, -1))])
 
 
@@ -94,54 +92,50 @@ def agreement(documents: list[Judged], threshold: float) -> float:
 
 
 def correlation(documents: list[Judged], threshold: float) -> float:
-    """Spearman's, over documents, of the share judged supported with the share labelled so."""
+    """Spearman's correlation over documents of predicted and labelled share of support."""
     shares = np.array([((p >= threshold).mean(), label.mean()) for p, label in documents])
     return float(spearman(*shares.T))
 
 
-def report(name: str, fit: list[Judged], judge: list[Judged], left_out: int) -> None:
-    """Print the figures of one direction."""
-    threshold = fitted(fit)
+def report(name: str, fit_documents: list[Judged], documents: list[Judged], skipped: int) -> None:
+    """Print the measures of one direction."""
+    threshold = fitted(fit_documents)
 
     def measures(rows: np.ndarray) -> dict[str, float]:
-        drawn = [judge[row] for row in rows]
+        drawn = [documents[row] for row in rows]
         both = {"balanced accuracy": agreement, "Spearman": correlation}
         return {name: measure(drawn, threshold) for name, measure in both.items()}
 
-    n = sum(len(p) for p, _ in judge)
-    names = [f"{row:06}" for row in range(len(judge))]  # whose order is the documents'
+    n = sum(len(p) for p, _ in documents)
+    names = [f"{row:06}" for row in range(len(documents))]  # sorted as the documents
     figures = [
-        "{} {:.3f} [{:.3f}, {:.3f}]".format(what, one["value"], *one["ci95"])
-        if one["ci95"]
-        else f"{what} {'–' if one['value'] is None else format(one['value'], '.3f')}"
-        for what, one in bootstrap(measures, names).items()
+        "{} {:.3f} [{:.3f}, {:.3f}]".format(measure_name, value["value"], *value["ci95"])
+        if value["ci95"]
+        else f"{measure_name} {'–' if value['value'] is None else format(value['value'], '.3f')}"
+        for measure_name, value in bootstrap(measures, names).items()
     ]
     print(
         f"{name}: {', '.join(figures)}, threshold {threshold:.3f}, "
-        f"{n} claims of {len(judge)} documents, {left_out} claims left out"
+        f"{n} claims of {len(documents)} documents, {skipped} claims skipped"
     )
 
 
 def main() -> None:
-    """Print a line a direction and method.
-
-    Raises:
-        UserError: a file without claims of both labels, of which no threshold can be fitted.
-    """
+    """Print one line per direction and method."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs=2, type=Path, help="two scored.jsonl of `eval score`")
-    parser.add_argument("--assessor", default="nli", help="whose verdicts")
+    parser.add_argument("--assessor", default="nli", help="assessor whose verdicts are evaluated")
     options = parser.parse_args()
     rows = [read_records(path, Scored) for path in options.files]
     names = [path.parent.name for path in options.files]
-    verdicts = [judged(own, options.assessor) for own in rows]
-    for path, (own, _) in zip(options.files, verdicts, strict=True):
-        if len({label for _, labels in own for label in labels.tolist()}) < 2:
+    verdicts = [judged(scored, options.assessor) for scored in rows]
+    for path, (scored, _) in zip(options.files, verdicts, strict=True):
+        if len({label for _, labels in scored for label in labels.tolist()}) < 2:
             raise UserError(
-                f"{path}: not both S and NS among the labels of claims that {options.assessor} "
-                "gives a probability; give another file or --assessor"
+                f"{path}: expected both labels S and NS among claims with a probability of "
+                f"{options.assessor}; use another file or --assessor"
             )
-    words = [overlap(own, options.assessor) for own in rows]
+    words = [overlap(scored, options.assessor) for scored in rows]
     for fit, judge in ((0, 1), (1, 0)):
         direction = f"{names[fit]} → {names[judge]}"
         report(f"{options.assessor:7} {direction}", verdicts[fit][0], *verdicts[judge])

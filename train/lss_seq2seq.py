@@ -304,10 +304,8 @@ class LssSeq2Seq(ComponentModule):
 
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
         rows, texts = self._texts(records, items, outputs)
-        return [
-            {"claim": row.claim, self.component: text}
-            for row, text in zip(rows, texts, strict=True)
-        ]
+        pairs = zip(rows, texts, strict=True)
+        return [{"claim": row.claim, self.component: text} for row, text in pairs]
 
 
 def _full_target(record: LssExample, star: bool) -> str:
@@ -319,9 +317,7 @@ def _full_target(record: LssExample, star: bool) -> str:
 
 def _check_base(base: str | None, tokenizer: str | None, t5: dict | None) -> None:
     if base is None and (tokenizer is None or t5 is None):
-        raise UserError(
-            "--model.base null (random weights) requires --model.tokenizer and --model.t5"
-        )
+        raise UserError("--model.base null requires --model.tokenizer and --model.t5")
     if base is not None and (tokenizer is not None or t5 is not None):
         raise UserError(
             f"base model {base} has a tokenizer and sizes: omit --model.tokenizer and --model.t5 "

@@ -73,9 +73,8 @@ class LssTagger(ComponentModule):
     def configure_model(self) -> None:
         if self.model is None:
             with self.loading():
-                self.model = load_classifier(
-                    self.base, self.labels, self.revision, tokens=True
-                ).train()
+                model = load_classifier(self.base, self.labels, self.revision, tokens=True)
+                self.model = model.train()
 
     def encode(self, records: Sequence[LssExample], train: bool) -> list[Item]:
         """Targets are ``(first token of each word, keep share of each word or None)``.
@@ -110,9 +109,7 @@ class LssTagger(ComponentModule):
             "no usable annotation"
         )
         if not items:
-            raise UserError(
-                "no annotation is a subsequence of its claim; check the field annotations.lss"
-            )
+            raise UserError("field annotations.lss: no annotation is a subsequence of its claim")
         return items
 
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
@@ -127,9 +124,8 @@ class LssTagger(ComponentModule):
     def model_step(self, batch: dict) -> tuple[Loss, list[np.ndarray]]:
         logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()  # (items, tokens)
         mask = batch["target"] != _IGNORE
-        losses = binary_cross_entropy_with_logits(
-            logits, batch["target"].clamp(min=0), reduction="none"
-        )
+        target = batch["target"].clamp(min=0)
+        losses = binary_cross_entropy_with_logits(logits, target, reduction="none")
         loss = Loss((losses * mask).sum(), mask.sum())
         table = to_numpy(logits)
         # A truncated word gets probability 0.

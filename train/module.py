@@ -188,9 +188,8 @@ class ComponentModule(LightningModule):
             if self.monitor.startswith(f"dev/{MACRO}/") and len(set(data.sources["dev"])) == 1:
                 self.replace_monitor(self.monitor.replace(f"{MACRO}/", ""), "dev has one source")
             self.choose_monitor(data.records["dev"], data.sources["dev"])
-            checks.check_monitor(
-                self.monitor, data.records["dev"], data.sources["dev"], data.paths["dev"]
-            )
+            rows, sources, paths = (x["dev"] for x in (data.records, data.sources, data.paths))
+            checks.check_monitor(self.monitor, rows, sources, paths)
 
     def on_fit_start(self) -> None:
         """Check that the model supports inputs of ``max_length``."""
@@ -416,9 +415,7 @@ class ComponentModule(LightningModule):
         steps = self.trainer.estimated_stepping_batches
         if math.isinf(steps):
             raise UserError("training has no end: set --trainer.max_steps or --trainer.max_epochs")
-        weights = [
-            (name, weight) for name, weight in self.named_parameters() if weight.requires_grad
-        ]
+        weights = [(name, p) for name, p in self.named_parameters() if p.requires_grad]
         decayed = [weight for name, weight in weights if has_weight_decay(name)]
         undecayed = [weight for name, weight in weights if not has_weight_decay(name)]
         groups = [

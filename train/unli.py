@@ -69,6 +69,5 @@ class Unli(PairClassifier):
     def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
         """Rows labelled with the predicted probability, usable to train a smaller model."""
         predicted, _ = self.probabilities_of(records, items, outputs)
-        return [
-            relabel(r, float(p)) for r, p in zip(rows_of(records, items), predicted, strict=True)
-        ]
+        rows = zip(rows_of(records, items), predicted, strict=True)
+        return [relabel(record, float(p)) for record, p in rows]

@@ -62,7 +62,7 @@ def test_it_is_judged_like_a_trained_one(
     main(["test", "--ckpt_path", str(to), "--data.test", file, *runs])
     told = capsys.readouterr().out
     assert f"word_f1 {found['metrics']['word_f1']['value']:.4f}" in told
-    assert "these are the measures of component.json" not in told
+    assert "measures equal those of component.json" not in told
 
 
 def test_a_star_and_a_free_one_write_what_they_will(published: Path) -> None:

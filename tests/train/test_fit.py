@@ -332,4 +332,4 @@ def test_what_was_trained_in_bf16_is_judged_and_exported_in_fp32(
     assert {w.dtype for w in load_file(folder / "model.safetensors").values()} == {torch.float32}
     capsys.readouterr()
     main(["test", "--ckpt_path", str(folder), "--data.test", data, "--runs", str(tmp_path)])
-    assert "these are the measures of component.json" in capsys.readouterr().out
+    assert "measures equal those of component.json" in capsys.readouterr().out

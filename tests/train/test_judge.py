@@ -14,9 +14,9 @@ from transformers import AutoModelForSequenceClassification
 from components.checkpoint import Component, DataFile, read_component
 from records import UserError
 from train.__main__ import main
-from train.export import TOLERANCE, compare
+from train.export import TOLERANCE, compare_measures
 
-SAME = f"these are the measures of component.json (within {TOLERANCE})"
+SAME = f"measures equal those of component.json (within {TOLERANCE})"
 QUIET = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false"]
 
 
@@ -85,7 +85,7 @@ def test_equal_measures_are_equal_within_the_tolerance() -> None:
 
     def said(pearson: float | None, perplexity: float = 1000.0, files: list = (file,)) -> str:
         found = {"pearson": pearson, "perplexity": perplexity}
-        return compare(component, files, {n: {"value": v} for n, v in found.items()})
+        return compare_measures(component, files, {n: {"value": v} for n, v in found.items()})
 
     assert said(0.6572197) == said(0.6572213, 1000.05) == SAME  # kernels differ so far
     assert said(0.6570) == (

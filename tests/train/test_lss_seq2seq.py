@@ -113,7 +113,7 @@ def test_lss_star_is_free(
     runs = ["--runs", str(tmp_path / "runs"), "--trainer.accelerator", "cpu"]
     folder = str(tmp_path / "checkpoints/run")
     main(["test", "--ckpt_path", folder, "--data.test", file, *runs])
-    assert "these are the measures of component.json" in capsys.readouterr().out
+    assert "measures equal those of component.json" in capsys.readouterr().out
     with pytest.raises(UserError, match="no annotation has an lss_star"):
         judge(str(tmp_path / "checkpoints/run"), write("plain", lss_rows()))
 
@@ -247,4 +247,4 @@ def test_the_folder_is_judged_as_on_export(
     folder = str(tmp_path / "checkpoints/run")
     runs = ["--runs", str(tmp_path / "runs"), "--trainer.accelerator", "cpu"]
     main(["test", "--ckpt_path", folder, "--data.test", str(tmp_path / "lss.jsonl"), *runs])
-    assert "these are the measures of component.json" in capsys.readouterr().out
+    assert "measures equal those of component.json" in capsys.readouterr().out
