@@ -319,20 +319,6 @@ def test_what_failed_to_become_a_claim_is_none(files):
     assert [[claim.id for claim in one.claims] for one in read] == [["c0", "c1", "c2", "c3"]] * 6
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"honest": "normal"}, "expected 'normal'"),
-        ({"p": ()}, "p: none"),
-        ({"choose_by": "precision"}, "choose_by: precision is unknown"),
-        ({"topics": 1}, "has no topic in the"),
-    ],
-)
-def test_what_cannot_be_chosen_from_is_the_users_mistake(files, tmp_path, options, message):
-    with pytest.raises(UserError, match=message):
-        experiment(files, **options).run(tmp_path / "run", {})
-
-
 def test_the_command_and_its_page(files, tmp_path, capsys, relation, unli):
     engines = [
         {"class_path": f"eval.models.encoder.{name}", "init_args": {"checkpoint": str(path)}}

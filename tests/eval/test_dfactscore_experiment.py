@@ -17,7 +17,7 @@ from eval.experiments.dfactscore.dfactscore import DFActScore
 from eval.experiments.dfactscore.page_views import Views
 from eval.exports import write_formats
 from eval.metrics.citations import Citations
-from eval.metrics.dfactscore_files import read_texts, reported
+from eval.metrics.dfactscore_files import read_texts
 from eval.metrics.judged_texts import JudgedClaim, JudgedText, output_type
 from eval.pipeline import Pipeline
 from eval.run.run import Run
@@ -338,18 +338,6 @@ def test_released_texts_are_judged_by_their_own_passages(tmp_path):
     assert found[of("respond_ratio", "file", "gen")].value == 0.5
 
 
-def test_stages_that_need_each_other(tmp_path):
-    files = released(tmp_path)
-    with pytest.raises(UserError, match="decompose, verify: give both"):
-        DFActScore({"gen": files}, Given())
-    with pytest.raises(UserError, match="citations, views: need a verifier"):
-        DFActScore({"gen": files}, citations=Citations(Words()))
-    with pytest.raises(UserError, match="no file has verdicts"):
-        given(tmp_path, {"gen": files[0]})
-    with pytest.raises(UserError, match="occurs more than once"):
-        given(tmp_path, [files[1], files[1]])
-
-
 def test_what_failed_is_no_value():
     claims = [
         JudgedClaim(text="a", group="g0", grouped=True, independent=True, alone="p"),
@@ -441,17 +429,6 @@ def test_page_views(tmp_path):
     assert Views(tmp_path / "averages.jsonl").is_first("b", ["a", "b"]) == 0
 
 
-def test_files_of_one_name_report_each_for_itself(tmp_path):
-    for folder, score in (("one", 0.25), ("two", 0.75)):
-        (tmp_path / folder).mkdir()
-        whole = {"global_decisions": [], "score": score}
-        (tmp_path / folder / "out.json").write_text(json.dumps(whole))
-    paths = [str(tmp_path / folder / "out.json") for folder in ("one", "two")]
-    name = "FActScore with length penalty"
-    assert reported(paths) == {paths[0]: {name: 0.25}, paths[1]: {name: 0.75}}
-    assert reported(paths[:1]) == {"out.json": {name: 0.25}}
-
-
 def test_a_killed_run_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
     path = documents(tmp_path)
@@ -491,14 +468,8 @@ def test_texts_without_a_verdict_have_no_value_but_their_failures(tmp_path):
     assert build_report(folder).is_file()
 
 
-def test_wrong_options(tmp_path):
+def test_without_citations(tmp_path):
     path = documents(tmp_path)
-    with pytest.raises(UserError, match="documents"):
-        experiment([])
-    with pytest.raises(UserError, match="more than once"):
-        run(tmp_path, [path, path])
-    with pytest.raises(UserError, match="'all'"):
-        run(tmp_path, {"all": path})
     nobody = DFActScore([path], Given(), Independent())
     with pytest.raises(UserError, match="named `grouped`"):
         nobody.run(tmp_path / "nobody", {"documents": [path]})

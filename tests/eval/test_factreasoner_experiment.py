@@ -21,7 +21,6 @@ from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.majority import Majority
 from records import (
     Passage,
-    UserError,
     Verdict,
     write_jsonl,
 )
@@ -330,17 +329,3 @@ def test_the_page_names_relations_of_claims(sets):
     assert "<script" not in page
     text = re.sub(r"<[^>]+>", "", page)
     assert "contradiction by [1] 0.90" in text
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"documents": {}}, "documents: none; give at least one"),
-        ({"assessors": {}}, "assessors: none"),
-        ({"challengers": ["FR"]}, "challengers: 'FR' is no assessor (A)"),
-    ],
-)
-def test_a_mistake_is_one_line(options, message):
-    given = {"documents": {"a": "a.jsonl"}, "assessors": {"A": Script(A)}, "decompose": Given()}
-    with pytest.raises(UserError, match=re.escape(message)):
-        Experiment(**(given | options))

@@ -16,7 +16,6 @@ from eval.models.encoder import Unli
 from records import (
     Claim,
     Document,
-    UserError,
     read_results,
     write_jsonl,
 )
@@ -124,22 +123,6 @@ def test_the_command_writes_results(config, tmp_path, capsys):
     first = (tmp_path / "run/results.json").read_bytes()
     assert main([*command, "--output", "run"]) == 0
     assert (tmp_path / "run/results.json").read_bytes() == first
-
-
-@pytest.mark.parametrize(
-    ("claims", "said"),
-    [
-        ({"a": {"file": "claims.jsonl"}}, "at least two classes"),
-        (
-            {"a": {"file": "claims.jsonl", "kind": "common"}, "b": {"file": "claims.jsonl"}},
-            "no claim of kind 'common' for class 'a'",
-        ),
-    ],
-)
-def test_a_class_without_claims_is_the_user_s_mistake(config, claims, said):
-    command = ["experiment", "informativeness", "--config", config, "--output", "run"]
-    with pytest.raises(UserError, match=said):
-        main([*command, "--experiment.claims", json.dumps(claims)])
 
 
 class Asked:

@@ -13,7 +13,7 @@ from eval.experiments.lss.lss_pairs import GroundedClaim
 from eval.models.chat import Answer
 from eval.models.lss import InWindows, SharedWords, Subsequence, WholeClaim
 from eval.prompting.prompted_lss import PromptedLss
-from records import LssExample, UserError, iter_rows, write_jsonl
+from records import LssExample, iter_rows, write_jsonl
 
 
 class Answers:
@@ -250,19 +250,6 @@ def test_a_difference_counts_what_failed_on_either_side(tmp_path) -> None:
 
     assert [row("lost").failed, row("kept").failed] == [1, 0]
     assert (row("kept", "lost").failed, row("kept", "lost").n) == (1, 1)
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"engines": {}}, "engines"),
-        ({"engines": {"a": WholeClaim()}}, "annotations"),
-        ({"engines": {"a": WholeClaim()}, "claims": {"g": "x"}, "judge": "b"}, "judge"),
-    ],
-)
-def test_options_that_cannot_be(options, named) -> None:
-    with pytest.raises(UserError, match=named):
-        LssGeneration(**options)
 
 
 def test_scripts_of_which_rouge_sees_nothing_have_no_rouge() -> None:

@@ -8,7 +8,7 @@ import pytest
 from components.lengths import balance_lengths, drop_full_length, length_class, length_ratio
 from eval.commands.report import build_report
 from eval.experiments.lss.lss_lengths import CLASSES, LssLengths, ratio_class
-from records import UserError, write_jsonl
+from records import write_jsonl
 
 CLAIM = "It rained all day in Rome and in Oslo."  # nine words
 
@@ -71,18 +71,3 @@ def test_balanced_as_the_training_does(tmp_path) -> None:
         drop_full_length([True, True], 2, draw(0))
     assert balance_lengths([1.0, 1.0, 1.0, 0.0], draw(0)) == [0, 1, 2, 3, 3, 3]
     assert balance_lengths([], draw(0)) == []
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"files": {}}, "files"),
-        ({"drop": {"dev": 0}}, "no file 'dev'"),
-        ({"drop": {"train": 9}}, "cannot remove 9 rows: only 6 are the whole claim"),
-    ],
-)
-def test_options_that_cannot_be(tmp_path, options, named) -> None:
-    write_jsonl(tmp_path / "lss.jsonl", ROWS)
-    given = {"files": {"train": str(tmp_path / "lss.jsonl")}} | options
-    with pytest.raises(UserError, match=named):
-        LssLengths(**given).run(tmp_path / "run", {})

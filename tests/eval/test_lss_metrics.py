@@ -32,7 +32,7 @@ from eval.models.lss import InWindows, SharedWords, Subsequence
 from eval.similarity import Measure
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords
-from records import BadInput, UserError
+from records import UserError
 
 ROWS = [
     ("ada was a poet in london", "Ada was a poet, born in Paris.", ["Ada was a poet."], [4]),
@@ -260,8 +260,6 @@ def test_judgements_of_factuality_of_several_models(tmp_path: Path) -> None:
 def test_null_leaves_out_what_a_configuration_names() -> None:
     own = LssMetrics(["x.jsonl"], {"bleu": Bleu(), "qa": None}, {"t5": None, "shy": Shy()})
     assert (list(own.metrics), list(own.lss)) == (["bleu"], ["shy"])
-    with pytest.raises(UserError, match="metrics: none"):
-        LssMetrics(["x.jsonl"], {"qa": None})
 
 
 class Stars:
@@ -280,8 +278,6 @@ def test_windows_of_a_long_reference_are_united() -> None:
     (star, short) = InWindows(Stars(), 4).subsequences([(claim, "ada x x born in paris"), pairs[1]])
     assert (star.text, short.text) == ("x born in paris", "x")
     assert InWindows(Shy(), 2).subsequences([("Byron was", "a b c d"), pairs[1]])[0] is None
-    with pytest.raises(UserError, match="chunk_words: at least 2"):
-        InWindows(Shy(), 1)
 
 
 def test_what_is_read(data: Path, tmp_path: Path) -> None:
@@ -297,13 +293,6 @@ def test_what_is_read(data: Path, tmp_path: Path) -> None:
     wice |= {"evidence": ["ada", "x"], "supporting_sentences": [[1]]}
     plain.write_text(json.dumps(wice) + "\n")
     assert read_pairs(str(plain), None)[0].annotations[0].lss == "Ada"
-    # Whichever row is first, all rows of an annotated file are read as such.
-    bad = row | {"annotations": [{"lss": "Ada", "rating": 9}]}
-    plain.write_text(json.dumps(row) + "\n" + json.dumps(bad) + "\n")
-    with pytest.raises(BadInput) as told:
-        read_pairs(str(plain), None)
-    assert "claims.jsonl:1: annotations: field required" in str(told.value)
-    assert "claims.jsonl:2: annotations.0.rating" in str(told.value)
     table = tmp_path / "LSS_test.csv"
     table.write_text("worker_id,Statement,Reference\n1,Ada was.,ada\n")
     with pytest.raises(UserError, match="python -m data_builders lss"):
@@ -314,7 +303,3 @@ def test_what_is_read(data: Path, tmp_path: Path) -> None:
     drawn = LssMetrics({"a": str(data), "b": str(data)}, metrics, references=1)._read()
     assert len(drawn) == 2
     assert len({pair.reference for pair in drawn}) == 1
-    with pytest.raises(UserError, match="'all' is a name"):
-        LssMetrics({"a": str(data), "all": str(data)}, metrics)._read()
-    with pytest.raises(UserError, match="'people-1' occurs more than once"):
-        LssMetrics([str(data), str(data)], metrics)._read()

@@ -13,7 +13,7 @@ from eval.experiments.factreasoner import relation_model_values
 from eval.experiments.factreasoner.relation_model import RelationModel
 from eval.experiments.factreasoner.relation_model_values import roc
 from eval.report.render import told
-from records import UserError, write_jsonl
+from records import write_jsonl
 
 ATTACK = "<img src=x onerror=alert(1)> $|$"
 
@@ -128,20 +128,3 @@ def test_the_curve_has_the_area_of_the_measure():
     assert (false[0], true[0], false[-1], true[-1]) == (0, 0, 1, 1)
     assert np.trapezoid(true, false) == pytest.approx(auroc(scores, positive), abs=1e-12)
     assert len(false) == len(set(scores)) + 1
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"factor": {}}, "factor: none; give at least one"),
-        ({"relations": {}}, "relations: none"),
-        ({"factor": {"x": "gone.csv"}}, "gone.csv: no such file"),
-        ({"factor": {"x": "bad.jsonl"}}, "bad.jsonl: no row has a true and a false sentence"),
-    ],
-)
-def test_a_mistake_is_one_line(factor, options, message):
-    write_jsonl("bad.jsonl", [factor_row(1, completion="")])
-    given = {"factor": factor, "relations": {"same": Same()}} | options
-    with pytest.raises(UserError, match=re.escape(message)) as raised:
-        RelationModel(**given).run(Path("run"), {})
-    assert "\n" not in str(raised.value)

@@ -203,15 +203,6 @@ def test_a_search_that_failed_is_left_out_where_another_succeeded():
     assert (ann.label, len(ann.steps)) == ("supported", 1)
 
 
-def test_no_claims_ask_nothing():
-    assert Safe(Scripted(), Search())(DOCUMENTS, [[], []], [[], []]) == [[], []]
-
-
-def test_bad_options_are_refused():
-    with pytest.raises(UserError, match="retries: without temperature"):
-        Safe(Scripted(), Search(), temperature=0.0)
-
-
 def test_a_killed_run_goes_on_without_asking_twice(tmp_path, monkeypatch):
     monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.02)
 

@@ -251,13 +251,6 @@ def test_a_number_that_comes_twice_is_missing_alone(values, data):
 
 
 @MANY
-@given(said, st.sampled_from(["", "Here you go:", "1 of 2 is so.", "```", "Ann sold 3 birds."]))
-def test_lines_without_a_label_change_nothing(values, line):
-    lines = written(values)
-    assert read([line, *lines, line], len(values)) == read(lines, len(values))
-
-
-@MANY
 @given(st.text(alphabet='12 .:[]#\nTrueFalsnot|,"', max_size=80), st.integers(1, 3))
 def test_whatever_an_answer_says_only_claims_of_the_prompt_have_labels(text, count):
     found = read_partial_labels(text, ANSWERS, count)
