@@ -1,10 +1,9 @@
 """``claim_pairs``: distant UNLI and relation pairs from any file of documents with claims.
 
-A knowledge base teaches the components its own properties; a text's subclaims speak of anything.
-Where nobody labelled pairs, the decomposition itself says enough: a claim follows from the
-sentence that it was taken from, it entails statements that are true of anyone, such statements do
-not entail it, and two claims of one text that share few words say different things. The labels
-are rules, not judgments; each row's ``source`` names its rule.
+A text's subclaims cover more topics than the properties of a knowledge base. Labels follow from
+the decomposition: the source sentence of a claim entails it, a claim entails statements that are
+true of anyone but not vice versa, and two claims of one text with few common words are neutral.
+The labels come from rules, not annotators; each row's ``source`` names its rule.
 """
 
 import random
@@ -24,11 +23,11 @@ from data_builders.kb.language.wording import any_voice, bleached
 from data_builders.splits import SPLITS, by_split, drawn_splits
 from records import Document, RelationPair, UnliPair, UserError, read_records
 
-# A claim follows from a sentence that holds at least this share of its content words.
+# Minimum share of a claim's content words that the sentence that entails it contains.
 COVERED = 0.8
-# Two claims say different things when at most this share of the rarer one's words is shared.
+# Maximum share of the shorter claim's words in two claims that are neutral.
 SHARED = 0.5
-# Rule's probabilities for UNLI: nearly sure, and the fixed guess for something specific.
+# UNLI probabilities of rules: nearly certain, and a fixed guess for specific claims.
 ENTAILED, SPECIFIC = 0.97, 0.03
 
 _WORD = re.compile(r"\w+")
@@ -46,12 +45,12 @@ class ClaimPairs(Builder):
 
     Args:
         output: folder of the dataset.
-        documents: files of document records with ``claims`` (or another project's, by its field
-            names), whose topics are people.
-        per_document: at most this many pairs of each rule a document.
-        shares: documents of train, dev and test; all documents of a topic stay together.
-        limit: only the first so many documents, for a trial.
-        seed: of all choices.
+        documents: files of document records with ``claims``, or of a supported project's format,
+            whose topics are people.
+        per_document: maximum number of pairs per rule and document.
+        shares: ratio of train, dev and test; documents of a topic are in the same split.
+        limit: use only the first N documents, for a trial run.
+        seed: seed of all random choices.
     """
 
     documents: list[str]
@@ -65,16 +64,16 @@ class ClaimPairs(Builder):
         return {kind: by_split(kind) for kind in ("relation", "unli")}
 
     def make(self, work: Work) -> Made:
-        read = [d for path in self.documents for d in read_records(path, Document)][: self.limit]
-        documents = [document for document in read if document.claims]
+        rows = [d for path in self.documents for d in read_records(path, Document)][: self.limit]
+        documents = [document for document in rows if document.claims]
         if not documents:
-            raise UserError("documents: none of them has claims; give a `claims` field")
-        work.dropped["document without claims"] += len(read) - len(documents)
+            raise UserError("documents: no document has `claims`")
+        work.dropped["document without claims"] += len(rows) - len(documents)
         files: dict[str, list] = {}
         split_of = drawn_splits((d.topic for d in documents), self.shares, self.seed)
         for split in SPLITS:
-            own = [document for document in documents if split_of[document.topic] == split]
-            relation, unli = self._pairs(own, split, work.dropped)
+            members = [document for document in documents if split_of[document.topic] == split]
+            relation, unli = self._pairs(members, split, work.dropped)
             files |= {f"relation_{split}.jsonl": relation, f"unli_{split}.jsonl": unli}
         return Made(files, CARD)
 
@@ -86,9 +85,9 @@ class ClaimPairs(Builder):
         unli: dict[Pair, UnliPair] = {}
         for document in tqdm(documents, split, unit="document", disable=None):
             for rule, (maker, label, probability) in RULES.items():
-                found = list(maker(document, split, rng))
-                dropped[f"{rule}: nothing found in a document of {split}"] += not found
-                for pair in rng.sample(found, min(len(found), self.per_document)):
+                pairs = list(maker(document, split, rng))
+                dropped[f"{rule}: no pair in a document of {split}"] += not pairs
+                for pair in rng.sample(pairs, min(len(pairs), self.per_document)):
                     common = {"premise": pair[0], "hypothesis": pair[1], "source": rule}
                     relation.setdefault(pair, RelationPair(label=label, **common))
                     if probability is not None:
@@ -100,7 +99,7 @@ class ClaimPairs(Builder):
 
 
 def content(text: str) -> set[str]:
-    """The lower-cased words of a text that carry meaning."""
+    """Return the lower-cased content words of a text."""
     return {word for word in _WORD.findall(text.lower()) if word not in _EMPTY}
 
 
@@ -138,24 +137,24 @@ def _from_bleached(document: Document, split: str, rng: random.Random) -> Iterat
     name = content(document.topic)
     for claim in document.claims or []:
         if len(content(claim.text) - name) >= 2:
-            told = [
+            statements = [
                 bleached(rng, split, person, any_voice(rng, named=index == 0))
                 for index in range(rng.choices((1, 2, 3), (6, 1, 1))[0])
             ]
-            yield " ".join(told), claim.text
+            yield " ".join(statements), claim.text
 
 
 def _of_one_text(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
     name = content(document.topic)
     claims = [(c.text, content(c.text) - name) for c in document.claims or []]
     for _ in range(6 * len(claims)):
-        (left, words), (right, others) = rng.choice(claims), rng.choice(claims)
-        least = min(len(words), len(others))
-        if least and left != right and len(words & others) <= SHARED * least:
+        (left, words), (right, other_words) = rng.choice(claims), rng.choice(claims)
+        shortest = min(len(words), len(other_words))
+        if shortest and left != right and len(words & other_words) <= SHARED * shortest:
             yield left, right
 
 
-# Rule: what makes its pairs, their relation, and the probability for UNLI (none: no UNLI pair).
+# Rule to its function, relation, and UNLI probability (``None``: no UNLI pair).
 RULES: dict[str, tuple[Callable, str, float | None]] = {
     "distant/from_sentence": (_from_sentence, "entailment", ENTAILED),
     "distant/to_bleached": (_to_bleached, "entailment", ENTAILED),
@@ -169,15 +168,15 @@ CARD = Card(
     license="other",
     tags=("factuality", "nli", "uncertain-nli", "distant-supervision"),
     text="""\
-Pairs made by rules from the subclaims of texts; nobody judged them. `source` names the rule:
+Pairs made by rules from the subclaims of texts, without annotators. `source` names the rule:
 
-- `distant/from_sentence`: a sentence and a claim that was taken from it (entailment);
+- `distant/from_sentence`: a sentence and a claim from it (entailment);
 - `distant/to_bleached`: a claim and a statement that is true of anyone (entailment);
-- `distant/from_bleached`: the other way round (neutral; UNLI: a fixed guess of 0.03, no count);
-- `distant/of_one_text`: two claims of one text with few words in common (neutral; some may entail
-  each other all the same).
+- `distant/from_bleached`: the reverse (neutral; UNLI: a fixed guess of 0.03, not a measurement);
+- `distant/of_one_text`: two claims of one text with few common words (neutral; some may still
+  entail each other).
 
-Topics belong to one split, and so does the wording of the statements that are true of anyone. The
+Topics belong to one split, and so do the wordings of the statements that are true of anyone. The
 licence is that of the texts.
 """,
 )

@@ -1,8 +1,8 @@
 """``summaries``: XSum with human hallucination spans, and CNN/DailyMail, for the LSS experiments.
 
-Maynez et al. (2005.00661) had three raters mark, in the summaries of XSum articles, the spans that
-the article does not support. What a majority left unmarked is a longest supported subsequence
-(2308.12157, section 3) of the summary, with the article as its reference.
+In Maynez et al. (2005.00661) three raters marked the spans of XSum summaries that the article does
+not support. The words that a majority did not mark are a longest supported subsequence
+(2308.12157, section 3) of the summary, with the article as reference.
 """
 
 import hashlib
@@ -36,13 +36,13 @@ Key = tuple[str, str]  # bbcid and system
 
 
 class Row(NamedTuple):
-    """A row and where it stands."""
+    """A row and its location."""
 
     where: str
     fields: dict
 
     def get(self, name: str) -> str:
-        """A field as text, without space around it."""
+        """Return a field as stripped text."""
         value = self.fields.get(name)
         if value is None:
             raise BadInput([f"{self.where}: {name}: field required"])
@@ -51,26 +51,26 @@ class Row(NamedTuple):
 
 @dataclass
 class Rated:
-    """A summary and what its raters marked.
+    """A summary and its ratings.
 
     Attributes:
         text: the summary.
-        spans: rater to the spans (start, end in characters) that are not supported.
-        marked: raters who marked anything.
-        lost: why some span cannot be placed, where one cannot.
-        factual: judgements of whether the summary is true, whatever the article says.
+        spans: rater to unsupported spans (start and end in characters).
+        marked: raters who marked any span.
+        unplaced: why a span cannot be located, if any.
+        factual: judgements of whether the summary is true, independent of the article.
     """
 
     text: str
     spans: dict[str, list[Span]] = field(default_factory=lambda: defaultdict(list))
     marked: set[str] = field(default_factory=set)
-    lost: str | None = None
+    unplaced: str | None = None
     factual: list[bool] = field(default_factory=list)
 
 
 @dataclass
 class Summaries(Builder):
-    """LSS and documents of XSum summaries with human ratings, and of CNN/DailyMail's.
+    """LSS examples and documents from rated XSum summaries and from CNN/DailyMail.
 
     Args:
         output: folder of the dataset.
@@ -79,9 +79,9 @@ class Summaries(Builder):
         factuality: their ``factuality_annotations_xsum_summaries.csv``.
         xsum_articles: files or folders with XSum's ``id`` and ``document``.
         cnndm: files or folders with CNN/DailyMail's ``id``, ``article`` and ``highlights``.
-        shares: articles of train, dev and test.
-        limit: only the first so many rows of the ratings and of CNN/DailyMail, for a trial.
-        seed: of the split.
+        shares: ratio of train, dev and test articles.
+        limit: use only the first N rows of the ratings and of CNN/DailyMail, for a trial run.
+        seed: seed of the split.
     """
 
     hallucinations: str | None = None
@@ -95,11 +95,11 @@ class Summaries(Builder):
 
     def faults(self) -> Iterable[str]:
         if not self.hallucinations and not self.cnndm:
-            yield "give hallucinations with xsum_articles, or cnndm, or both"
+            yield "set hallucinations and xsum_articles, or cnndm, or all"
         if bool(self.hallucinations) != bool(self.xsum_articles):
-            yield "hallucinations, xsum_articles: give both"
+            yield "hallucinations, xsum_articles: set both"
         if self.factuality and not self.hallucinations:
-            yield "hallucinations, xsum_articles: give both; factuality goes with them"
+            yield "factuality: also needs hallucinations and xsum_articles"
 
     def files(self) -> dict[str, dict[str, str]]:
         kinds = ["xsum/lss", "xsum/documents"] if self.hallucinations else []
@@ -122,13 +122,13 @@ class Summaries(Builder):
             articles = self._articles({bbcid for bbcid, _ in rated})
             work.dropped[NO_ARTICLE] += sum(bbcid not in articles for bbcid, _ in rated)
             for split in SPLITS:
-                own = {
+                split_rated = {
                     key: rating
                     for key, rating in rated.items()
                     if key[0] in articles and self._split(key[0]) == split
                 }
-                files[f"xsum/lss_{split}.jsonl"] = _lss(own, articles, work.dropped)
-                files[f"xsum/documents_{split}.jsonl"] = _documents(own, articles)
+                files[f"xsum/lss_{split}.jsonl"] = _lss(split_rated, articles, work.dropped)
+                files[f"xsum/documents_{split}.jsonl"] = _documents(split_rated, articles)
         if self.cnndm:
             for split in SPLITS:
                 files[f"cnndm/documents_{split}.jsonl"] = self._cnndm(split, work.dropped)
@@ -137,44 +137,44 @@ class Summaries(Builder):
 
     def _split(self, article: str) -> str:
         digest = hashlib.sha256(f"{self.seed}:split:{article}".encode()).digest()
-        place = int.from_bytes(digest[:8]) / 2**64 * sum(self.shares)
-        return split_at(place, self.shares)
+        position = int.from_bytes(digest[:8]) / 2**64 * sum(self.shares)
+        return split_at(position, self.shares)
 
     def _rows(self, path: str | Path, limit: int | None = None) -> Iterator[Row]:
         rows = tqdm(islice(iter_rows(path), limit), desc=Path(path).name, disable=None)
         return (Row(f"{path}:{number}", fields) for number, fields in rows)
 
     def _rated(self, dropped: Counter[str]) -> dict[Key, Rated]:
-        found: dict[Key, Rated] = {}
+        summaries: dict[Key, Rated] = {}
         for row in self._rows(self.hallucinations, self.limit):
             text = unescape(row.get("summary"))
-            rated = found.setdefault((row.get("bbcid"), row.get("system")), Rated(text))
-            own = rated.spans[row.get("worker_id")]
+            rated = summaries.setdefault((row.get("bbcid"), row.get("system")), Rated(text))
+            spans = rated.spans[row.get("worker_id")]
             if text != rated.text:
-                raise BadInput([f"{row.where}: summary: not the one of its bbcid and system above"])
+                raise BadInput([f"{row.where}: summary: differs from earlier rows of its bbcid"])
             span = _span(row, text)
             if span is None:
                 continue
             rated.marked.add(row.get("worker_id"))
             if isinstance(span, str):
-                rated.lost = span
+                rated.unplaced = span
             else:
-                own.append(span)
+                spans.append(span)
         for row in self._rows(self.factuality) if self.factuality else ():
-            rated = found.get((row.get("bbcid"), row.get("system")))
+            rated = summaries.get((row.get("bbcid"), row.get("system")))
             if rated is None:
                 dropped["factuality judgement of a summary that is not rated"] += 1
             else:
-                rated.factual.append(_yes(row))
-        return found
+                rated.factual.append(_is_factual(row))
+        return summaries
 
-    def _articles(self, wanted: set[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
+    def _articles(self, ids: set[str]) -> dict[str, str]:
+        articles: dict[str, str] = {}
         for path in files_of(self.xsum_articles):
             for row in self._rows(path):
-                if row.get("id") in wanted and row.get("document"):
-                    found.setdefault(row.get("id"), row.get("document"))
-        return found
+                if row.get("id") in ids and row.get("document"):
+                    articles.setdefault(row.get("id"), row.get("document"))
+        return articles
 
     def _news(self, split: str) -> Iterator[tuple[str, str, list[str]]]:
         rows = (row for path in files_of(self.cnndm) for row in self._rows(path))
@@ -215,13 +215,13 @@ class Summaries(Builder):
 
 
 def unescape(text: str) -> str:
-    r"""The released table writes ``\'`` for an apostrophe and ``\"`` for a quotation mark."""
+    r"""Unescape ``\'`` and ``\"`` of the released table."""
     return text.replace("\\'", "'").replace('\\"', '"')
 
 
 def _span(row: Row, text: str) -> Span | str | None:
     if row.fields.get("hallucinated_span_start") is not None:
-        # The Hub's table counts from 1, and the end is the first character behind the span.
+        # In the Hub's table offsets start at 1, and the end is exclusive.
         try:
             start = int(row.get("hallucinated_span_start")) - 1
             end = int(row.get("hallucinated_span_end")) - 1
@@ -229,27 +229,27 @@ def _span(row: Row, text: str) -> Span | str | None:
             raise BadInput([f"{row.where}: hallucinated_span_start: not a number"]) from None
         if start < 0:
             return None
-        inside = start < end <= len(text)
-        return (start, end) if inside else "span that is not in its summary"
+        is_valid = start < end <= len(text)
+        return (start, end) if is_valid else "span that is not in its summary"
     marked = unescape(row.get("hallucinated_span"))
     if marked in {"", "NULL"}:
         return None
-    places = [i for i in range(len(text)) if text.startswith(marked, i)]
-    whole = [i for i in places if _on_words(text, i, i + len(marked))]
-    if not places:
+    starts = [i for i in range(len(text)) if text.startswith(marked, i)]
+    on_words = [i for i in starts if _is_whole_words(text, i, i + len(marked))]
+    if not starts:
         return "span that is not in its summary"
-    if len(whole or places) > 1:
-        return "span that stands at several places of its summary"
-    start = (whole or places)[0]
+    if len(on_words or starts) > 1:
+        return "span that occurs several times in its summary"
+    start = (on_words or starts)[0]
     return start, start + len(marked)
 
 
-def _on_words(text: str, start: int, end: int) -> bool:
+def _is_whole_words(text: str, start: int, end: int) -> bool:
     before = start == 0 or not (text[start - 1].isalnum() and text[start].isalnum())
     return before and (end == len(text) or not (text[end - 1].isalnum() and text[end].isalnum()))
 
 
-def _yes(row: Row) -> bool:
+def _is_factual(row: Row) -> bool:
     value = row.get("is_factual").lower()
     if value not in {"yes", "no", "1", "0"}:
         raise BadInput([f"{row.where}: is_factual: expected yes or no, got {value!r}"])
@@ -257,9 +257,9 @@ def _yes(row: Row) -> bool:
 
 
 def majority_keep(text: str, spans: Sequence[Sequence[Span]]) -> list[bool]:
-    """For each word of a summary, whether at most half of the raters marked any of it."""
+    """Return for each word of a summary whether at most half of the raters marked any of it."""
     marked = [
-        sum(any(s < word.end and word.start < e for s, e in own) for own in spans)
+        sum(any(s < word.end and word.start < e for s, e in rater_spans) for rater_spans in spans)
         for word in split_words(text)
     ]
     return [2 * count <= len(spans) for count in marked]
@@ -268,38 +268,38 @@ def majority_keep(text: str, spans: Sequence[Sequence[Span]]) -> list[bool]:
 def _lss(
     rated: Mapping[Key, Rated], articles: Mapping[str, str], dropped: Counter[str]
 ) -> Iterator[LssExample]:
-    for (bbcid, system), own in rated.items():
-        if own.lost:
-            dropped[f"LSS: {own.lost}"] += 1
+    for (bbcid, system), summary in rated.items():
+        if summary.unplaced:
+            dropped[f"LSS: {summary.unplaced}"] += 1
             continue
-        keep = majority_keep(own.text, list(own.spans.values()))
+        keep = majority_keep(summary.text, list(summary.spans.values()))
         if not keep:
             dropped["LSS: summary without words"] += 1
             continue
         yield LssExample(
             id=f"xsum-{bbcid}-{system}",
             reference=articles[bbcid],
-            claim=own.text,
-            annotations=[Annotation(lss=join_words(own.text, split_words(own.text), keep))],
+            claim=summary.text,
+            annotations=[Annotation(lss=join_words(summary.text, split_words(summary.text), keep))],
             keep=keep,
             source="xsum_maynez",
             group=bbcid,
             system=system,
-            raters=len(own.spans),
-            factual=sum(own.factual) / len(own.factual) if own.factual else None,
+            raters=len(summary.spans),
+            factual=sum(summary.factual) / len(summary.factual) if summary.factual else None,
         )
 
 
 def _documents(rated: Mapping[Key, Rated], articles: Mapping[str, str]) -> Iterator[Document]:
-    for (bbcid, system), own in rated.items():
-        label = "S" if 2 * len(own.marked) <= len(own.spans) else "NS"
-        votes = Counter(own.factual)
-        claim = {"id": "c0", "text": own.text, "source": own.text, "label": label}
+    for (bbcid, system), summary in rated.items():
+        label = "S" if 2 * len(summary.marked) <= len(summary.spans) else "NS"
+        votes = Counter(summary.factual)
+        claim = {"id": "c0", "text": summary.text, "source": summary.text, "label": label}
         yield Document(
             id=f"xsum-{bbcid}-{system}",
             topic=bbcid,
-            text=own.text,
-            claims=[Claim(**claim, contexts=["article"])] if own.text else [],
+            text=summary.text,
+            claims=[Claim(**claim, contexts=["article"])] if summary.text else [],
             passages=[Passage(id="article", text=articles[bbcid], source="xsum")],
             kind="summary",
             generator=system,
@@ -318,15 +318,15 @@ Summaries and their articles. An article belongs to one split.
 
 - `xsum/lss_*`: XSum articles (`reference`) and summaries of five systems (`claim`) with the words
   that a majority of three raters did not mark as hallucinated (`keep`, and as text in
-  `annotations`). A rater who marks a span says that the article does not support it; nobody chose a
-  subsequence, so it may read badly, and there is no rating. `factual` is the share of raters who
-  judged separately that the summary is true, absent where nobody did. A summary with a span that
-  cannot be placed is left out, and counted in `manifest.json`.
+  `annotations`). Raters marked unsupported spans, not a subsequence, so it may be ungrammatical and
+  has no rating. `factual` is the share of raters who judged the summary true in a separate
+  annotation, if any. A summary with a span that cannot be located is skipped and counted in
+  `manifest.json`.
 - `xsum/documents_*`: the same summaries as documents of one claim, with the article as the passage.
-  `label` is S where at most half of the raters marked anything; `factual` is the majority of the
-  separate judgements of whether the summary is true in the world, absent where there are none.
-- `cnndm/documents_*`: CNN/DailyMail's highlights as claims, with the article. No labels: they were
-  written by editors, but not checked.
+  `label` is S if at most half of the raters marked any span; `factual` is the majority of the
+  separate judgements, if any.
+- `cnndm/documents_*`: CNN/DailyMail's highlights as claims, with the article. They have no labels:
+  editors wrote them, but nobody checked them.
 - `cnndm/claims_*`: the same as `reference` and `claim`.
 
 The ratings are CC BY 4.0; the articles are their publishers'.

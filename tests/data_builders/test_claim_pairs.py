@@ -78,5 +78,5 @@ def test_a_topic_stays_in_one_split(build):
 def test_documents_without_claims_are_the_users_mistake(tmp_path):
     path = tmp_path / "in.jsonl"
     path.write_text(json.dumps({"id": "1", "topic": "Ann", "text": "Ann won."}) + "\n")
-    with pytest.raises(UserError, match="none of them has claims"):
+    with pytest.raises(UserError, match="no document has"):
         ClaimPairs(output=tmp_path / "out", documents=[str(path)]).build()

@@ -195,7 +195,7 @@ def test_only_what_is_asked_for(tmp_path):
         ("Bo Hill beat Ann Lee.", "hard/role"),
     ]
     write_jsonl(tmp_path / "n.jsonl", [{"premise": "a", "hypothesis": "b", "label": "neutral"}])
-    with pytest.raises(UserError, match="pairs: none is entailed and can be changed"):
+    with pytest.raises(UserError, match="pairs: no entailed pair can be changed"):
         HardPairs(tmp_path / "x", [str(tmp_path / "n.jsonl")]).build()
 
 

@@ -215,7 +215,7 @@ def test_veriscores_claims_and_snippets_are_kept_under_each_name(tmp_path, lists
     # A result without a snippet has its title.
     assert [p.text for p in document.passages] == ["A snippet.", "T"]
     assert (document.generator, document.label_source) == ("gpt-4o", "veriscore")
-    assert said["dropped"] == {"s: text without claims": 2, "s: row that `where` leaves out": 1}
+    assert said["dropped"] == {"s: text without claims": 2, "s: row excluded by `where`": 1}
 
 
 def test_halogens_tables_give_atoms_with_verdicts_and_one_generator_a_file(tmp_path):
@@ -404,7 +404,7 @@ def test_a_sample_is_drawn_and_rows_that_are_equal_count_once(tmp_path):
     assert said["dropped"] == {
         "s: row that was not drawn": 6,
         "s: row without a question": 1,
-        "s: the same as another row": 3,
+        "s: duplicate row": 3,
     }
 
 
@@ -415,7 +415,7 @@ def test_a_sample_is_drawn_and_rows_that_are_equal_count_once(tmp_path):
         ({"topic": "book", "per_topic": 3}, r"s: 2 rows of topic 'a'; lower per_topic: 3"),
         ({"topic": "book", "topics": 3}, r"s: 2 topics; lower topics: 3"),
         ({"topic": "isbn"}, r"in\.jsonl:1: isbn: field required"),
-        ({"where": {"book": "z"}}, r"s: no row is left"),
+        ({"where": {"book": "z"}}, r"s: no row left"),
     ],
 )
 def test_what_cannot_be_drawn_is_said(tmp_path, source, message):

@@ -378,8 +378,8 @@ def test_a_pair_stands_once_and_one_of_two_labels_not_at_all(tmp_path):
     assert {r.hypothesis + r.premise: r.source for r in found["train"]}["HQ"] == "ours"
     assert manifest["dropped"] == {
         "a.jsonl: empty premise or hypothesis": 1,
-        "a.jsonl: pair that was there already": 2,
-        "b.jsonl: pair that was there already": 1,
+        "a.jsonl: duplicate pair": 2,
+        "b.jsonl: duplicate pair": 1,
         "pair with different labels": 1,
     }
     assert manifest["kept"] + sum(manifest["dropped"].values()) == 7
@@ -597,7 +597,7 @@ def test_the_users_mistakes_are_one_line(tmp_path):
         built(tmp_path / "out", written(tmp_path / "s.jsonl", CASES["snli"][0]), target="unli")
     with pytest.raises(BadInput, match=r"b\.jsonl:1: label: expected a probability in \[0, 1\]"):
         built(tmp_path / "o", written(tmp_path / "b.jsonl", [row("P", "H", 7)]), target="unli")
-    with pytest.raises(UserError, match=r"no pair is left \(1 x n.jsonl: no gold label"):
+    with pytest.raises(UserError, match=r"no pair left \(1 x n.jsonl: no gold label"):
         built(tmp_path / "out", written(tmp_path / "n.jsonl", CASES["snli"][0][2:]))
 
 

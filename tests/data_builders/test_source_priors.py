@@ -73,7 +73,7 @@ def test_a_source_that_agrees_is_trusted(tmp_path):
     assert lies.prior == pytest.approx(0.3 * 0.5 + 0.7 / 14, abs=1e-6)
     assert (alone.seen, alone.prior) == (0, 0.5)
     assert manifest["dropped"]["pair that the model failed to judge"] == 1
-    assert manifest["dropped"]["passage that takes no side"] == 12
+    assert manifest["dropped"]["neutral passage"] == 12
     assert manifest["config"]["entailment"] == "told"
 
 

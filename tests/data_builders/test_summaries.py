@@ -105,7 +105,7 @@ def test_every_drop_is_counted_with_its_reason(tmp_path, xsum):
     folder = Summaries(tmp_path / "out", **xsum, shares=ALL).build().parent
     assert manifest(folder)["dropped"] == {
         "LSS: span that is not in its summary": 1,
-        "LSS: span that stands at several places of its summary": 1,
+        "LSS: span that occurs several times in its summary": 1,
         "LSS: summary without words": 1,
         "factuality judgement of a summary that is not rated": 1,
         "summary whose article is not in xsum_articles": 1,
@@ -224,7 +224,7 @@ def test_limit_and_the_door(tmp_path, capsys):
     ("rows", "header", "message"),
     [
         ([["1", "S", "t", "x", "wid_0"]], [*MARKED[:4], "worker_id"], "hallucinated_span: field"),
-        (marks("1", "t", []) + marks("1", "u", []), MARKED, ":3: summary: not the one"),
+        (marks("1", "t", []) + marks("1", "u", []), MARKED, ":3: summary: differs"),
     ],
 )
 def test_a_bad_rating_is_named(tmp_path, xsum, rows, header, message):

@@ -1,1 +1,1 @@
-"""The long texts that FactReasoner and its rivals are compared on."""
+"""Long texts on which FactReasoner is evaluated."""

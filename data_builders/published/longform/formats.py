@@ -1,8 +1,8 @@
-"""The projects' files that long texts come in, each by its published field names.
+"""Readers of the projects' files of long texts, by their published field names.
 
-One function a format: a row to one or more :class:`~records.Document`, or to a prompt (a dict)
-where the source has only questions; a text where there is nothing to score, which says why. Rows
-with texts are read by ``records/formats``, as everywhere.
+There is one function per format. It converts a row to :class:`~records.Document` records, to a
+prompt (a dict) if the source has only questions, or to a reason (a string) if the row is skipped.
+Rows with texts are parsed by ``records/formats``.
 """
 
 import random
@@ -26,18 +26,18 @@ class Source:
     """One source of long texts.
 
     Attributes:
-        name: folder of its records, and the beginning of their ids.
-        format: whose field names its files have.
+        name: folder of its records, and prefix of their ids.
+        format: project whose format the files have.
         files: files, or folders of files.
-        sample: how many rows are drawn; all where it is null.
-        per_topic: how many rows of each topic are drawn.
-        topics: how many topics are drawn.
-        topic: field that holds the topic, where it is not the format's own.
-        where: values that a row's fields must have.
-        generator: who wrote the texts, where the rows do not say; HALoGEN's files are named after
-            theirs.
-        kind: of the texts (info, repetitive, …), where the rows do not say.
-        bins: JSON file of topics and the frequency bin of each.
+        sample: number of rows to draw; null uses all.
+        per_topic: number of rows to draw per topic.
+        topics: number of topics to draw.
+        topic: field with the topic, if it differs from the format's.
+        where: required values of a row's fields.
+        generator: model that wrote the texts, if the rows do not name it. Default for HALoGEN: from
+            the file name.
+        kind: kind of text (info, repetitive, …), if the rows do not name it.
+        bins: JSON file that maps topics to frequency bins.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Row:
-    """A row on its way: what it is, and where it stands, for ids and messages."""
+    """A row with its source and location."""
 
     source: Source
     path: Path
@@ -67,21 +67,21 @@ class Row:
     bins: dict[str, str] = field(default_factory=dict)
 
     def topic(self, *names: str) -> str:
-        """The topic: the source's field, else the first of ``names`` that holds a text."""
-        own = (self.source.topic,) if self.source.topic else names
-        for name in own:
+        """Return the topic: the source's ``topic`` field, else the first non-empty of ``names``."""
+        fields = (self.source.topic,) if self.source.topic else names
+        for name in fields:
             value = self.fields.get(name)
             if isinstance(value, str) and value.strip():
                 return value.strip()
-        raise BadInput([f"{self.path}:{self.number}: {own[0]}: field required"])
+        raise BadInput([f"{self.path}:{self.number}: {fields[0]}: field required"])
 
 
 class Project(NamedTuple):
     """A project whose rows ``records`` reads as documents.
 
     Attributes:
-        field: that every one of its rows has; null there is a text without claims.
-        labels: whose the claims' labels are (``label_source``).
+        field: field that all its rows have; null in a row is a text without claims.
+        labels: origin of the claims' labels (``label_source``).
     """
 
     field: str | None
@@ -103,60 +103,61 @@ PROJECTS = {
 
 
 def documents(row: Row) -> list[Document] | str:
-    """A row of one of the ``PROJECTS``: its texts, with claims and passages.
+    """Read a row of one of the ``PROJECTS``: its texts, with claims and passages.
 
-    A text without claims is left out, but for a project that has none (``texts``).
+    Texts without claims are skipped, except for ``texts``, which has no claims.
     """
     name = row.source.format
     project = PROJECTS[name]
     if project.field and project.field not in row.fields:
         raise KeyError(project.field)
     fields = {**row.fields, "topic": row.topic()} if row.source.topic else row.fields
-    found = READERS[name](fields, row.number)
-    many = found if isinstance(found, list) else [found] if found else []
-    read = [_document(row, one, place, len(many)) for place, one in enumerate(many, 1)]
-    kept = [one for one in read if one.claims or not project.field]
-    empty = sum((one.model_extra or {}).get("contexts_left_out", 0) for one in read)
+    parsed = READERS[name](fields, row.number)
+    texts = parsed if isinstance(parsed, list) else [parsed] if parsed else []
+    read = [_document(row, text, number, len(texts)) for number, text in enumerate(texts, 1)]
+    kept = [document for document in read if document.claims or not project.field]
+    empty = sum((document.model_extra or {}).get("contexts_left_out", 0) for document in read)
     row.dropped[f"{row.source.name}: context without text"] += empty
     return kept or "text without claims"
 
 
-def _document(row: Row, found: dict, place: int, of: int) -> Document:
+def _document(row: Row, parsed: dict, number: int, total: int) -> Document:
     source = row.source
-    labelled = any(claim.get("label") for claim in found.get("claims") or [])
-    own = {
-        "id": row.id if of == 1 else f"{row.id}.{place}",
-        "kind": found.get("kind") or source.kind,
-        "generator": found.get("generator") or source.generator or _named(row),
+    has_labels = any(claim.get("label") for claim in parsed.get("claims") or [])
+    fields = {
+        "id": row.id if total == 1 else f"{row.id}.{number}",
+        "kind": parsed.get("kind") or source.kind,
+        "generator": parsed.get("generator") or source.generator or _generator_of_file(row),
         "prompt": row.fields.get("input") or row.fields.get("prompt"),
-        "label_source": PROJECTS[source.format].labels if labelled else None,
+        "label_source": PROJECTS[source.format].labels if has_labels else None,
     }
     if row.bins:
-        own["bin"] = row.bins.get(found["topic"])
-        if own["bin"] is None:
+        fields["bin"] = row.bins.get(parsed["topic"])
+        if fields["bin"] is None:
             row.dropped[f"{source.name}: bin of a topic that the map does not have"] += 1
-    return Document.model_validate(found | own)
+    return Document.model_validate(parsed | fields)
 
 
-def _named(row: Row) -> str | None:
-    stem, found, _ = row.path.name.rpartition("_biographies")
-    return stem if found and row.source.format == "halogen" else None
+def _generator_of_file(row: Row) -> str | None:
+    stem, separator, _ = row.path.name.rpartition("_biographies")
+    return stem if separator and row.source.format == "halogen" else None
 
 
 def factor(row: Row) -> Document | str:
-    """FACTOR (2307.06908), News and Expert: one true and three false ways to go on with a text.
+    """FACTOR (2307.06908), News and Expert: one true and three false completions of a text.
 
-    The text so far is the only passage. The order of the four is drawn, so that it tells nothing.
+    The prefix is the only passage. The four completions are in random order.
     """
     prefix = row.fields["full_prefix"]
     if not prefix.strip():
         return "row without a prefix"
-    told = [(row.fields["completion"], "S")]
-    told += [(row.fields[f"contradiction_{index}"], "NS") for index in range(3)]
-    if len({text.strip() for text, _ in told}) < len(told) or not all(t.strip() for t, _ in told):
+    completions = [(row.fields["completion"], "S")]
+    completions += [(row.fields[f"contradiction_{index}"], "NS") for index in range(3)]
+    texts = {text.strip() for text, _ in completions}
+    if len(texts) < len(completions) or "" in texts:
         return "row with completions that are equal or empty"
-    true = told[0][0].strip()
-    random.Random(f"{row.seed}:{prefix}{true}").shuffle(told)
+    true = completions[0][0].strip()
+    random.Random(f"{row.seed}:{prefix}{true}").shuffle(completions)
     claims = [
         Claim(
             id=f"a{index}",
@@ -165,7 +166,7 @@ def factor(row: Row) -> Document | str:
             label=label,
             contexts=["prefix"],
         )
-        for index, (text, label) in enumerate(told)
+        for index, (text, label) in enumerate(completions)
     ]
     glue = "" if prefix[-1].isspace() else " "
     return Document(
@@ -193,7 +194,7 @@ def prompts(row: Row) -> dict | str:
 
 
 def longfact(row: Row) -> dict | str:
-    """LongFact (2403.18802): ``prompt``; the topic is the file's name behind its first ``_``."""
+    """LongFact (2403.18802): ``prompt``; the topic is the file name after its first ``_``."""
     if not row.fields["prompt"].strip():
         return "row without a question"
     topic = row.path.name.partition(".")[0].partition("_")[2] or row.path.stem

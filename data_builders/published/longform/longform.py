@@ -1,9 +1,9 @@
-"""``longform``: the long texts that FactReasoner and its rivals are compared on, as one dataset.
+"""``longform``: the long texts on which FactReasoner is evaluated, as one dataset.
 
-FactReasoner (2502.18573, section 4) takes questions of AskHistorians and ELI5 (200 each),
+FactReasoner (2502.18573, section 4) uses questions of AskHistorians and ELI5 (200 each),
 FreshBooks (20 books, 10 paragraphs each), LongFact-Objects (38 topics, 10 prompts each),
 Biographies with human atoms (157), and, for the relation models (appendix C.1), FACTOR News and
-Expert. Atoms and contexts stay in the records, so that every assessor sees the same.
+Expert. The records keep atoms and contexts, so all assessors have the same inputs.
 """
 
 from collections import Counter
@@ -32,10 +32,10 @@ class LongForm(Builder):
     """Documents with atoms and contexts, or prompts, from the published long-form sets.
 
     Args:
-        output: folder of the dataset; each source has its own folder in it.
-        sources: the sources, each with its files, its format and what is drawn of it.
-        limit: only the first so many rows of each source, for a trial.
-        seed: of all draws; a row is drawn or not whatever the order of the file.
+        output: folder of the dataset; each source is a subfolder.
+        sources: the sources, each with its files, format and sample sizes.
+        limit: use only the first N rows of each source, for a trial run.
+        seed: seed of all draws, which do not depend on the order of the rows.
     """
 
     sources: list[Source]
@@ -45,7 +45,7 @@ class LongForm(Builder):
     def faults(self) -> Iterable[str]:
         names = Counter(source.name for source in self.sources)
         for source in self.sources:
-            yield from _faults(source, names)
+            yield from _source_faults(source, names)
 
     def files(self) -> dict[str, dict[str, str]]:
         return {source.name: {"test": _path(source)} for source in self.sources}
@@ -59,7 +59,10 @@ class LongForm(Builder):
     def plan(self) -> list[Step]:
         return [
             Step(
-                f"{source.name}: {source.format}", ", ".join(source.files), _wanted(source), "rows"
+                f"{source.name}: {source.format}",
+                ", ".join(source.files),
+                _expected_rows(source),
+                "rows",
             )
             for source in self.sources
         ]
@@ -68,11 +71,11 @@ class LongForm(Builder):
         files: dict[str, list] = {}
         for source in self.sources:
             rows = self._read(source, files_of(source.files), work.dropped)
-            found = draw(source, rows, self.seed, self.limit, work.dropped)
-            if not found:
-                raise UserError(f"{source.name}: no row is left; the files have none that fits")
-            files[_path(source)] = found
-        counts = {path: _counts(found) for path, found in files.items()}
+            records = draw(source, rows, self.seed, self.limit, work.dropped)
+            if not records:
+                raise UserError(f"{source.name}: no row left; check `format` and `where`")
+            files[_path(source)] = records
+        counts = {path: _counts(records) for path, records in files.items()}
         card = Card(
             pretty_name="Long texts with atoms and contexts",
             license="other",
@@ -90,15 +93,15 @@ class LongForm(Builder):
         bins = read_bins(source.bins) if source.bins else {}
         for index, (path, number, fields) in enumerate(rows):
             if any(str(fields.get(name)) != value for name, value in source.where.items()):
-                dropped[f"{source.name}: row that `where` leaves out"] += 1
+                dropped[f"{source.name}: row excluded by `where`"] += 1
                 continue
             name = f"{source.name}-{index}"
             row = Row(source, path, number, fields, name, self.seed, dropped, bins)
-            found = _adapt(row)
-            if isinstance(found, str):
-                dropped[f"{source.name}: {found}"] += 1
+            records = _adapt(row)
+            if isinstance(records, str):
+                dropped[f"{source.name}: {records}"] += 1
             else:
-                yield from found if isinstance(found, list) else [found]
+                yield from records if isinstance(records, list) else [records]
 
 
 def _adapt(row: Row) -> list[Document] | Document | dict | str:
@@ -112,26 +115,26 @@ def _adapt(row: Row) -> list[Document] | Document | dict | str:
         raise BadInput([f"{where}: {error}"]) from None
 
 
-def _faults(source: Source, names: Counter[str]) -> Iterator[str]:
+def _source_faults(source: Source, names: Counter[str]) -> Iterator[str]:
     if names[source.name] > 1:
-        yield f"sources: two are named {source.name}; give each its own name"
+        yield f"sources: duplicate name {source.name}; rename one"
     if not source.name or not source.name.replace("_", "").replace("-", "").isalnum():
         yield f"sources: name {source.name!r}: use letters, digits, - and _ only"
     if source.format not in FORMATS:
-        yield f"{source.name}: format: {source.format}; known are {', '.join(FORMATS)}"
+        yield f"{source.name}: format: expected one of {', '.join(FORMATS)}, got {source.format}"
     if not source.files:
-        yield f"{source.name}: files: give at least one"
+        yield f"{source.name}: files: expected at least one"
     if any(n is not None and n < 1 for n in (source.sample, source.per_topic, source.topics)):
-        yield f"{source.name}: sample, per_topic and topics: at least 1, or leave them out"
+        yield f"{source.name}: sample, per_topic, topics: expected at least 1 or null"
     if source.sample and (source.per_topic or source.topics):
-        yield f"{source.name}: give sample, or per_topic and topics, not both"
+        yield f"{source.name}: set either sample, or per_topic and topics"
 
 
 def _path(source: Source) -> str:
     return f"{source.name}/{'prompts' if source.format in PROMPTS else 'documents'}.jsonl"
 
 
-def _wanted(source: Source) -> int | None:
+def _expected_rows(source: Source) -> int | None:
     if source.sample:
         return source.sample
     if source.per_topic and source.topics:
@@ -143,33 +146,34 @@ def _counts(records: list) -> dict[str, int]:
     claims = [c for r in records if isinstance(r, Document) for c in r.claims or []]
     passages = sum(len(r.passages or []) for r in records if isinstance(r, Document))
     labels = Counter(claim.label or "none" for claim in claims)
-    own = {label: labels[label] for label in ("S", "NS", "IR", "none")}
-    return {"rows": len(records), "claims": len(claims), **own, "passages": passages}
+    by_label = {label: labels[label] for label in ("S", "NS", "IR", "none")}
+    return {"rows": len(records), "claims": len(claims), **by_label, "passages": passages}
 
 
 def _text(counts: dict[str, dict[str, int]]) -> str:
     header = ("file", "rows", "claims", "S", "NS", "IR", "no label", "passages")
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
     lines += [
-        f"| `{path}` | {' | '.join(str(n) for n in own.values())} |" for path, own in counts.items()
+        f"| `{path}` | {' | '.join(str(n) for n in columns.values())} |"
+        for path, columns in counts.items()
     ]
     return TEXT.replace("TABLE", "\n".join(lines))
 
 
 TEXT = """\
-Published sets of long texts in one form, drawn by a seed.
+Published sets of long texts in one format, sampled with a seed.
 
 TABLE
 
-- `documents.jsonl`: texts with their `claims` (atoms) and, where the source has them, the
-  `passages` that were retrieved for them (`contexts` of a claim are their ids). Nothing needs to be
-  decomposed or retrieved again, so that assessors differ in their judgement alone.
-- `prompts.jsonl`: questions (`topic`, `prompt`) whose answers have yet to be generated.
+- `documents.jsonl`: texts with their `claims` (atoms) and, if the source has them, their retrieved
+  `passages` (`contexts` of a claim are their ids). Decomposition and retrieval are fixed, so
+  assessors differ only in their judgement.
+- `prompts.jsonl`: questions (`topic`, `prompt`) whose answers are not generated yet.
 
-`label` is S (supported), NS (not) or IR (irrelevant); `label_source` says whose: `human`
-(FActScore's, Climate-FEVER's and AVeriTeC's annotators), `factor` (true and false by construction),
-`safe`, `veriscore`, `factscore` and `halogen` (the answers of a language model with a source, **no
-gold labels**), `file` (as the file has it).
+`label` is S (supported), NS (not supported) or IR (irrelevant); `label_source` is `human`
+(annotators of FActScore, Climate-FEVER and AVeriTeC), `factor` (true and false by construction),
+`safe`, `veriscore`, `factscore` and `halogen` (a language model with a source, **no gold labels**),
+or `file` (as in the file).
 
-For evaluation; do not train on it what is then compared on it. The licences are the sources'.
+For evaluation only; do not train a compared model on it. The licences are the sources'.
 """

@@ -1,8 +1,8 @@
-"""``pairs``: public NLI and UNLI sets to one file of relation or UNLI records.
+"""``pairs``: convert public NLI and UNLI sets to one file of relation or UNLI records.
 
-The papers train and judge their entailment components on mixtures of such sets. What is wrong with
-most home-made mixtures is checked here: a premise on both sides of a split, a pair twice, one pair
-with two labels, and pairs of the test files among the training data.
+The papers train and evaluate their entailment components on mixtures of such sets. The builder
+removes the usual faults of mixtures: a premise in several splits, duplicate pairs, pairs with
+several labels, and test pairs in the training data.
 """
 
 import sys
@@ -34,13 +34,13 @@ class Source:
 
     Attributes:
         file: path of a file, or ``hub:OWNER/NAME#CONFIG:SPLIT`` to stream it from the Hub.
-        format: ``atoms`` for AmbigBio's atoms; null finds the set by the field names: AmbigBio's
+        format: ``atoms`` for AmbigBio's atoms; null detects the set by its field names: AmbigBio's
             citations, ANLI, AttributionBench, AVeriTeC, Climate-FEVER, Factcheck-Bench, FEVER, LSS,
-            MultiNLI, SICK, SNLI, u-SNLI, VitaminC, WiCE, or our own records.
-        name: ``source`` of its records; the set by default.
-        weight: of its records in training.
-        take: at most so many of its pairs.
-        per_label: at most so many of its pairs of train with a label.
+            MultiNLI, SICK, SNLI, u-SNLI, VitaminC, WiCE, or records of this project.
+        name: ``source`` of its records. Default: the name of the set.
+        weight: weight of its records in training.
+        take: maximum number of its pairs.
+        per_label: maximum number of its training pairs per label.
     """
 
     file: str
@@ -57,17 +57,18 @@ class Pairs(Builder):
 
     Args:
         output: folder of the dataset.
-        sources: the sets; of a pair that stands in several the first keeps it.
+        sources: the sets; a pair of several sets is attributed to the first.
         target: ``relation`` (entailment, neutral, contradiction, not_entailment) or ``unli``
-            (probabilities; reads sources with a probability only).
-        exclude: files (or ``hub:`` names) in any of the formats whose premises and pairs must not
-            be among the records, e.g. the test sets.
-        shares: of train, dev and test. Pairs that share a group (page, name), a premise, a long
-            line of it or a document are in one of them. A split with share 0 is not written.
-        even_overlap: weigh each source's pairs of train so that word overlap tells nothing of
-            whether they are entailed; relation only.
-        seed: of the order, the caps and the split.
-        limit: only the first so many rows of each source, for a trial.
+            (probabilities; only for sources with a probability).
+        exclude: files (or ``hub:`` names) of any format, e.g. test sets, whose premises and pairs
+            are excluded.
+        shares: ratio of train, dev and test. Pairs that share a group (page, name), a premise, a
+            long line of it or a document are in the same split. A split with share 0 is not
+            written.
+        even_overlap: weight each source's training pairs so that word overlap does not predict
+            entailment; relation only.
+        seed: seed of the order, the caps and the split.
+        limit: use only the first N rows of each source, for a trial run.
     """
 
     sources: list[Source]
@@ -83,16 +84,16 @@ class Pairs(Builder):
         for source in self.sources:
             caps = [cap for cap in (source.take, source.per_label) if cap is not None]
             if min(caps, default=1) < 1 or (source.weight or 0) < 0:
-                yield f"sources: {source.file}: take, per_label: at least 1; weight: at least 0"
+                yield f"sources: {source.file}: expected take, per_label >= 1 and weight >= 0"
         if self.even_overlap and self.target != "relation":
-            yield "even_overlap: probabilities are not entailed or not; leave it out"
+            yield "even_overlap: needs target: relation"
 
     def files(self) -> dict[str, dict[str, str]]:
         shared = [split for split, share in zip(SPLITS, self.shares, strict=True) if share]
         return {self.target: by_split(self.target, shared)}
 
     def plan(self) -> list[Step]:
-        steps = [Step("rows to leave out", source_name(file)) for file in self.exclude or ()]
+        steps = [Step("rows to exclude", source_name(file)) for file in self.exclude or ()]
         return steps + [
             Step("pairs", source_name(source.file), self.limit, "rows") for source in self.sources
         ]
@@ -102,19 +103,19 @@ class Pairs(Builder):
         formats = self._read(store, work)
         counts = store.counts()
         if not counts:
-            raise UserError(f"sources: no pair is left ({work.why()})")
+            raise UserError(f"sources: no pair left ({work.why()})")
         files = {
             path: self._records(store, SPLITS.index(split), formats)
             for split, path in self.files()[self.target].items()
             if any(SPLITS[number] == split for _, number, _, _ in counts)
         }
-        told = zip(self.config()["sources"], formats, strict=True)
-        found = {"sources": [source | {"format": format} for source, format in told]}
+        settings = zip(self.config()["sources"], formats, strict=True)
+        details = {"sources": [source | {"format": format} for source, format in settings]}
         near = _nearness(store, counts)
         for split, fields in near.items():
             print(f"{split}'s nearest training pair: {format_nearness(fields)}", file=sys.stderr)
-        found |= {"nearness": near} if near else {}
-        return Made(files, self._card(counts, formats), found=found)
+        details |= {"nearness": near} if near else {}
+        return Made(files, self._card(counts, formats), found=details)
 
     def _read(self, store: PairStore, work: Work) -> list[str]:
         excluded = self._excluded()
@@ -123,13 +124,13 @@ class Pairs(Builder):
             reader = _Reader(source.file, source.format, self.target, self.limit)
             name = source_name(source.file)
             for pair in reader:
-                reason = self._reason(pair, excluded)
+                reason = self._skip_reason(pair, excluded)
                 if reason:
                     dropped[f"{name}: {reason}"] += 1
                 else:
                     store.add(index, pair)
             formats.append(reader.format)
-            dropped[f"{name}: pair that was there already"] += store.merged[index]
+            dropped[f"{name}: duplicate pair"] += store.merged[index]
         dropped["pair with different labels"] = store.drop_clashes()
         crossing = "shares a text or a document with a held-out pair"
         dropped[crossing] = store.drop_crossing(store.tie())
@@ -142,18 +143,18 @@ class Pairs(Builder):
         return formats
 
     def _excluded(self) -> set[bytes]:
-        found: set[bytes] = set()
+        digests: set[bytes] = set()
         for file in self.exclude or ():
             for pair in _Reader(file, None, "relation", None, texts_only=True):
-                found |= {_plain(pair.premise), _plain(pair.premise, pair.hypothesis)}
-        return found
+                digests |= {_hash(pair.premise), _hash(pair.premise, pair.hypothesis)}
+        return digests
 
-    def _reason(self, pair: Pair, excluded: set[bytes]) -> str | None:
+    def _skip_reason(self, pair: Pair, excluded: set[bytes]) -> str | None:
         if not pair.premise or not pair.hypothesis:
             return "empty premise or hypothesis"
-        if _plain(pair.premise, pair.hypothesis) in excluded:
+        if _hash(pair.premise, pair.hypothesis) in excluded:
             return "pair of an excluded file"
-        if _plain(pair.premise) in excluded:
+        if _hash(pair.premise) in excluded:
             return "premise of an excluded file"
         return "no gold label" if pair.label is None else None
 
@@ -161,11 +162,11 @@ class Pairs(Builder):
         self, store: PairStore, split: int, formats: list[str]
     ) -> Iterator[RelationPair | UnliPair]:
         record = RelationPair if self.target == "relation" else UnliPair
-        # One column for all rows, or none.
+        # All rows have the column, or none has it.
         weighted = self.even_overlap or any(source.weight is not None for source in self.sources)
         documented = store.has_documents()
-        even = self._even(store) if self.even_overlap and SPLITS[split] == "train" else {}
-        for place, (index, pair) in enumerate(store.pairs(split)):
+        even = self._even_weights(store) if self.even_overlap and SPLITS[split] == "train" else {}
+        for number, (index, pair) in enumerate(store.pairs(split)):
             source = self.sources[index]
             weight = 1.0 if source.weight is None else source.weight
             yield record(
@@ -173,25 +174,25 @@ class Pairs(Builder):
                 hypothesis=pair.hypothesis,
                 label=pair.label,
                 source=source.name or formats[index],
-                weight=round(weight * even.get(place, 1.0), 4) if weighted else None,
+                weight=round(weight * even.get(number, 1.0), 4) if weighted else None,
                 group=pair.group,
                 **({"documents": list(pair.documents)} if documented else {}),
             )
 
-    def _even(self, store: PairStore) -> dict[int, float]:
-        places: dict[str, list[int]] = {}
+    def _even_weights(self, store: PairStore) -> dict[int, float]:
+        by_source: dict[str, list[int]] = {}
         texts, entailed = [], []
-        for place, (index, pair) in enumerate(store.pairs(SPLITS.index("train"))):
+        for number, (index, pair) in enumerate(store.pairs(SPLITS.index("train"))):
             source = self.sources[index]
-            places.setdefault(source.name or source.file, []).append(place)
+            by_source.setdefault(source.name or source.file, []).append(number)
             texts.append((pair.premise, pair.hypothesis))
             entailed.append(pair.label == "entailment")
-        found: dict[int, float] = {}
-        for own in places.values():
-            shares = overlaps([texts[place] for place in own])
-            weights = even_weights(shares, np.asarray([entailed[place] for place in own]))
-            found |= dict(zip(own, weights.tolist(), strict=True))
-        return found
+        weight_by_index: dict[int, float] = {}
+        for indices in by_source.values():
+            shares = overlaps([texts[index] for index in indices])
+            even = even_weights(shares, np.asarray([entailed[index] for index in indices]))
+            weight_by_index |= dict(zip(indices, even.tolist(), strict=True))
+        return weight_by_index
 
     def _card(self, counts: list[tuple[int, int, str | float, int]], formats: list[str]) -> Card:
         rows = "\n".join(
@@ -203,11 +204,11 @@ class Pairs(Builder):
             pretty_name=f"Pairs of public sets ({self.target})",
             license="other",
             tags=("factuality", "nli", *(["uncertain-nli"] if self.target == "unli" else [])),
-            text=CARD.format(rows=rows, maps=MEANT if self.target == "relation" else ""),
+            text=CARD.format(rows=rows, maps=LABELS if self.target == "relation" else ""),
         )
 
 
-def _plain(*texts: str) -> bytes:
+def _hash(*texts: str) -> bytes:
     return digest(*(" ".join(text.split()) for text in texts))
 
 
@@ -216,10 +217,10 @@ class _Reader:
 
     Args:
         file: path, or ``hub:`` name.
-        format: of the source; afterwards the set, by the first row's fields.
-        target: whether relations or probabilities are asked for.
-        limit: only the first so many rows.
-        texts_only: do not look at the labels; a test file may have none.
+        format: format of the source; if null, set to the format detected from the first row.
+        target: ``relation`` or ``unli``.
+        limit: read only the first N rows.
+        texts_only: ignore the labels, which a test file may lack.
     """
 
     def __init__(
@@ -238,11 +239,11 @@ class _Reader:
 
     def __iter__(self) -> Iterator[Pair]:
         rows = islice(source_rows(self.file), self.limit)
-        place = -1
-        for place, (where, row) in enumerate(
+        index = -1
+        for index, (where, row) in enumerate(
             tqdm(rows, desc=source_name(self.file), unit=" rows", disable=None)
         ):
-            if not place:
+            if not index:
                 self.format = self.format or self._set_of(row)
             if self.texts_only:
                 row = {name: v for name, v in row.items() if name not in ("label", "nli", "unli")}
@@ -251,7 +252,7 @@ class _Reader:
                     yield from _unli(row) if self.target == "unli" else pairs_of(row, self.format)
             except ValueError as error:
                 raise BadInput([f"{where}: {error}"]) from None
-        if place < 0:
+        if index < 0:
             raise UserError(f"{self.file}: the file is empty; expected at least one pair")
 
     def _set_of(self, row: dict) -> str:
@@ -279,29 +280,29 @@ def _unli(row: dict) -> list[Pair]:
 def _nearness(
     store: PairStore, counts: list[tuple[int, int, str | float, int]]
 ) -> dict[str, dict[str, dict[str, float]]]:
-    there = {split for _, split, _, _ in counts}
-    if 0 not in there:
+    splits = {split for _, split, _, _ in counts}
+    if 0 not in splits:
         return {}
     return {
         SPLITS[split]: {
             field: summarize_nearness(store.texts(split, field), store.texts(0, field))
             for field in ("premise", "hypothesis")
         }
-        for split in sorted(there - {0})
+        for split in sorted(splits - {0})
     }
 
 
-MEANT = """\
+LABELS = """\
 Supported, entailed, attributable: entailment; refuted: contradiction; neutral, not enough evidence,
-irrelevant: neutral; supported in part or no further told: not_entailment. Disputed and unlabelled
-rows are left out."""
+irrelevant: neutral; partly supported or not supported without detail: not_entailment. Disputed and
+unlabelled rows are skipped."""
 
 
 CARD = """\
-Premises and hypotheses of public sets, in one shape. `source` names the set; `group` (the page, the
-name, else the premise) and `documents` must not stand on both sides of a split. Pairs that share
-one, a premise or a line of twelve words are on one side here; `nearness` in the manifest says how
-near a held-out text stands to the nearest of train.
+Premises and hypotheses of public sets, in one format. `source` names the set; `group` (the page,
+the name, else the premise) and `documents` must not be in several splits. Pairs that share one, a
+premise or a line of twelve words are in the same split; `nearness` in the manifest is the
+similarity of held-out texts to the most similar training text.
 
 | file | split | label | rows |
 |---|---|---|---|
@@ -309,8 +310,8 @@ near a held-out text stands to the nearest of train.
 
 {maps}
 
-A pair that stands twice is kept once; one that stands with different labels is left out, and so is
-a pair of train that shares something with one that had to be held out. Order, caps and splits
-depend on the texts and the seed, not on the order of the files' rows. Licences are those of the
-sets; several forbid commercial use.
+Duplicate pairs are kept once. Pairs with different labels are excluded, and so are training pairs
+that share a text or a document with a held-out pair. Order, caps and splits depend on the texts and
+the seed, not on the order of the rows. Licences are those of the sets; several forbid commercial
+use.
 """

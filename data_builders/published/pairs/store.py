@@ -1,4 +1,4 @@
-"""All pairs of a build on the disk: each once, in a seeded order that no row decides."""
+"""SQLite store of all pairs of a build, without duplicates and in a seeded order."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ CREATE TABLE pairs (
 
 
 def digest(*parts: object) -> bytes:
-    """Sixteen bytes that stand for some texts."""
+    """Return a 16-byte hash of texts."""
     return hashlib.sha256("\0".join(map(str, parts)).encode()).digest()[:16]
 
 
@@ -30,8 +30,8 @@ class PairStore:
 
     Args:
         base: an empty scratch file.
-        shares: of train, dev and test.
-        seed: of the order and of the split.
+        shares: ratio of train, dev and test.
+        seed: seed of the order and of the split.
     """
 
     def __init__(self, base: sqlite3.Connection, shares: tuple[int, int, int], seed: int):
@@ -43,12 +43,12 @@ class PairStore:
         self._db.execute("BEGIN")
 
     def add(self, source: int, pair: Pair) -> None:
-        """Keep a pair, or merge it with the one that is there; other labels clash."""
+        """Insert a pair or merge it with its duplicate; different labels mark a clash."""
         mark = digest(self.seed, pair.premise, pair.hypothesis)
-        there = self._db.execute(
+        existing = self._db.execute(
             "SELECT label, source, grouping FROM pairs WHERE mark = ?", (mark,)
         ).fetchone()
-        if there is None:
+        if existing is None:
             self._db.execute(
                 "INSERT INTO pairs "
                 "(mark, source, split, label, premise, hypothesis, grouping, documents) "
@@ -60,25 +60,27 @@ class PairStore:
             )
             return
         self.merged[source] += 1
-        label, owner, group = there
+        label, owner, group = existing
         if label != pair.label:
             self._db.execute("UPDATE pairs SET clash = 1 WHERE mark = ?", (mark,))
-        if owner == source and pair.group < group:  # whichever row comes first
+        if owner == source and pair.group < group:  # independent of the row order
             self._db.execute(
                 "UPDATE pairs SET grouping = ?, split = ? WHERE mark = ?",
                 (pair.group, self._split(pair.group), mark),
             )
 
     def _split(self, group: str) -> int:
-        place = int.from_bytes(digest(self.seed, "split", group), "big") * sum(self.shares) >> 128
-        return SPLITS.index(split_at(place, self.shares))
+        position = (
+            int.from_bytes(digest(self.seed, "split", group), "big") * sum(self.shares) >> 128
+        )
+        return SPLITS.index(split_at(position, self.shares))
 
     def drop_clashes(self) -> int:
-        """Leave out the pairs that stand with different labels; how many those are."""
+        """Drop pairs with several labels; return their number."""
         return self._db.execute("UPDATE pairs SET kept = 0 WHERE clash = 1").rowcount
 
     def tie(self) -> Tied | None:
-        """Put what shares a text or a document into one split; ``None`` where there is only one."""
+        """Put pairs that share a text or a document into one split; ``None`` for a single split."""
         if sum(map(bool, self.shares)) < 2:
             return None
         ties, marks, groups = Ties(), [], []
@@ -98,21 +100,21 @@ class PairStore:
         return tied
 
     def drop_crossing(self, tied: Tied | None) -> int:
-        """Leave out of train and dev what shares something with a pair that is held out of them.
+        """Drop train and dev pairs that share a text or document with a held-out pair.
 
         Args:
-            tied: what :meth:`tie` gave, of the pairs that are kept.
+            tied: result of :meth:`tie` for the kept pairs.
 
         Returns:
-            How many are left out.
+            The number of dropped pairs.
         """
         if tied is None:
             return 0
         rows = self._db.execute("SELECT mark, split FROM pairs WHERE kept = 1 ORDER BY mark")
         marks, splits = zip(*rows, strict=True) if tied.names else ((), ())
         splits, away = np.asarray(splits), np.zeros(len(marks), dtype=bool)
-        for held in (2, 1):
-            away |= tied.crossing((splits == held) & ~away) & (splits < held)
+        for held_out in (2, 1):
+            away |= tied.crossing((splits == held_out) & ~away) & (splits < held_out)
         self._db.executemany(
             "UPDATE pairs SET kept = 0 WHERE mark = ?",
             [(mark,) for mark, out in zip(marks, away, strict=True) if out],
@@ -120,19 +122,19 @@ class PairStore:
         return int(away.sum())
 
     def texts(self, split: int, field: str) -> Iterator[str]:
-        """The premises or the hypotheses of what is kept of a split."""
+        """Yield the premises or the hypotheses of the kept pairs of a split."""
         rows = self._db.execute(
             f"SELECT {field} FROM pairs WHERE kept = 1 AND split = ? ORDER BY mark", (split,)
         )
         return (text for (text,) in rows)
 
     def has_documents(self) -> bool:
-        """Whether any pair belongs to a document by name."""
-        found = self._db.execute("SELECT 1 FROM pairs WHERE documents IS NOT NULL LIMIT 1")
-        return found.fetchone() is not None
+        """Return whether any pair has ``documents``."""
+        cursor = self._db.execute("SELECT 1 FROM pairs WHERE documents IS NOT NULL LIMIT 1")
+        return cursor.fetchone() is not None
 
     def take(self, source: int, number: int) -> int:
-        """Keep so many pairs of a source, in the order of their hashes; how many are left out."""
+        """Keep the first ``number`` pairs of a source by hash; return the number dropped."""
         return self._db.execute(
             "UPDATE pairs SET kept = 0 WHERE mark IN (SELECT mark FROM pairs WHERE kept = 1 "
             "AND source = ? ORDER BY mark LIMIT -1 OFFSET ?)",
@@ -140,7 +142,7 @@ class PairStore:
         ).rowcount
 
     def take_of_train(self, source: int, number: int) -> int:
-        """Keep so many pairs of a source with each label in train; how many are left out."""
+        """Keep ``number`` training pairs of a source per label; return the number dropped."""
         return self._db.execute(
             "UPDATE pairs SET kept = 0 WHERE mark IN (SELECT mark FROM (SELECT mark, ROW_NUMBER() "
             "OVER (PARTITION BY label ORDER BY mark) AS place FROM pairs "
@@ -149,14 +151,14 @@ class PairStore:
         ).rowcount
 
     def counts(self) -> list[tuple[int, int, str | float, int]]:
-        """Source, split, label and number of what is kept; a probability counts as ``""``."""
+        """Return source, split, label and number of kept pairs; a probability is ``""``."""
         return self._db.execute(
-            "SELECT source, split, CASE typeof(label) WHEN 'text' THEN label ELSE '' END AS told, "
-            "COUNT(*) FROM pairs WHERE kept = 1 GROUP BY source, split, told ORDER BY 1, 2, 3"
+            "SELECT source, split, CASE typeof(label) WHEN 'text' THEN label ELSE '' END AS name, "
+            "COUNT(*) FROM pairs WHERE kept = 1 GROUP BY source, split, name ORDER BY 1, 2, 3"
         ).fetchall()
 
     def pairs(self, split: int) -> Iterator[tuple[int, Pair]]:
-        """Source and pair of one split, in the order of their hashes."""
+        """Yield source and pair of one split, ordered by hash."""
         rows: Iterable[tuple] = self._db.execute(
             "SELECT source, premise, hypothesis, label, grouping, documents FROM pairs "
             "WHERE kept = 1 AND split = ? ORDER BY mark",
