@@ -37,7 +37,7 @@ def test_every_figure_has_its_meaning_on_the_page():
         },
     }
     found = bench.figures(parts)
-    assert set(found) == {*bench.MEANING, "inference"}
+    assert set(found) == {*bench.DESCRIPTIONS, "inference"}
     figures, inference, _ = bench.tables(found, {"entailment": 1.0})
-    assert [row[0] for row in figures.rows] == list(bench.MEANING)
+    assert [row[0] for row in figures.rows] == list(bench.DESCRIPTIONS)
     assert inference.rows == [("5x6x0.3, solve", "1 ms", "0.0000", "1.000")]

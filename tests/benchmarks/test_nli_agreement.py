@@ -54,4 +54,4 @@ def test_overlap_is_judged_on_the_claims_that_the_verifier_judged(
     assert len(lines) == 4
     for line in lines:
         assert "balanced accuracy 1.000, Spearman –" in line
-        assert line.endswith("2 claims of 1 documents, 1 claims left out")
+        assert line.endswith("2 claims of 1 documents, 1 claims skipped")

@@ -135,7 +135,7 @@ def test_the_body(tmp_path: Path) -> None:
     told = write_card(tmp_path / "one", place, component(), training(measures=given))
     assert "| mse | 0.1000 | 40 |" in told
     assert "| macro/mse | 0.1000 | 30 |" in told  # the mean of one source, as the other has none
-    assert "temperature 1.5000, shift 0.0000. Over 40 values of p(hypothesis | premise)" in card
+    assert "temperature 1.5000, shift 0.0000. Computed over 40 values" in card
     assert f"| dev | unli_dev.jsonl | 40 | `{'ab' * 32}` |" in card
     assert "python -m train fit --model.lr 1e-4\n" in card
 

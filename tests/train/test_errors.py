@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -37,47 +36,19 @@ def _notice(line: str) -> bool:
     [
         (["--data.train", "nosuch.jsonl"], "nosuch.jsonl: no such file"),
         (["--ckpt_path", "nosuch.ckpt"], "nosuch.ckpt"),
-        (["--ckpt_path", __file__], "no checkpoint of a fit"),
+        (["--ckpt_path", __file__], "not a training checkpoint"),
         (["--trainer.max_steps", "-1", "--trainer.max_epochs", "-1"], "max_steps"),
         (["--model.base", "package:nosuch/model"], "package nosuch is not installed"),
         (["--model.base", "."], "base model ."),
-        (["--model.max_length", "65"], "places for 64 tokens"),
+        (["--model.max_length", "65"], "at most 64 tokens"),
         (["--model.optimizer", "torch.optim.SDG"], "did you mean SGD?"),
-        (["--model.monitor", "dev/nosuch"], "dev/nosuch: no such measure here; give one of dev/e"),
+        (["--model.monitor", "dev/nosuch"], "dev/nosuch: unknown measure; expected one of dev/e"),
     ],
 )
 def test_bad_options(
     arguments: Callable, capsys: pytest.CaptureFixture, options: list[str], said: str
 ) -> None:
     assert said in complaint(arguments("unli", *options), capsys)
-
-
-@pytest.mark.parametrize(
-    ("component", "options", "said"),
-    [
-        ("adversary", ["--model.target_modules", "[nosuch]"], "--model.target_modules: "),
-        ("adversary", ["--model.target_modules", "[q_proj, k_prj]"], "no layer is named k_prj"),
-        ("adversary", ["--model.prompt_template", "Tell me."], "lacks {topic}"),
-    ],
-)
-def test_bad_options_of_a_component(
-    arguments: Callable,
-    capsys: pytest.CaptureFixture,
-    component: str,
-    options: list[str],
-    said: str,
-) -> None:
-    assert said in complaint(arguments(component, *options), capsys)
-
-
-def test_a_base_that_was_not_copied_whole(
-    arguments: Callable, capsys: pytest.CaptureFixture, tiny_bert: str, tmp_path: Path
-) -> None:
-    base = shutil.copytree(tiny_bert, tmp_path / "base")
-    weights = base / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:2000])
-    said = complaint(arguments("unli", "--model.base", str(base)), capsys)
-    assert f"base model {base}: Error while deserializing" in said
 
 
 @pytest.mark.parametrize("command", ["test", "predict"])
@@ -95,7 +66,7 @@ def test_weights_of_another_component_are_refused(
         for command in ("fit", "test"):
             capsys.readouterr()
             said = complaint(arguments(component, *other, *data, command=command), capsys)
-            assert "its weights are not those of this --model" in said
+            assert "its weights do not match --model" in said
 
 
 def test_bad_data_names_file_line_and_field(
@@ -103,13 +74,6 @@ def test_bad_data_names_file_line_and_field(
 ) -> None:
     bad = write("bad", [{"premise": "a", "hypothesis": "b", "label": 1.5}])
     assert f"{bad}:1: label" in complaint(arguments("unli", "--data.train", bad), capsys)
-
-
-def test_kinds_that_the_file_does_not_have(
-    arguments: Callable, capsys: pytest.CaptureFixture
-) -> None:
-    said = complaint(arguments("adversary", "--data.kinds", "[repetitive]"), capsys)
-    assert "normal, uninformative" in said
 
 
 def test_test_without_test_data(arguments: Callable, capsys: pytest.CaptureFixture) -> None:
@@ -132,7 +96,7 @@ def test_help_needs_no_torch(command: str) -> None:
 @pytest.mark.parametrize(
     ("component", "row", "said"),
     [
-        ("adversary", {"topic": "ada", "text": " "}, "is empty; drop the row"),
+        ("adversary", {"topic": "ada", "text": " "}, "empty text; drop the row"),
         (
             "lss",
             {"reference": "ada .", "claim": "ada " * 60, "annotations": [{"lss": "ada"}]},

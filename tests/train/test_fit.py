@@ -245,9 +245,9 @@ def test_validate_and_predict_read_the_best_weights(
 ) -> None:
     main(arguments("unli"))
     main(arguments("unli", "--ckpt_path", "best", command="validate"))
-    assert "as trained, without the calibration" not in capsys.readouterr().out
+    assert "uncalibrated" not in capsys.readouterr().out
     main(arguments("unli", "--ckpt_path", "best", command="predict"))
-    assert "best.ckpt: as trained, without the calibration" in capsys.readouterr().out
+    assert "best.ckpt: uncalibrated" in capsys.readouterr().out
 
     lines = (tmp_path / "runs/run/predictions.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]

@@ -88,53 +88,11 @@ def test_equal_measures_are_equal_within_the_tolerance() -> None:
         return compare_measures(component, files, {n: {"value": v} for n, v in found.items()})
 
     assert said(0.6572197) == said(0.6572213, 1000.05) == SAME  # kernels differ so far
-    assert said(0.6570) == (
-        "component.json has other measures of the same rows: pearson 0.6572213 there, 0.657 here"
-    )
-    assert "perplexity 1000.0 there, 1000.2 here" in said(0.6572213, 1000.2)
-    assert "pearson 0.6572213 there, None here" in said(None)
+    assert "pearson 0.6572213 in component.json, now 0.657" in said(0.6570)
+    assert "perplexity 1000.0 in component.json, now 1000.2" in said(0.6572213, 1000.2)
+    assert "pearson 0.6572213 in component.json, now None" in said(None)
     assert "of 4 rows of the same files" in said(0.1, files=[file.model_copy(update={"rows": 3})])
     assert said(0.1, files=[file.model_copy(update={"sha256": "cd"})]) is None
-
-
-def test_a_generated_lss_comes_again(
-    fitted: Callable, tiny_bert: str, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    sizes = '{"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}'
-    folder = fitted(
-        "lss", "--model", "train.lss_seq2seq.LssSeq2Seq", "--model.base", "null",
-        "--model.tokenizer", tiny_bert, "--model.t5", sizes, "--model.star", "false",
-        "--model.decoding", '{"num_beams": 2, "max_new_tokens": 12}',
-    )  # fmt: skip
-    capsys.readouterr()
-    judge(folder, "--data.dev", str(tmp_path / "lss.jsonl"))
-    assert SAME in capsys.readouterr().out
-
-
-def test_a_preference_comes_again(
-    arguments: Callable, write: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    rows = [
-        {
-            "prompt": "Tell me a bio of ada.",
-            "chosen": "ada is a person .",
-            "rejected": f"ada was born in {place} .",
-            "score_chosen": 0.9,
-            "score_rejected": 0.1,
-        }
-        for place in ("paris", "london")
-    ]
-    data = write("preference", rows)
-    main(arguments("adversary", run="start"))
-    preference = [
-        "--model", "train.preference.Preference", "--data", "train.data.RecordData",
-        "--data.train", data, "--data.dev", data, "--model.beta", "0.3",
-        "--model.start", str(tmp_path / "checkpoints/start"),
-    ]  # fmt: skip
-    main(arguments("adversary", *preference))
-    capsys.readouterr()
-    judge(tmp_path / "checkpoints/run", "--data.dev", data)
-    assert SAME in capsys.readouterr().out
 
 
 def test_rows_that_were_held_back_are_found_again(
@@ -160,7 +118,7 @@ def test_rows_that_were_held_back_are_found_again(
     judge(folder, "--data.train", data, "--config", str(config))
     assert SAME in capsys.readouterr().out
     judge(folder, "--data.train", data, "--seed_everything", "2")
-    assert "rows of the same files, these are of" in capsys.readouterr().out
+    assert "rows of the same files, this run of" in capsys.readouterr().out
 
 
 def test_other_data_is_not_compared(
@@ -197,11 +155,11 @@ def test_a_configuration_that_disagrees(
     capsys.readouterr()
     judge(folder, "--config", str(config), "--data.dev", data)
     said = capsys.readouterr()
-    assert "its own settings hold: max_length is 48, not 32" in said.err
+    assert "using its settings: max_length is 48, not 32" in said.err
     assert SAME in said.out
 
     config.write_text(text.format("train.relation.Relation"), encoding="utf-8")
-    with pytest.raises(UserError, match=r"holds a unli .* --model is train\.relation\.Relation"):
+    with pytest.raises(UserError, match=r"got train\.relation\.Relation"):
         judge(folder, "--config", str(config), "--data.dev", data)
 
 
@@ -267,5 +225,5 @@ def test_an_adapter_needs_the_weights_that_it_was_trained_on(
     weights = load_file(package / "model/model.safetensors")
     weights = {name: 2 * weight for name, weight in weights.items()}
     save_file(weights, package / "model/model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(UserError, match=r"package:tinybase/model are not those it was trained on"):
+    with pytest.raises(UserError, match="trained on other weights of package:tinybase/model"):
         judge(folder, "--data.dev", data)

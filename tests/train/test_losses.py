@@ -15,7 +15,7 @@ import torch
 from scipy.special import log_expit, log_softmax, logit
 
 from components.checkpoint import RELATIONS, read_component
-from records import Generation, LssExample, RelationPair, UnliPair, UserError
+from records import Generation, LssExample, RelationPair, UnliPair
 from train.__main__ import main
 from train.adversary import Adversary
 from train.lss_tagger import LssTagger
@@ -307,15 +307,6 @@ def test_the_lss_loss_is_of_the_words_that_were_judged(tiny_bert: str) -> None:
     cut = replace(items[0], target=([*places[:-1], None], keep))
     loss, outputs = module.model_step(module.collate([cut], [0]))
     assert (int(loss.count), outputs[0][-1]) == (4, -math.inf)
-
-
-def test_lss_claim_that_does_not_fit_is_an_error(tiny_bert: str) -> None:
-    module = LssTagger(base=tiny_bert, max_length=6)
-    record = LssExample(
-        reference="ada .", claim="ada was born in london", annotations=[{"lss": "ada"}]
-    )
-    with pytest.raises(UserError, match="max_length"):
-        module.encode([record], train=True)
 
 
 def test_soft_dev_rows_are_calibrated_as_they_are_learnt(tiny_bert: str) -> None:

@@ -223,23 +223,6 @@ def test_the_loss_is_the_weighted_mean_over_target_tokens(tiny_t5: str) -> None:
     assert float(loss.mean.detach()) == pytest.approx(total / count, rel=1e-5)
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"base": None}, "--model.tokenizer and --model.t5"),
-    ({"t5": SIZES}, "leave out --model.tokenizer"),
-    ({"prompt_template": "{claim}"}, "lacks {reference}"),
-    ({"decoding": {"constrained": True}, "star": True}, "is free"),
-])  # fmt: skip
-def test_mistakes_are_named(tiny_t5: str, options: dict, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        LssSeq2Seq(**({"base": tiny_t5} | options))
-
-
-def test_an_unknown_size_is_named(tiny_bert: str) -> None:
-    module = LssSeq2Seq(None, tokenizer=tiny_bert, t5={"d_modell": 8})
-    with pytest.raises(UserError, match="no field d_modell"):
-        module.configure_model()
-
-
 def test_the_folder_is_judged_as_on_export(
     run: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:

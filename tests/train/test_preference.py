@@ -281,8 +281,7 @@ def test_predict_writes_rewards(preference: Callable, tmp_path: Path) -> None:
         (["--model.start", "STARTED", "--model.chat", "false", "--model.alpha", "4"],
          "chat True, alpha 16"),
         (["--model.start", "STARTED", "--model.target_modules", "[q_proj]"], "target_modules"),
-        (["--model.prompt_template", "Who is {topic}?"], "does not follow"),
-        (["--model.quantize", "4"], "quantize requires"),
+        (["--model.prompt_template", "Who is {topic}?"], "does not match"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line(
@@ -304,7 +303,7 @@ def test_mistakes_are_one_line(
 
 def test_a_start_of_another_base_is_refused(tiny_llama: str, started: str, tmp_path: Path) -> None:
     other = shutil.copytree(tiny_llama, tmp_path / "other")
-    with pytest.raises(UserError, match=rf"it has base .*{Path(tiny_llama).name}"):
+    with pytest.raises(UserError, match=rf"has base .*{Path(tiny_llama).name}"):
         Preference(base=str(other), start=started).configure_model()
 
 
@@ -321,9 +320,7 @@ def test_the_config_of_the_paper_goes_on_from_the_adversary_of_the_paper() -> No
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"chosen": " "}, "is empty"),
-        ({"score_chosen": 0.1, "score_rejected": 0.3}, "not above score_rejected 0.3"),
-        ({"score_chosen": 0.3, "score_rejected": 0.3}, "not above score_rejected 0.3"),
+        ({"score_chosen": 0.3, "score_rejected": 0.3}, "score_chosen above score_rejected"),
         ({"prompt": "Tell me a bio of " + "ada " * 60 + "."}, "max_length"),
     ],
 )

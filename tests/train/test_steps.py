@@ -111,6 +111,6 @@ def test_a_folder_of_something_else_is_left_alone(arguments: Callable, tmp_path:
     precious = tmp_path / "checkpoints/run_step_2/thesis.tex"
     precious.parent.mkdir(parents=True)
     precious.write_text("years of work", encoding="utf-8")
-    with pytest.raises(UserError, match="run_step_2: exists and is no checkpoint"):
+    with pytest.raises(UserError, match="run_step_2: not a checkpoint"):
         main(arguments("unli", *STEPS))
     assert precious.is_file()

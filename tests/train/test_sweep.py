@@ -161,7 +161,7 @@ def test_a_checkpoint_without_the_measure_has_no_value(
                       metric={"name": "dev/accuracy", "goal": "maximize"})  # fmt: skip
     outcome = Trials(read_sweep(file), tmp_path).read(tmp_path / "checkpoints/run")
     assert outcome.value is None
-    assert "dev/accuracy has no value" in outcome.reason
+    assert "dev/accuracy: no value" in outcome.reason
 
 
 def test_a_process_that_outlived_its_sweep_is_waited_for(
@@ -184,14 +184,9 @@ def test_a_process_that_outlived_its_sweep_is_waited_for(
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"metric": {"name": "pearson", "goal": "maximize"}}, r"metric\.name"),
-        ({"command": ["python"]}, r"lacks \$\{args\}"),
+        ({"command": ["python"]}, r"expected \$\{args\}"),
         ({"parameters": {"model.lr": {"values": ["1e-4"]}}}, r"write it as 1\.0e-04"),
         ({"parameters": {"model.lr": LR}}, "a grid needs values"),
-        (
-            {"parameters": {"model.lr": LR | {"distribution": "normal"}}, "method": "random"},
-            "the distribution normal is not known here",
-        ),
     ],
 )
 def test_files_that_cannot_be_run(sweep_file: Callable, changes: dict, said: str) -> None:
@@ -237,9 +232,9 @@ def test_macros_of_a_command(sweep_file: Callable) -> None:
     found = read_sweep(sweep_file({"x": {"values": [1]}}))
     found = found.model_copy(update={"command": command})
     shown = ["python", "-m", "train", "7", "--x=1", "--y=True", "--z=null"]
-    assert command_of(found, {"x": 1, "y": True, "z": None}, shown=True) == shown
+    assert command_of(found, {"x": 1, "y": True, "z": None}, for_display=True) == shown
     assert command_of(found, {})[0] == sys.executable
-    with pytest.raises(UserError, match=r"\$\{args_json\} is not known here"):
+    with pytest.raises(UserError, match=r"unknown macro \$\{args_json\}"):
         command_of(found.model_copy(update={"command": ["${args_json}"]}), {})
 
 
@@ -253,7 +248,7 @@ def test_every_sweep_is_a_fit_that_parses(
     values = {
         name: p["values"][0] if "values" in p else p["min"] for name, p in found.parameters.items()
     }
-    python, *command = command_of(found, values, shown=True)
+    python, *command = command_of(found, values, for_display=True)
     assert [python, *command[:3]] == ["python", "-m", "train", "fit"]
     with pytest.raises(SystemExit) as left:
         main([*command[2:], "--print_config"])
