@@ -1,4 +1,4 @@
-"""Scored documents as other projects write them."""
+"""Scored documents in the formats of other projects."""
 
 from eval.exports.exports import Format, write_formats
 

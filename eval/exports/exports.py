@@ -1,8 +1,7 @@
-"""Scored documents as other projects write them, so that their scripts and tables can go on.
+"""Scored documents in other projects' formats, for use with their scripts.
 
-Each writes the verdicts of one assessor with one selection; field names are the projects' own.
-What they have no room for stays out: a claim that failed has no decision there, and its number
-stands in a field of ours, ``num_failed``.
+Each file has the verdicts of one assessor with one selection, under the project's field names. A
+failed claim has no decision there; our additional field ``num_failed`` counts failed claims.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,11 +31,11 @@ _WRITERS: dict[Format, tuple[Callable[[Sequence[Judged], str], list[str]], str]]
 def write_formats(
     scored: Sequence[Scored], formats: Sequence[Format], output: Path, k: int
 ) -> list[Path]:
-    """Write the files of other projects.
+    """Write files in other projects' formats.
 
     Returns:
-        The files, ``FORMAT.ASSESSOR.NAME[.core].json[l]``: one a format, assessor and selection;
-        ``dfactscore`` one for the verdicts named ``grouped``, with the ``independent`` ones in it.
+        The files, ``FORMAT.ASSESSOR.NAME[.core].json[l]``: one per format, assessor and selection.
+        ``dfactscore`` has one for the verdicts named ``grouped``, which includes ``independent``.
     """
     paths = []
     views = list(
@@ -44,12 +43,12 @@ def write_formats(
     )
     for name in formats:
         write, suffix = _WRITERS[name]
-        own = [view for view in views if name != "dfactscore" or view[1] == "grouped"]
-        if views and not own:
+        selected = [view for view in views if name != "dfactscore" or view[1] == "grouped"]
+        if views and not selected:
             raise UserError(
                 "formats: dfactscore needs the verifier eval.verify.dfactscore.stage.DFActScore"
             )
-        for assessor, verdict, selection in own:
+        for assessor, verdict, selection in selected:
             rows = [build_judged(document, assessor, verdict, selection, k) for document in scored]
             core = ".core" if selection == "core" else ""
             path = output / f"{name}.{assessor}.{verdict}{core}.{suffix}"

@@ -1,4 +1,4 @@
-"""FactReasoner's results, and those of its baselines (2502.18573)."""
+"""The output format of FactReasoner and its baselines (2502.18573)."""
 
 import math
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ _FACTREASONER = {"supported": "S", "not_supported": "NS", "contradicted": "C", "
 
 
 def factreasoner(rows: Sequence[Judged], assessor: str) -> list[str]:
-    """FactReasoner's ``*_output.json``, or its baselines', one object a line.
+    """Write ``*_output.json`` of FactReasoner or its baselines, one object per line.
 
-    There its own labels are S and NS, NS also where a claim is undecided.
+    FactReasoner's labels are S and NS, with NS also for undecided claims.
     """
     return [json_line(_factreasoner_row(row, assessor == "factreasoner")) for row in rows]
 
 
-def _factreasoner_row(row: Judged, own: bool) -> dict:
+def _factreasoner_row(row: Judged, is_factreasoner: bool) -> dict:
     document, decided = row.scored.document, row.decided()
     support = {c.id: _FACTREASONER[v.label] for c, v in decided}
-    if own:
+    if is_factreasoner:
         support = {name: "S" if label == "S" else "NS" for name, label in support.items()}
     precision = row.score.precision
     results = {
@@ -39,7 +39,7 @@ def _factreasoner_row(row: Judged, own: bool) -> dict:
         "num_true_atoms": row.score.supported,
         "num_false_atoms": sum(label in ("NS", "C") for label in support.values()),
         "num_uniform_atoms": row.score.undecided,
-        **(_of_posteriors(decided) if own else _WITHOUT_POSTERIORS),
+        **(_of_posteriors(decided) if is_factreasoner else _WITHOUT_POSTERIORS),
         "predictions": support,
         "topic": document.topic,
         "query": (document.model_extra or {}).get("input", document.topic),
@@ -59,7 +59,7 @@ def _factreasoner_row(row: Judged, own: bool) -> dict:
                 "text": claim.text,
                 "original": claim.original or claim.text,
                 "label": claim.label,
-                # Its readers refuse a context that the file does not hold.
+                # FactReasoner's readers reject a context that the file does not contain.
                 "contexts": [passage.id for passage in row.evidence(claim)],
             }
             for claim, _ in row.claims
@@ -95,22 +95,22 @@ _WITHOUT_POSTERIORS: dict = {
 
 
 def _of_posteriors(decided: Sequence[tuple[Claim, Verdict]]) -> dict:
-    """The released code's measures of posteriors: ``entropy`` is Σ -P ln P and not of base 10.
+    """The released code's measures: ``entropy`` is Σ -P ln P (natural logarithm).
 
-    ``norm_entropy`` is the sum of the binary entropies in bits; P is cut at 1e-6 and 1 - 1e-6.
+    ``norm_entropy`` is the sum of binary entropies in bits. P is clipped to [1e-6, 1 - 1e-6].
     """
     p = {claim.id: verdict.p for claim, verdict in decided if verdict.p is not None}
     if not p:
         return _WITHOUT_POSTERIORS
-    cut = np.clip(list(p.values()), 1e-6, 1 - 1e-6)
-    logarithm = -negative_log(cut)
-    entropy, bits = e_measure(cut) * math.log(10), binary_entropy(cut)
+    clipped = np.clip(list(p.values()), 1e-6, 1 - 1e-6)
+    logarithm = -negative_log(clipped)
+    entropy, bits = e_measure(clipped) * math.log(10), binary_entropy(clipped)
     return {
         "entropy": entropy * len(p),
         "norm_entropy": bits * len(p),
         "avg_entropy": entropy,
         "avg_norm_entropy": bits,
-        "avg_prob": float(cut.mean()),
+        "avg_prob": float(clipped.mean()),
         "avg_logprob": logarithm,
         "avg_explogprob": math.exp(logarithm),
         "marginals": [{"variable": name, "probabilities": [1 - v, v]} for name, v in p.items()],

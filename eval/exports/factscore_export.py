@@ -1,4 +1,4 @@
-"""FActScore's results (2305.14251)."""
+"""FActScore's output format (2305.14251)."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ from records import json_line
 
 
 def factscore(rows: Sequence[Judged], assessor: str) -> list[str]:
-    """FActScore's ``<in>_factscore_output.json``: one object for all texts.
+    """Write FActScore's ``<in>_factscore_output.json``: one object for all texts.
 
-    As there, a text without a single decision has ``null`` for them, whose mean is none.
+    As there, a text without any decision has ``null``, which does not enter means.
     """
     decisions = [
         [{"atom": c.text, "is_supported": v.label == "supported"} for c, v in row.decided()] or None
@@ -20,14 +20,14 @@ def factscore(rows: Sequence[Judged], assessor: str) -> list[str]:
     ]
     scores = [row.score.factscore for row in rows if row.score.factscore is not None]
     plain = [row.score.precision for row in rows if row.score.precision is not None]
-    answered = [own for own in decisions if own is not None]
+    answered = [row for row in decisions if row is not None]
     return [
         json_line(
             {
                 "score": average(scores),
                 "respond_ratio": average([float(row.score.responded) for row in rows]),
                 "decisions": decisions,
-                "num_facts_per_response": average([len(own) for own in answered]),
+                "num_facts_per_response": average([len(row) for row in answered]),
                 "init_score": average(plain),
                 "num_failed": sum(row.score.failed for row in rows),
             }

@@ -1,4 +1,4 @@
-"""A document as the writers of other projects' formats see it."""
+"""A scored document with the verdicts of one assessor, as the export functions read it."""
 
 from typing import Literal, NamedTuple
 
@@ -10,9 +10,9 @@ class Judged(NamedTuple):
     """A document with the verdicts of one assessor and one selection.
 
     Attributes:
-        scored: all that is known of the document.
-        score: the aggregation of the verdicts.
-        claims: with their verdicts, those that were judged or failed in it.
+        scored: the scored document.
+        score: the aggregated verdicts.
+        claims: judged and failed claims, with their verdicts.
         k: K of recall@K.
     """
 
@@ -22,22 +22,22 @@ class Judged(NamedTuple):
     k: int
 
     def decided(self) -> list[tuple[Claim, Verdict]]:
-        """The claims that have a decision."""
+        """Return the claims that have a decision."""
         return [pair for pair in self.claims if pair[1].label not in ("failed", "irrelevant")]
 
     def evidence(self, claim: Claim) -> list[Passage]:
-        """The passages that a claim was judged by, best first."""
+        """Return the passages that a claim was judged by, best first."""
         by_id = {passage.id: passage for passage in self.scored.passages}
         return [by_id[name] for name in claim.contexts or [] if name in by_id]
 
     def by_sentence(self) -> list[tuple[str, list[Claim]]]:
-        """The source sentences, in the order of the text, each with its subclaims."""
-        found: dict[int, tuple[str, list[Claim]]] = {}
+        """Return the source sentences, in the order of the text, each with its subclaims."""
+        sentences: dict[int, tuple[str, list[Claim]]] = {}
         for claim in self.scored.claims:
-            own = found.setdefault(claim.sentence, (claim.source or "", []))[1]
+            _, claims = sentences.setdefault(claim.sentence, (claim.source or "", []))
             if claim.failed is None:
-                own.append(claim)
-        return [found[index] for index in sorted(found)]
+                claims.append(claim)
+        return [sentences[index] for index in sorted(sentences)]
 
 
 def build_judged(

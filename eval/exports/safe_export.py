@@ -1,4 +1,4 @@
-"""SAFE's results (2403.18802)."""
+"""SAFE's output format (2403.18802)."""
 
 from collections.abc import Sequence
 
@@ -10,15 +10,15 @@ _SAFE = {"supported": "Supported", "irrelevant": "Irrelevant"}
 
 
 def safe(rows: Sequence[Judged], assessor: str) -> list[str]:
-    """SAFE's result file (``eval/run_eval.py``): one object, without a second side.
+    """Write SAFE's result file (``eval/run_eval.py``): one object, without a second side.
 
-    F1@K is 0 where nothing is supported, as SAFE's own is.
+    F1@K is 0 if nothing is supported, as in SAFE.
     """
     prompts = []
     for row in rows:
         document = row.scored.document
         statements = [_statement(claim, verdict) for claim, verdict in row.claims]
-        facts = [(text, [c.original or c.text for c in own]) for text, own in row.by_sentence()]
+        facts = [(text, [c.original or c.text for c in cs]) for text, cs in row.by_sentence()]
         counts = {
             label: sum(s["annotation"] == label for s in statements)
             for label in ("Supported", "Irrelevant", "Not Supported")
@@ -27,10 +27,10 @@ def safe(rows: Sequence[Judged], assessor: str) -> list[str]:
         data = {
             "prompt": document.topic,
             "response": document.text,
-            "num_claims": sum(len(own) for _, own in facts),
+            "num_claims": sum(len(texts) for _, texts in facts),
             "sentences_and_atomic_facts": facts,
             "all_atomic_facts": [
-                {"sentence": sentence, "atomic_facts": own} for sentence, own in facts
+                {"sentence": sentence, "atomic_facts": texts} for sentence, texts in facts
             ],
             "checked_statements": statements,
             "revised_fact_jsonified_all": [s["relevance_data"] for s in statements],
@@ -48,8 +48,8 @@ def safe(rows: Sequence[Judged], assessor: str) -> list[str]:
             }
         )
     generators = sorted({row.scored.document.generator or "" for row in rows} - {""})
-    whole = {"side_1": ", ".join(generators), "side_2": "none", "per_prompt_data": prompts}
-    return [json_line(whole | {"autoeval_configs": {"assessor": assessor}})]
+    sides = {"side_1": ", ".join(generators), "side_2": "none", "per_prompt_data": prompts}
+    return [json_line(sides | {"autoeval_configs": {"assessor": assessor}})]
 
 
 def _statement(claim: Claim, verdict: Verdict) -> dict:
@@ -63,7 +63,7 @@ def _statement(claim: Claim, verdict: Verdict) -> dict:
         "self_contained_atomic_fact": claim.text,
         "relevance_data": {
             "atomic_fact": claim.original or claim.text,
-            "revised_fact": claim.text,  # theirs is the answer that it stands in
+            "revised_fact": claim.text,  # in SAFE the answer that contains it
             "is_relevant": extra.get("relevance_response", ""),
         },
         "rate_data": None if label == "Irrelevant" else rated,
@@ -73,5 +73,5 @@ def _statement(claim: Claim, verdict: Verdict) -> dict:
 
 def _searches(verdict: Verdict) -> dict:
     steps = (verdict.model_extra or {}).get("steps", [])
-    found = [{"query": step["query"], "result": step["result"] or ""} for step in steps]
-    return {"google_searches": found} if found else {}
+    searches = [{"query": step["query"], "result": step["result"] or ""} for step in steps]
+    return {"google_searches": searches} if searches else {}

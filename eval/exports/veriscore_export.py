@@ -1,4 +1,4 @@
-"""VeriScore's results (2406.19276)."""
+"""VeriScore's output format (2406.19276)."""
 
 from collections.abc import Sequence
 
@@ -14,23 +14,23 @@ _VERISCORE = {
 
 
 def veriscore(rows: Sequence[Judged], assessor: str) -> list[str]:
-    """VeriScore's ``model_output/verification_*.jsonl``, with the fields of the steps before it.
+    """Write VeriScore's ``model_output/verification_*.jsonl``, with fields of earlier steps.
 
-    A claim's text is its name there, so that of claims with the same text the first one counts.
+    Claims are identified by their text there, so only the first of several equal claims counts.
     """
     lines = []
     for row in rows:
         document = row.scored.document
-        found: dict[str, list[dict[str, str]]] = {}
+        hits: dict[str, list[dict[str, str]]] = {}
         for claim, _ in row.claims:
-            found.setdefault(claim.text, [_hit(p) for p in row.evidence(claim)])
+            hits.setdefault(claim.text, [_hit(p) for p in row.evidence(claim)])
         decided: dict[str, Verdict] = {}
         for claim, verdict in row.decided():
             decided.setdefault(claim.text, verdict)
-        lists = [[claim.text for claim in own] for _, own in row.by_sentence()]
+        lists = [[claim.text for claim in claims] for _, claims in row.by_sentence()]
         lines.append(
             {
-                # A text that answers no question has its id for a topic.
+                # A text without a question has its id as topic.
                 "question": "" if document.topic == document.id else document.topic,
                 "prompt_source": (document.model_extra or {}).get("prompt_source", ""),
                 "response": document.text,
@@ -38,13 +38,13 @@ def veriscore(rows: Sequence[Judged], assessor: str) -> list[str]:
                 "response_tok_cnt": None,
                 "model": document.generator or "",
                 "abstained": not row.score.responded,
-                "claim_list": [own or ["No verifiable claim."] for own in lists],
-                "all_claims": list(dict.fromkeys(text for own in lists for text in own)),
-                "claim_search_results": found,
+                "claim_list": [texts or ["No verifiable claim."] for texts in lists],
+                "all_claims": list(dict.fromkeys(text for texts in lists for text in texts)),
+                "claim_search_results": hits,
                 "claim_verification_result": [
                     {
                         "claim": text,
-                        "search_results": _as_text(found[text]),
+                        "search_results": _as_text(hits[text]),
                         "verification_result": _VERISCORE[verdict.label],
                     }
                     for text, verdict in decided.items()

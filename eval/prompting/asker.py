@@ -1,4 +1,4 @@
-"""Asking a language model until its answer can be read."""
+"""Querying a language model, with retries if its answer cannot be parsed."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
@@ -7,17 +7,17 @@ from eval.models.chat import Message, Writer
 from records import UserError
 
 T = TypeVar("T")
-# Gives the value of an answer's text, or ``None`` where it cannot be read.
+# Parses an answer's text; returns ``None`` if that fails.
 Read = Callable[[str], T | None]
 
 
 class Reading(NamedTuple, Generic[T]):
-    """What was read out of a model's last answer to a prompt.
+    """A model's last answer to a prompt, parsed.
 
     Attributes:
         text: the answer.
-        value: what it says; ``None`` where nothing could be read.
-        failed: why there is no value.
+        value: the parsed value; ``None`` if it failed.
+        failed: the reason of the failure.
     """
 
     text: str
@@ -26,29 +26,29 @@ class Reading(NamedTuple, Generic[T]):
 
 
 class Asker:
-    """Asks a language model, and again with another seed where its answer cannot be read.
+    """Queries a language model, and retries with another seed if the answer cannot be parsed.
 
-    An answer that the model failed to give (cut, filtered, too long a prompt) is not asked for
-    again: the backend has tried.
+    Answers that the backend marks as failed (cut, filtered, too long a prompt) are not retried,
+    since the backend retries them itself.
 
     Args:
-        writer: the language model; one that counts a cut answer as failed (``when_cut: fail``)
-            keeps a label of the reasoning from being taken for the answer.
-        temperature: of the sampling, with the whole distribution (top_p 1).
-        max_new_tokens: of an answer, with its reasoning.
-        retries: how often a prompt whose answer cannot be read is asked again.
-        seed: of the sampling.
+        writer: the language model; set ``when_cut: fail`` so that a label in truncated reasoning is
+            not taken for the answer.
+        temperature: sampling temperature, with top_p 1.
+        max_new_tokens: maximum number of tokens of an answer, including its reasoning.
+        retries: maximum number of retries per prompt.
+        seed: sampling seed.
     """
 
     def __init__(
         self, writer: Writer, temperature: float, max_new_tokens: int, retries: int, seed: int
     ):
         if temperature < 0 or max_new_tokens < 1 or retries < 0:
-            raise UserError("temperature, retries: at least 0; max_new_tokens: at least 1")
+            raise UserError("temperature, retries: expected at least 0; max_new_tokens: at least 1")
         if retries and not temperature:
             raise UserError(
-                "retries: without temperature every try gives the same answer; set retries to 0 "
-                "or temperature above 0"
+                "retries: with temperature 0 all retries return the same answer; set retries to 0 or "
+                "temperature above 0"
             )
         self.writer = writer
         self.temperature = temperature
@@ -62,13 +62,15 @@ class Asker:
         read: Read[T] | Sequence[Read[T]],
         step: int = 0,
     ) -> list[Reading[T]]:
-        """One reading a prompt; each try is one call of the model over all that are open.
+        """Query the model; each try is one batched call over all prompts without a parsed answer.
 
         Args:
-            prompts: to be answered.
-            read: gives the value of an answer's text, or ``None``; one for all prompts, or one a
-                prompt where its answer must fit it.
-            step: number of the question where a claim is asked several; draws its own seeds.
+            prompts: the prompts.
+            read: parses an answer, or returns ``None``; one function for all prompts, or one each.
+            step: index of the question in methods that ask several per claim; selects the seeds.
+
+        Returns:
+            One reading per prompt, in order.
         """
         reads = read if isinstance(read, Sequence) else [read] * len(prompts)
         readings: dict[int, Reading[T]] = {}
@@ -77,15 +79,15 @@ class Asker:
             if not todo:
                 break
             answers = self.writer.answer(
-                [prompts[place] for place in todo],
+                [prompts[i] for i in todo],
                 temperature=self.temperature,
                 top_p=1.0,
                 max_new_tokens=self.max_new_tokens,
                 seed=self.seed + step * (self.retries + 1) + number,
             )
-            for place, (answer,) in zip(todo, answers, strict=True):
-                value = None if answer.failed else reads[place](answer.text)
+            for i, (answer,) in zip(todo, answers, strict=True):
+                value = None if answer.failed else reads[i](answer.text)
                 failed = answer.failed or (None if value is not None else "no answer in the text")
-                readings[place] = Reading(answer.text, value, failed)
-            todo = [p for p in todo if readings[p].failed == "no answer in the text"]
-        return [readings[place] for place in range(len(prompts))]
+                readings[i] = Reading(answer.text, value, failed)
+            todo = [i for i in todo if readings[i].failed == "no answer in the text"]
+        return [readings[i] for i in range(len(prompts))]

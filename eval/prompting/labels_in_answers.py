@@ -1,9 +1,8 @@
-"""Reading what a model decided out of the text of its answer: labels, True and False, Yes and No.
+"""Reading a model's decision out of its answer: labels, True and False, Yes and No.
 
-The released codes look for one form, e.g. the first square brackets (SAFE, VERIFY) or the text
-before the first full stop (VeriScore), and what does not fit becomes a verdict of its own. Here a
-label counts wherever it is marked as one, the last one decides, and an answer that leaves a choice
-open is no answer.
+The released codes accept one form, e.g. the first square brackets (SAFE, VERIFY) or the text before
+the first full stop (VeriScore), and count other answers as a further verdict. Here any marked label
+counts, the last one decides, and an answer that leaves a choice open counts as no answer.
 """
 
 import re
@@ -20,12 +19,12 @@ _LATEX_BOX = re.compile(r"\\f?boxed\{([^{}]*)\}")
 _BRACKETS = re.compile(r"\[[^\[\]]*\]")
 _CITATION = re.compile(r"\[\d+(?:\s*[,–-]\s*\d+)*\]")
 _QUOTES = re.compile(r"[*`\"“”$✅❌✔✓✘✗\ufe0f]")
-# Brackets of Chinese and Japanese; in those with numbers stand citations: 【4:0†source】.
+# Chinese and Japanese brackets; those with numbers are citations: 【4:0†source】.
 _WIDE = re.compile(r"[［【「]([^［【「］】」\d†]*)[］】」]")
 _WIDE_MARKS = str.maketrans({"：": ": ", "，": ", ", "。": ". ", "（": " (", "）": ") "})
-# What some models and servers leave around an answer.
+# Tags that some models and servers leave around an answer.
 _TAGS = re.compile(r"</?answer>|</s>|<\|\w+\|>", re.IGNORECASE)
-# What leads to a label: "Therefore, the final answer is: …".
+# Text before a label: "Therefore, the final answer is: …".
 _LEAD = re.compile(
     r"\b(?:answer|decision|verdict|label|rating|conclusion|judge?ment|assessment|classification"
     r"|determination)\b( is| as| (?:would|should|must) be)?$"
@@ -36,14 +35,14 @@ _NEGATION = re.compile(
     r"|deemed|said to be|(?:regarded|qualify|count) as|(?:marked|rated|labell?ed)(?: as)?"
     r"|\w+(?:ed|ly) or))*$"
 )
-# "only partly [Supported]" is another label than those that were asked for.
+# "only partly [Supported]" is not one of the requested labels.
 _IN_PART = re.compile(
     r"\b(?:partially|partly|mostly|largely|somewhat|hardly|barely|scarcely|half|nearly|almost)$"
 )
-_IN_PART_BEHIND = re.compile(
+_IN_PART_AFTER = re.compile(
     r"\W*(?:partially|partly|mostly|largely|somewhat|in part)\b", re.IGNORECASE
 )
-# "It is unclear whether it is …", "There is no evidence that it is …", "I don't think it is …",
+# "It is unclear whether it is …", "Nothing shows that it is …", "I don't think it is …",
 # "It cannot be verified as …", "This does not mean that it is …", "It would be wrong to call it …".
 _MORE = r"(?:[ \"“]+(?!(?:so|hence|thus|therefore|then|but)\b)[\w'’-]+)"
 _NOT = r"(?:not|cannot|\w+n['’]t)"
@@ -66,18 +65,18 @@ _DENIED = re.compile(
     r"|(?:is|was|would be|seems) (?:wrong|incorrect|false)\b)",
     re.IGNORECASE,
 )
-# "[Supported] if the STATEMENT is …": what a label means, not which one it is.
+# "[Supported] if the STATEMENT is …" explains a label and does not choose it.
 _CONDITION = re.compile(r"\W*(?:if|only if|when|otherwise|unless)\b", re.IGNORECASE)
 _FIRST_SENTENCE = re.compile(r".*?[.!](?=\s|$)")
 _BETWEEN_WORDS = r"\s\-–—:;,.!?()<>{}|/#•="
 _WORD = re.compile(rf"[^{_BETWEEN_WORDS}]*[^{_BETWEEN_WORDS}'’][^{_BETWEEN_WORDS}]*")
-_NEAR = 500  # characters before a mark that can change what it says
+_NEAR = 500  # characters before a mark that can change its meaning
 _CLAUSE_END = re.compile(r"[,;:(–—]|\s-\s")
 _RESERVATION = re.compile(
     r"\b(?:but|though|although|however|except|unless|if|or|partially|partly|in part|unsure)\b"
 )
 _BETWEEN_CHOICES = re.compile(r"(?:or|and|vs)?", re.ASCII)
-# "True or False?": the question itself, or a choice that is left open; "partly true".
+# "True or False?" (the question, or an open choice), "partly true".
 _OPEN = re.compile(
     r"\btrue\s*(?:or|/)\s*false\b|\bneither true nor false\b"
     r"|\b(?:partially|partly|mostly|largely|somewhat|hardly|barely|half)"
@@ -93,13 +92,13 @@ _TRUTH = re.compile(
 )
 _EMPHASIS = re.compile(r"[*_`\"“”]")
 _FIRST_WORD = re.compile(r"\W*(yes|no)\b(?!\s*(?:/|or\b|and\b)\s*(?:yes|no)\b)")
-# "2. [Supported]", "- Claim 2: Supported", "| 2 | Supported |", '"2": "Supported"'; a sum such as
-# "2 of 5 claims are [Supported]" is of no claim.
+# "2. [Supported]", "- Claim 2: Supported", "| 2 | Supported |", '"2": "Supported"'; a count
+# such as "2 of 5 claims are [Supported]" is not the label of a claim.
 _NUMBERED = re.compile(
     r"^\W*(?:claims?\W+)?(\d{1,9})\b(?!\W*\d| +(?:(?:out )?of|claims?)\b)\W*?((?:\[|\b[a-z]).*)$",
     re.IGNORECASE,
 )
-# Where a list in one line, as of JSON, has its next item.
+# Start of the next item of a list on one line, e.g. JSON.
 _NEXT = re.compile(
     r"[,{]\s*(?=\"\d+\"\s*:|\"?claim\W{1,4}\d+)|(?<=\])[,;]?\s+(?=\d+[.):])", re.IGNORECASE
 )
@@ -107,12 +106,13 @@ _BLOCK = re.compile(r"`{3,}(?:[\w+-]+[ \t\r]*\n)?(.*?)`{3,}", re.DOTALL)
 
 
 class _Mention(NamedTuple):
-    """A place of an answer that names a label, or something like one.
+    """A mention of a label, or of something similar, in an answer.
 
     Attributes:
-        label: what it stands for; ``None`` where it is like a label but none.
-        led: the words before it announce the answer.
-        alone: it has its line for itself.
+        start, end: its position.
+        label: the label; ``None`` if it is similar to a label but not one.
+        led: whether the words before it announce the answer.
+        alone: whether it is alone on its line.
     """
 
     start: int
@@ -123,20 +123,20 @@ class _Mention(NamedTuple):
 
 
 def read_label(text: str, labels: Mapping[str, str], repeated: str = "") -> str | None:
-    """The label that an answer ends up with; ``None`` where it does not say.
+    """Return the label that an answer decides for; ``None`` if it does not decide.
 
-    A label is marked by square brackets, by ``###``, by a LaTeX box, or stands alone on a line, if
-    need be after words like "final answer:". At the start of the answer, and after such words, it
-    may also stand before a comma, a colon, a dash or a bracket, unless a reservation or another
-    label follows. The last one decides, unless it is not one of the labels ("[Partly supported]"),
-    another one stands beside it ("[Supported] or [Contradicted]"), the text breaks off in a later
-    mark, or it stands in a sentence behind an answer that is announced or alone on its line. One
-    that says when it would be given ("[Supported] if …") is none.
+    A label is marked by square brackets, ``###`` or a LaTeX box, or is alone on a line, possibly
+    after words like "final answer:". At the start of the answer and after such words, it may also
+    precede a comma, a colon, a dash or a bracket, unless a reservation or another label follows.
+    The last mention decides. The result is ``None`` if that is not one of the labels ("[Partly
+    supported]"), if another label is next to it ("[Supported] or [Contradicted]"), if the text ends
+    within a later mark, or if the mention is in a sentence after an answer that was announced or
+    alone on its line. A conditional mention ("[Supported] if …") is ignored.
 
     Args:
         text: the model's answer.
-        labels: the labels in small letters, e.g. ``{"not supported": "not_supported"}``.
-        repeated: a text that the model may repeat, such as the claim; a mark in it is no label.
+        labels: the labels in lower case, e.g. ``{"not supported": "not_supported"}``.
+        repeated: text that the model may repeat, such as the claim; marks in it are ignored.
     """
     if repeated and _MARKED.search(repeated):
         text = text.replace(repeated, " ")
@@ -150,57 +150,57 @@ def read_label(text: str, labels: Mapping[str, str], repeated: str = "") -> str 
     last = mentions[-1]
     rest = text[last.end :]
     broken_off = rest.rfind("[") > rest.rfind("]")
-    if broken_off or _is_choice(text, mentions) or _only_told(mentions):
+    if broken_off or _is_choice(text, mentions) or _only_mentioned(mentions):
         return None
     return last.label
 
 
 def cut_next_question(text: str, opening: str, read: Callable[[str], object]) -> str:
-    """An answer up to where the model asks itself the next question.
+    """Cut an answer before the next question that the model asks itself.
 
-    A model that goes on with a text writes the prompt's pattern again behind its answer.
+    A model that continues text repeats the prompt's pattern after its answer.
 
     Args:
         text: the model's answer.
-        opening: how a line of the prompt opens a question, e.g. ``Claim:``.
-        read: gives ``None`` for a text that is no answer yet, such as the question repeated.
+        opening: regular expression for the start of a question, e.g. ``Claim:``.
+        read: returns ``None`` for text without an answer, such as the repeated question.
     """
     starts = [match.start() for match in re.finditer(rf"^{opening}", text, re.MULTILINE)]
     return next((text[:end] for end in starts if read(text[:end]) is not None), text)
 
 
 def read_by_number(text: str, read: Callable[[str], T | None]) -> list[tuple[int, T, str]]:
-    """Each number of a list that an answer gives a value, with the value and its line, in order.
+    """Return (number, value, line) for each item of a numbered list in an answer, in order.
 
     Args:
         text: the model's answer.
-        read: gives the value of what stands behind a number, or ``None``.
+        read: parses the text after a number, or returns ``None``.
     """
-    found = []
+    items = []
     for line in _NEXT.sub("\n", text).splitlines():
         item = _NUMBERED.match(line)
         value = read(item[2]) if item else None
         if value is not None:
-            found.append((int(item[1]), value, line.strip()))
-    return found
+            items.append((int(item[1]), value, line.strip()))
+    return items
 
 
 def read_code_block(text: str) -> str | None:
-    """What stands in the first markdown code block, on one line; ``None`` without any."""
+    """Return the first markdown code block on one line; ``None`` if there is none."""
     block = _BLOCK.search(text)
     return " ".join(block.group(1).split()) or None if block else None
 
 
 def read_true_or_false(text: str) -> bool | None:
-    """What an answer says of a fact; ``None`` where it says neither.
+    """Return whether an answer is true or false; ``None`` if it is neither.
 
-    As FActScore's released code reads it (``factscore/factscorer.py``): the word that occurs, or
-    of both the one whose first occurrence is later. It departs from there in five things. Only
-    whole words count, without the question that an answer may repeat ("True or False?"). "**Not**
-    true" and "untrue" say false. And an answer without either word is no answer; the released code
-    takes it for true unless it has one of "not", "cannot", "unknown", "information". What leaves it
-    open ("It cannot be said whether it is true", "partly true") is no such word, and where an
-    answer opens with one ("False. The true year is 1901.") that one counts.
+    As in FActScore's released code (``factscore/factscorer.py``), the word that occurs decides, or
+    of both the one whose first occurrence is later. Departures: only whole words count, without a
+    repeated question ("True or False?"). "**Not** true" and "untrue" are false. An answer without
+    either word gives ``None``; the released code takes it as true unless it contains "not",
+    "cannot", "unknown" or "information". Undecided phrases ("It is unclear whether it is true",
+    "partly true") do not count. If an answer opens with one of the words ("False. The true year is
+    1901."), that word decides.
     """
     text = _OPEN.sub("", text.lower())
     opening = _OPENS_WITH.match(text)
@@ -208,13 +208,12 @@ def read_true_or_false(text: str) -> bool | None:
         return opening[1] == "true"
     first: dict[bool, int] = {}
     for match in _TRUTH.finditer(_EMPHASIS.sub("", text)):
-        said = (match[2] == "true") != bool(match[1])
-        first.setdefault(said, match.start())
+        first.setdefault((match[2] == "true") != bool(match[1]), match.start())
     return max(first, key=first.__getitem__) if first else None
 
 
 def read_yes_or_no(text: str) -> bool | None:
-    """What the first word of an answer says; ``None`` where it is another one."""
+    """Return whether the first word of an answer is yes or no; ``None`` if it is neither."""
     match = _FIRST_WORD.match(text.lower())
     return match[1] == "yes" if match else None
 
@@ -228,62 +227,63 @@ def _is_choice(text: str, mentions: Sequence[_Mention]) -> bool:
     return together and other.label != last.label and not last.led
 
 
-def _only_told(mentions: Sequence[_Mention]) -> bool:
-    *others, last = mentions
+def _only_mentioned(mentions: Sequence[_Mention]) -> bool:
+    *earlier, last = mentions
     return not (last.led or last.alone) and any(
-        (one.led or one.alone) and one.label != last.label for one in others
+        (mention.led or mention.alone) and mention.label != last.label for mention in earlier
     )
 
 
 def _mentions(text: str, labels: Mapping[str, str]) -> list[_Mention]:
-    found = []
+    mentions = []
     start = 0
     for line in text.splitlines(keepends=True):
-        inside = [mark for mark in _MARKED.finditer(line) if not line[mark.end() :].startswith("(")]
-        own = [_mention(mark, line, start, labels) for mark in inside]
-        # Other words in marks say something only beside a label: "[Partly] [Supported]".
-        if any(like for _, like in own):
-            told = [m for m, _ in own if m.led or not _CONDITION.match(text, m.end)]
-            found.extend(told)
-        if not inside:
-            found.extend(_alone(line, start, labels))
+        marks = [mark for mark in _MARKED.finditer(line) if not line[mark.end() :].startswith("(")]
+        marked = [_mention(mark, line, start, labels) for mark in marks]
+        # Other marked words matter only next to a label: "[Partly] [Supported]".
+        if any(is_similar for _, is_similar in marked):
+            mentions += [m for m, _ in marked if m.led or not _CONDITION.match(text, m.end)]
+        if not marks:
+            mentions += _alone(line, start, labels)
         start += len(line)
-    return found
+    return mentions
 
 
 def _alone(line: str, start: int, labels: Mapping[str, str]) -> list[_Mention]:
     first = _FIRST_SENTENCE.match(line)
     ends = [len(line), first.end() if first else len(line)]
-    wholes = len(ends)  # the others are ends of clauses
+    n_sentences = len(ends)  # the rest are ends of clauses
     ends += [end.start() for end in _CLAUSE_END.finditer(line)]
-    # A model that repeats itself writes thousands of clauses in a line, so its words are read once.
+    # Words are split once, since a repetitive model writes thousands of clauses in a line.
     word_ends = [word.end() for word in _WORD.finditer(line)]
     words = _plain(line).split(" ")
     last = _last_places(words, labels)
-    most = max(len(name.split()) for name in labels) + 4  # a lead has three, and one is too many
-    for place, end in enumerate(ends):
+    longest = (
+        max(len(name.split()) for name in labels) + 4
+    )  # a lead has three words, plus one to detect more
+    for i, end in enumerate(ends):
         count = bisect_right(word_ends, end)
-        content = " ".join(words[max(0, count - most) : count])
-        own = _without_lead(content)
-        label, led = labels.get(own), own != content
-        if not label or (place >= wholes and not (led or start == 0)):
+        content = " ".join(words[max(0, count - longest) : count])
+        name = _without_lead(content)
+        label, led = labels.get(name), name != content
+        if not label or (i >= n_sentences and not (led or start == 0)):
             continue
-        rest = count if place >= wholes else len(word_ends)
+        rest = count if i >= n_sentences else len(word_ends)
         if rest < len(word_ends) and (last[None] >= rest or _DENIED.match(line, end)):
             continue
-        if any(last[name] >= rest for name, other in labels.items() if other != label):
+        if any(last[text] >= rest for text, value in labels.items() if value != label):
             continue
         return [_Mention(start, start + len(line.rstrip("\n")), label, led, alone=True)]
     return []
 
 
 def _last_places(words: Sequence[str], labels: Mapping[str, str]) -> dict[str | None, int]:
-    text, found = " ".join(words), {}
+    text, places = " ".join(words), {}
     for name in [None, *labels]:
         pattern = _RESERVATION if name is None else re.compile(rf"\b{re.escape(name)}\b")
         start = max((match.start() for match in pattern.finditer(text)), default=None)
-        found[name] = -1 if start is None else text.count(" ", 0, start)
-    return found
+        places[name] = -1 if start is None else text.count(" ", 0, start)
+    return places
 
 
 def _mention(
@@ -293,26 +293,26 @@ def _mention(
     before = _plain(near)
     sentence = _plain(re.split(r"[.!?]\s", near)[-1])  # "She was not well. [Supported]"
     content = _without_lead(_plain(mark.group(1) or mark.group(2) or ""))
-    like = any(label in content for label in labels)
+    is_similar = any(label in content for label in labels)
     clause = re.split(r"[.,;:!?]", near)[-1]
     if _NEGATION.search(sentence):
         content = f"not {content}"
     elif (
         _IN_PART.search(before)
-        or _IN_PART_BEHIND.match(line, mark.end())
+        or _IN_PART_AFTER.match(line, mark.end())
         or _DOUBTED.search(_plain(clause))
         or _DENIED.match(line, mark.end())
     ):
         content = f"perhaps {content}"
-    place = (start + mark.start(), start + mark.end())
+    span = (start + mark.start(), start + mark.end())
     alone = not (_WORD.search(line, 0, mark.start()) or _WORD.search(line, mark.end()))
-    return _Mention(*place, labels.get(content), bool(_LEAD.search(before)), alone), like
+    return _Mention(*span, labels.get(content), bool(_LEAD.search(before)), alone), is_similar
 
 
 def _without_lead(text: str) -> str:
     words = text.split(" ")
     for size in range(len(words) - 1, 0, -1):
-        if _LEAD.search(" ".join(words[max(0, size - 3) : size])):  # it has three words at most
+        if _LEAD.search(" ".join(words[max(0, size - 3) : size])):  # a lead has at most three words
             return " ".join(words[size:])
     return text
 

@@ -1,8 +1,8 @@
-"""Longest supported subsequences by prompting a language model (2308.12157, sections 5.2 and A.6).
+"""Longest supported subsequences by a prompted language model (2308.12157, sections 5.2 and A.6).
 
-The baseline of the paper's Tables 2 and 6, and an engine like the tagger. A language model may
-write what is no subsequence of the claim: ``counts`` says how often, and ``others`` what becomes of
-such an answer.
+The baseline of the paper's Tables 2 and 6, with the interface of the tagger. A language model may
+write text that is not a subsequence of the claim: ``counts`` counts such answers, and
+``non_subsequence`` decides their treatment.
 """
 
 import re
@@ -24,15 +24,15 @@ _LABEL = re.compile(
     r"^(?:[^\S\n]|#)*(?:\*\*)?(?:output|answer)(?:\*\*)?\s*(?::(?:\*\*)?|$)",
     re.IGNORECASE | re.MULTILINE,
 )
-# What a model writes behind its answer: the next example, its reasons.
-_BEHIND = re.compile(
+# Text after the answer: the next example, or reasons.
+_AFTER_ANSWER = re.compile(
     r"\n[^\S\n]*\**(?:reference|claim|explanation|reason(?:ing)?|rationale|note)\**\s*:",
     re.IGNORECASE,
 )
 _ECHO = re.compile(r"\s*\**(?:reference|claim)\**\s*:", re.IGNORECASE)
 _FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 _QUOTES = {'"': '"', "“": "”", "«": "»", "`": "`", "**": "**"}
-# With a remark behind it, as "NONE (the reference is about something else)".
+# Possibly followed by a remark, as in "NONE (the reference is about something else)".
 _NONE = re.compile(r"none(?:\W*$|\s*[(:;,.–—-])", re.IGNORECASE)
 _REFUSAL = re.compile(
     r"(?:i['’]m|i am) (?:sorry|unable)\b|i (?:cannot|can['’]t) (?:help|assist|provide|determine)\b"
@@ -44,27 +44,26 @@ _REFUSAL = re.compile(
 class PromptedLss:
     """Longest supported subsequences, or LSS*, written by a language model.
 
-    The whole reference is in the prompt; :class:`eval.models.lss.InWindows` asks about one that is
-    too long for the model part by part.
+    The prompt contains the whole reference; :class:`eval.models.lss.InWindows` splits references
+    that are too long for the model.
 
     Args:
-        writer: the language model; one that counts a cut answer as failed (``when_cut: fail``)
-            keeps half an LSS from being taken for a whole one.
-        star: ask for LSS*, which may change and add words.
-        non_subsequence: what becomes of an answer that is no subsequence of the claim's words.
-            ``as_written`` keeps its text, as the paper does; ``project`` keeps the words of a
-            longest common subsequence with the claim, and takes a text that has mostly other words
-            (an excuse, a remark) for no answer; ``fail`` gives no answer. An LSS* is always kept as
-            written.
-        prompt: a prompt file of your own with the fields reference, claim and star; that of A.6 is
+        writer: the language model; set ``when_cut: fail`` so that a truncated LSS is not taken for
+            a complete one.
+        star: request LSS*, which may change and add words.
+        non_subsequence: treatment of an answer that is not a subsequence of the claim's words.
+            ``as_written`` keeps its text, as in the paper; ``project`` keeps the words of a longest
+            common subsequence with the claim, and fails an answer that has mostly other words (an
+            excuse, a remark); ``fail`` fails it. An LSS* is always kept as written.
+        prompt: a custom prompt file with the fields reference, claim and star; the prompt of A.6 is
             ``eval/prompting/prompted_lss_published.jinja``.
-        temperature: of the sampling; 0 takes the likeliest answer.
-        max_new_tokens: of an answer.
-        seed: of the sampling.
+        temperature: sampling temperature; 0 for greedy decoding.
+        max_new_tokens: maximum number of tokens of an answer.
+        seed: sampling seed.
 
     Attributes:
-        counts: ``answers`` that the model was asked for, those of them that ``failed``, and those
-            that are ``not_subsequence``; over all calls, an answer to a repeated pair counts again.
+        counts: requested ``answers``, ``failed`` ones, and ``not_subsequence`` ones, over all
+            calls; repeated pairs count again.
     """
 
     def __init__(
@@ -84,20 +83,16 @@ class PromptedLss:
         self.counts: Counter[str] = Counter(answers=0, failed=0, not_subsequence=0)
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
-        """What the references support of the claims; ``None`` where there is no answer.
+        """Return the supported subsequences of (claim, reference) pairs; ``None`` if it failed.
 
-        Args:
-            pairs: (claim, reference).
-
-        Returns:
-            As the tagger does. ``keep`` is ``None`` for a text that is no subsequence of the claim.
+        As in the tagger, but ``keep`` is ``None`` for text that is not a subsequence of the claim.
         """
-        asked = [
+        prompts = [
             self.prompt.messages(reference=reference, claim=claim, star=self.star)
             for claim, reference in pairs
         ]
-        answers = self.asker.ask(asked, [partial(read_answer, claim=claim) for claim, _ in pairs])
-        return [self._read(claim, own) for (claim, _), own in zip(pairs, answers, strict=True)]
+        answers = self.asker.ask(prompts, [partial(read_answer, claim=claim) for claim, _ in pairs])
+        return [self._read(pair[0], answer) for pair, answer in zip(pairs, answers, strict=True)]
 
     def _read(self, claim: str, answer: Reading[str]) -> Subsequence | None:
         self.counts["answers"] += 1
@@ -119,20 +114,19 @@ class PromptedLss:
 
 
 def read_answer(text: str, claim: str) -> str | None:
-    """The LSS in a model's answer: the paragraph after the label, or the first, without its marks.
+    """Read the LSS out of a model's answer: the paragraph after the label, or the first one.
 
-    A first line or paragraph that ends with a colon only announces it, and what stands behind it (a
-    next example of the model's own, reasons) does not belong to it. ``NONE`` is the empty text,
-    unless the claim itself begins with that word; a refusal, or an answer without any word, is
-    ``None``.
+    A first line or paragraph that ends with a colon is skipped as an introduction. Text after the
+    answer (a next example, reasons) is ignored, as are quotation marks. ``NONE`` is the empty text,
+    unless the claim begins with that word. A refusal, or an answer without any word, is ``None``.
     """
     fence = _FENCE.search(text)
     text = (fence[1] if fence else text).strip()
-    # Where the model repeats the question, its answer stands behind that.
-    behind = None if _ECHO.match(text) else _BEHIND.search(text)
-    label = _LABEL.search(text, 0, behind.start() if behind else len(text))
+    # If the model repeats the question, the answer comes after it.
+    after = None if _ECHO.match(text) else _AFTER_ANSWER.search(text)
+    label = _LABEL.search(text, 0, after.start() if after else len(text))
     body = text[label.end() :] if label else text
-    further = _BEHIND.search(body)
+    further = _AFTER_ANSWER.search(body)
     paragraphs = re.split(r"\n\s*\n", (body[: further.start()] if further else body).strip())
     if not label and len(paragraphs) > 1 and paragraphs[0].endswith(":"):
         del paragraphs[0]
@@ -147,6 +141,8 @@ def read_answer(text: str, claim: str) -> str | None:
         return None
     if _REFUSAL.match(bare) and not _REFUSAL.match(claim):
         return None
-    own = claim.strip(".* ")
-    nothing = bare == "NONE" != own or (_NONE.match(bare) and not own.upper().startswith("NONE"))
-    return "" if nothing else body
+    start = claim.strip(".* ")
+    is_none = bare == "NONE" != start or (
+        _NONE.match(bare) and not start.upper().startswith("NONE")
+    )
+    return "" if is_none else body

@@ -1,4 +1,4 @@
-"""Prompts: files rendered by jinja2, known by the hash of their text.
+"""Prompts: jinja2 template files, identified by the hash of their text.
 
 A file starts with a comment that names its version and its source. A line ``=== system``,
 ``=== user`` or ``=== assistant`` starts a message; a file without such lines is one user message.
@@ -14,18 +14,18 @@ from eval.models.chat import Message
 from records import UserError, sha256_text
 
 _ROLE = re.compile(r"^=== (system|user|assistant)[ \t]*\n", re.MULTILINE)
-# In a sandbox: a prompt comes with other people's data, and a template could run their code.
+# Sandboxed, since a third-party template could otherwise run code.
 _JINJA = SandboxedEnvironment(
     undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
 )
 
 
 class PromptFile:
-    """A file whose text goes into prompts: the template of one, or examples that are shown in it.
+    """A file whose text is part of prompts: a template, or examples.
 
     Attributes:
-        name: of the file.
-        sha256: of its text; goes into journals and manifests.
+        name: file name.
+        sha256: hash of the text, for journal keys and manifests.
     """
 
     def __init__(self, path: Path | str):
@@ -36,13 +36,13 @@ class PromptFile:
         try:
             self.text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
-            raise UserError(f"{path}: not UTF-8; save it in that encoding") from None
+            raise UserError(f"{path}: not UTF-8; convert it to that encoding") from None
         self.name = path.name
         self.sha256 = sha256_text(self.text)
 
 
 class Prompt(PromptFile):
-    """A prompt's template."""
+    """A prompt template."""
 
     def __init__(self, path: Path | str):
         super().__init__(path)
@@ -53,12 +53,12 @@ class Prompt(PromptFile):
         try:
             self._messages = [(role, _JINJA.from_string(head + body)) for role, body in pairs]
         except TemplateError as error:
-            raise UserError(f"{path}: no jinja2 template ({error})") from None
+            raise UserError(f"{path}: not a valid jinja2 template ({error})") from None
 
     def messages(self, **fields: object) -> list[Message]:
-        """The messages with the fields filled in."""
+        """Render the messages with the fields."""
         try:
-            found = [
+            messages = [
                 {"role": role, "content": template.render(**fields).strip()}
                 for role, template in self._messages
             ]
@@ -66,7 +66,7 @@ class Prompt(PromptFile):
             raise UserError(
                 f"{self.name}: {error}; the fields are {', '.join(sorted(fields))}"
             ) from None
-        if not any(message["content"] for message in found):
-            known = ", ".join(sorted(fields))
-            raise UserError(f"{self.path}: asks nothing; the fields are {known}")
-        return found
+        if not any(message["content"] for message in messages):
+            names = ", ".join(sorted(fields))
+            raise UserError(f"{self.path}: the rendered prompt is empty; the fields are {names}")
+        return messages

@@ -266,7 +266,7 @@ def test_what_an_attack_of_ones_own_does_wrong_is_one_line_with_its_class(attack
 
 
 def test_what_cannot_be_is_said_in_a_line():
-    with pytest.raises(UserError, match="attacks: 'normal': use letters"):
+    with pytest.raises(UserError, match="attacks: 'normal': expected letters"):
         build(attacks={"normal": Edited()})
     with pytest.raises(UserError, match="no row of source_kind info"):
         build(source_kind="info")

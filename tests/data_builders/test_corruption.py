@@ -193,10 +193,10 @@ def test_statistics_count_what_changed_what_could_not_and_what_was_appended():
 def test_about_half_is_drawn_and_by_the_claim_alone():
     builder = Corruption("out", ["docs.jsonl"], ValueSwap(), {"info": ["info.jsonl"]})
     sources = read_sources(["docs.jsonl"], None, None, Counter())
-    drawn = builder._drawn(sources)
-    assert builder._drawn(sources[1:]) == drawn[1:]
+    drawn = builder._drawn_claims(sources)
+    assert builder._drawn_claims(sources[1:]) == drawn[1:]
     many = [replace(sources[0], id=str(number)) for number in range(400)]
-    assert 0.45 < sum(map(len, builder._drawn(many))) / (400 * 5) < 0.55
+    assert 0.45 < sum(map(len, builder._drawn_claims(many))) / (400 * 5) < 0.55
 
 
 def test_a_claim_that_is_said_twice_has_one_fate():

@@ -509,7 +509,7 @@ def test_prompt_files(tmp_path):
     path.write_text("{# 1 #}\nOf {{ topic }}.")
     assert Prompt(path).messages(topic="Ada") == [{"role": "user", "content": "Of Ada."}]
     path.write_text("Of {{ topic")
-    with pytest.raises(UserError, match="no jinja2 template"):
+    with pytest.raises(UserError, match="not a valid jinja2 template"):
         Prompt(path)
     with pytest.raises(UserError, match="no such file"):
         Prompt(Path("nosuch.jinja"))

@@ -159,7 +159,7 @@ def test_a_claim_whose_relevance_nobody_could_judge_has_failed():
 
 
 def test_retries_need_another_draw():
-    with pytest.raises(UserError, match="without temperature every try gives the same"):
+    with pytest.raises(UserError, match="retries: with temperature 0"):
         Rewrite(OpenAIServer("m", "http://127.0.0.1:1/v1"), temperature=0)
 
 
