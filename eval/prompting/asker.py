@@ -47,8 +47,8 @@ class Asker:
             raise UserError("temperature, retries: expected at least 0; max_new_tokens: at least 1")
         if retries and not temperature:
             raise UserError(
-                "retries: with temperature 0 all retries return the same answer; set retries to 0 or "
-                "temperature above 0"
+                "retries: with temperature 0 all retries return the same answer; set retries to 0 "
+                "or temperature above 0"
             )
         self.writer = writer
         self.temperature = temperature
