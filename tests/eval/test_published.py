@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_a_line(three, published, tmp_path):
     own = {"model_type": "theirs", "auto_map": {"AutoConfig": "theirs.Config"}}
     (coded / "config.json").write_text(json.dumps(config | own))
     (coded / "theirs.py").write_text("raise SystemExit('ran')\n")
-    with pytest.raises(UserError, match=r"coded: config\.json cannot be loaded \(.*custom code"):
+    with pytest.raises(UserError, match=r"coded: its config\.json cannot be used \(.*custom code"):
         Entailment(coded)
     with pytest.raises(UserError, match="a folder has no revision v2"):
         Entailment(three, revision="v2")

@@ -145,7 +145,7 @@ def test_the_experiments_and_stages_around_stages_hold_them_too():
         Relevant(lambda _, texts: [[1] * len(own) for own in texts], none)(DOCUMENTS, claims)
     with pytest.raises(UserError, match="selections of none"):
         Selected(none)(DOCUMENTS, claims, [[], []])
-    with pytest.raises(UserError, match="gave 1 entries for 2"):
+    with pytest.raises(UserError, match="returned 1 entries for 2"):
         Given(otherwise=Changed(Sentences(), lambda rows: rows[:1]))(DOCUMENTS)
 
 
