@@ -1,9 +1,4 @@
-"""Base classes of verifiers with one verdict per claim.
-
-A subclass implements how it judges claims with their passages (:class:`ClaimByClaim`), (passage,
-claim) pairs (:class:`ByPassage`), or one prompt per claim
-(:class:`eval.verify.prompted.ByPrompt`).
-"""
+"""Base classes of verifiers with one verdict per claim; see also ``eval.verify.prompted``."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +37,7 @@ class ClaimByClaim(ABC):
 
     Attributes:
         assessor: the verdicts' ``assessor``.
-        name: the verdicts' ``name``, which tells several verdicts of an assessor apart.
+        name: the verdicts' ``name``.
         reads_passages: whether claims are judged by the pipeline's passages.
     """
 
@@ -61,10 +56,7 @@ class ClaimByClaim(ABC):
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        """Judge a batch of documents.
-
-        If the verifier reads passages, a claim without passages is ``failed`` with a ``reason``.
-        """
+        """Judge a batch of documents; required passages that are missing fail a claim."""
         items: list[ClaimToJudge] = []
         failed: list[list[Verdict | None]] = []
         for row, (document, listed, texts) in enumerate(
@@ -133,12 +125,7 @@ class ByPassage(ClaimByClaim):
 
 
 def select_passages(claim: Claim, by_id: Mapping[str, Passage]) -> list[Passage] | str:
-    """Return the passages of a claim, best first, or the reason why it has none.
-
-    Args:
-        claim: a claim after retrieval.
-        by_id: the passages of its document by id.
-    """
+    """Return the passages of a claim, best first, or the reason why it has none."""
     if claim.contexts is None:
         return RETRIEVAL_FAILED
     names = dict.fromkeys(claim.contexts)

@@ -1,8 +1,4 @@
-"""FActScore's prompted assessors: No-context LM, Retrieve→LM, and Retrieve→LM + NP.
-
-Min et al. 2023 (2305.14251, section 4.1). ``eval.verify.nonparametric.NP`` is the fourth assessor,
-Nonparametric Probability alone.
-"""
+"""FActScore's prompted assessors: No-context LM, Retrieve→LM, Retrieve→LM + NP (2305.14251)."""
 
 import string
 from collections.abc import Sequence
@@ -46,8 +42,7 @@ class FActScore(ByPrompt):
         seed: sampling seed.
         wording: prompt of FActScore's code, which has the topic, or of FactReasoner's Table 31
             (2502.18573), which has not and requires ``retrieval``.
-        claims_per_call: claims of a document per prompt; above 1 uses our own prompt with labels
-            as its answer (:class:`eval.verify.several_claims.SeveralClaims`).
+        claims_per_call: claims per prompt; above 1 uses the prompt of eval.verify.several_claims.
     """
 
     assessor = "factscore"

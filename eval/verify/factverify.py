@@ -1,8 +1,7 @@
 """FactVerify: the rating step of VERIFY (Bayat et al. 2025, FactBench, 2410.22257) as an assessor.
 
-A baseline of FactReasoner (2502.18573): one prompt shows all passages of a claim, and the model
-reasons step by step and ends with one of three labels. The names follow the papers; FactReasoner's
-released code has swapped the prompts of ``factverify.py`` and ``veriscore.py``.
+A baseline of FactReasoner (2502.18573), whose released code has swapped the prompts of
+``factverify.py`` and ``veriscore.py``; the names here follow the papers.
 """
 
 from pathlib import Path
@@ -40,8 +39,7 @@ class FactVerify(FromPassages):
         seed: sampling seed.
         wording: prompt of VERIFY (``factbench``), or of FactReasoner's Table 32
             (``factreasoner``), which calls the third label undecided.
-        claims_per_call: claims of a document per prompt; above 1 uses our own prompt with labels
-            as its answer (:class:`eval.verify.several_claims.SeveralClaims`).
+        claims_per_call: claims per prompt; above 1 uses the prompt of eval.verify.several_claims.
     """
 
     assessor = "factverify"

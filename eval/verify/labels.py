@@ -13,8 +13,7 @@ class Labels(ClaimByClaim):
     """Turn each claim's ``label`` (S, NS, IR) into a verdict; without a label it is ``failed``.
 
     Args:
-        otherwise: verifier for documents without any labelled claim. Its verdicts are returned
-            under this assessor's name, with their ``reason`` and ``answer``.
+        otherwise: verifier for documents without any labelled claim.
     """
 
     assessor = "labels"

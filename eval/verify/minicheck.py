@@ -1,8 +1,6 @@
 """MiniCheck: a claim is supported if a small fact-checking model finds it in some passage.
 
-Tang et al. 2024 (2404.10774). The published models with up to a billion parameters run with
-:class:`~eval.models.checker.Checker`; Bespoke-MiniCheck-7B runs with any
-:class:`~eval.models.chat.Writer`.
+Tang et al. 2024 (2404.10774). The small models run with ``eval.models.checker.Checker``.
 """
 
 from collections.abc import Sequence
@@ -51,11 +49,10 @@ class MiniCheck(ByPassage):
 class PromptedMiniCheck(ByPassage):
     """Ask a language model, for each passage of a claim, whether the two are consistent.
 
-    For Bespoke-MiniCheck-7B (``bespokelabs/Bespoke-MiniCheck-7B`` served by vLLM) or any other
-    language model. A claim is supported if the answer for some passage is Yes. It is ``failed`` if
-    none is Yes and some answer is neither Yes nor No. The released code uses the probability of the
-    first token; here the answer's text decides and ``p`` is not set. Passages are not cut, since
-    the model reads 32,000 tokens.
+    For ``bespokelabs/Bespoke-MiniCheck-7B`` served by vLLM, or any other language model. A claim is
+    supported if the answer for some passage is Yes, and ``failed`` if none is Yes and some answer
+    is neither Yes nor No. The released code uses the probability of the first token; here the
+    answer's text decides and ``p`` is not set. Passages are not cut.
 
     Args:
         writer: the language model.

@@ -1,8 +1,7 @@
 """FActScore's Nonparametric Probability: how likely a masked model finds a claim in passages.
 
-FActScore (2305.14251, section 4.1) masks each token of a fact and computes its probability with a
-nonparametric masked language model (NPM, Min et al. 2023, 2212.01349). NPM has no output layer. It
-fills a mask with corpus tokens, here of the claim's passages, whose vectors are near the mask's.
+FActScore (2305.14251, section 4.1) masks each token of a fact and computes its probability with NPM
+(Min et al. 2023, 2212.01349), a masked language model that fills a mask with corpus tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -171,12 +170,10 @@ class NP(ClaimByClaim, Engine):
         ]
 
     def _passages(self, texts: Sequence[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Map texts to token ids, shape (tokens,), and vectors, shape (tokens, width).
-
-        As in the released code, the model reads them without start and end tokens.
-        """
+        """Map texts to token ids, shape (tokens,), and vectors, shape (tokens, width)."""
         if not texts:
             return {}
+        # Without start and end tokens, as in the released code
         encoded = self._tokenizer(list(texts), add_special_tokens=False, verbose=False)
         text_chunks = [
             [ids[start : start + self.max_length] for start in range(0, len(ids), self.max_length)]
@@ -232,13 +229,7 @@ def _may_be_masked(text: str, start: int, end: int) -> bool:
 def _probabilities(
     queries: np.ndarray, targets: Sequence[int], passages: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> np.ndarray:
-    """Return P of each target among the passages' tokens, shape (masks,).
-
-    Args:
-        queries: vectors of the masks, shape (masks, width).
-        targets: masked token ids.
-        passages: token ids, shape (tokens,), and vectors, shape (tokens, width), per passage.
-    """
+    """Return P of each target among the passages' tokens, shape (masks,)."""
     tokens = np.concatenate([ids for ids, _ in passages])  # (n,)
     if not len(tokens):
         return np.zeros(len(targets))

@@ -11,9 +11,8 @@ from records import UserError, Verdict
 class Recorded(ClaimByClaim):
     """Use each claim's ``recorded`` verdict; a claim without one is ``failed``.
 
-    The field is ``{label, p}``: a verdict label and, optionally, a probability. The readers of
-    FactReasoner's output files fill it from ``predictions`` and ``marginals``, so the published
-    tables can be computed without a model.
+    The field is ``{label, p}``: a verdict label and, optionally, a probability. The reader of
+    FactReasoner's output files fills it from ``predictions`` and ``marginals``.
     """
 
     assessor = "recorded"

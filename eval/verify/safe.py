@@ -1,8 +1,6 @@
 """SAFE, the search-augmented factuality evaluator (Wei et al. 2024, 2403.18802, section 3).
 
-A claim has three kinds of prompts: whether it is relevant, which query to search next (several
-times), and whether the search results support it. Decomposition and revision are separate stages.
-
+Prompts per claim: is it relevant, the next query (several times), do the search results support it.
 Departures from the released code (long-form-factuality, eval/safe): a claim is ``failed`` if its
 relevance answer cannot be parsed (released: relevant), if no query was searched, or if all searches
 were empty (released: rated). The last label of an answer counts (released: the first brackets).
@@ -35,14 +33,7 @@ _RATING: dict[str, VerdictLabel] = {
 
 @dataclass
 class _Case:
-    """The state of a claim.
-
-    Attributes:
-        queries: in the order of the search, with repetitions.
-        stopped: why no further query is generated; ``None`` while it is searching.
-        label: ``None`` until it is settled.
-        extras: further fields of the verdict.
-    """
+    """The state of a claim; ``stopped`` is the reason why no further query is generated."""
 
     document: Document
     claim: Claim
@@ -67,8 +58,7 @@ class Safe(ClaimByClaim):
         searcher: finds passages for a query; Google in the paper.
         max_searches: queries per claim; 5 in the paper.
         k: passages per query; 3 in the paper.
-        title_in_knowledge: prepend a passage's title to its text. Off in the paper; use it for
-            encyclopedia passages, which may name their subject in the title only.
+        title_in_knowledge: prepend a passage's title to its text, e.g. for encyclopedia passages.
         temperature: sampling temperature; the released code uses 0.1 and 512 tokens.
         max_new_tokens: maximum length of an answer with its reasoning, in tokens.
         retries: retries for an answer that cannot be parsed.

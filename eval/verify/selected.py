@@ -11,8 +11,7 @@ from records import Claim, Document, Passage, Verdict
 class Selected:
     """Label the claims that a selector keeps as supported, and the others as not supported.
 
-    For ``experiment agreement`` with ``levels: [checkworthiness]``; it does not judge truth. Failed
-    selections are ``failed``. ``p`` is not set; ``reason`` is the selector's.
+    For ``experiment agreement`` with ``levels: [checkworthiness]``; it does not judge truth.
 
     Args:
         select: the selector, e.g. eval.select.core.Core or eval.select.relevance.Relevant.

@@ -1,8 +1,4 @@
-"""One prompt for several claims of a document, for verifiers that otherwise use one per claim.
-
-The prompt is ours; the question and the labels are the verifier's. Compare VeriFastScore
-(2505.16973), which labels all claims of a text, and FaStfact (2510.12839), all of a chunk.
-"""
+"""One prompt for several claims of a document, similar to VeriFastScore (2505.16973)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,19 +25,17 @@ Labels = dict[int, tuple[VerdictLabel, str]]
 class SeveralClaims:
     """Judge up to ``claims_per_call`` claims of a document per prompt.
 
-    The prompt shows the distinct passages of all its claims, then the numbered claims, so a claim
-    may be judged by another claim's passages. The answer has one label per claim, without
-    reasoning. Copies of a claim with the same passages are queried once. The caller must query
-    claims that the answer does not label, and single remaining claims, with a prompt each.
+    The prompt is ours; the labels are the verifier's. It shows the passages of all its claims, so a
+    claim may be judged by another claim's passages, and asks for labels without reasoning. Copies
+    of a claim with the same passages are queried once. The caller must query claims that the answer
+    does not label, and single remaining claims, with a prompt each.
 
     Args:
         claims_per_call: maximum number of claims per prompt; 1 disables this class.
-        asker: the asker for single claims. Here an answer may have 16 more tokens per further
-            claim, and there are no retries.
+        asker: asker for single claims; here with 16 more tokens per further claim and no retries.
         answers: lower-case answer to verdict label.
         labels: the answers as the prompt shows them.
-        switches: boolean fields of the prompt that are true: ``with_topic``, ``with_links``,
-            ``with_knowledge``.
+        switches: true fields of the prompt: ``with_topic``, ``with_links``, ``with_knowledge``.
     """
 
     def __init__(

@@ -1,7 +1,4 @@
-"""The longest supported subsequence (LSS, 2308.12157) as an assessor.
-
-It grades a claim by the share of its words that the LSS keep, without decomposing it further.
-"""
+"""The share of a claim's words that its longest supported subsequences (2308.12157) keep."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -46,8 +46,7 @@ class VeriScore(FromPassages):
         seed: sampling seed.
         third: name of the third label in the prompt; ``Undecided`` in FactReasoner's Table 33
             (2502.18573).
-        claims_per_call: claims of a document per prompt; above 1 uses our own prompt with labels
-            as its answer (:class:`eval.verify.several_claims.SeveralClaims`).
+        claims_per_call: claims per prompt; above 1 uses the prompt of eval.verify.several_claims.
     """
 
     assessor = "veriscore"

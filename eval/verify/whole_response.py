@@ -1,8 +1,4 @@
-"""One prompt per response: all claims are judged together, with all evidence.
-
-Our own method. FactReasoner's DeepSeek-v3 baseline (2502.18573) judges one statement per prompt:
-``eval.verify.with_knowledge.WithKnowledge``.
-"""
+"""One prompt per response: all claims are judged together, with all evidence (our own method)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -60,11 +56,7 @@ class WholeResponse(ClaimByClaim):
         self.prompt = Prompt(_PROMPT)
 
     def judge(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
-        """Judge claims with one prompt per document.
-
-        A verdict's ``response`` is the answer line that labels the claim, or the whole answer if
-        it cannot be parsed.
-        """
+        """Judge claims; ``response`` is a claim's answer line, or an unparsable answer."""
         groups = [list(group) for _, group in groupby(items, key=lambda item: item.row)]
         prompts = [
             self.prompt.messages(

@@ -30,8 +30,7 @@ class WithKnowledge(FromPassages):
         max_new_tokens: maximum length of an answer with its reasoning, in tokens.
         retries: retries for an answer that cannot be parsed.
         seed: sampling seed.
-        claims_per_call: claims of a document per prompt; above 1 uses our own prompt with labels
-            as its answer (:class:`eval.verify.several_claims.SeveralClaims`).
+        claims_per_call: claims per prompt; above 1 uses the prompt of eval.verify.several_claims.
     """
 
     assessor = "with_knowledge"

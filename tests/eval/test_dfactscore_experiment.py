@@ -205,7 +205,7 @@ def test_other_sources_stand_beside_and_are_compared(tmp_path):
     assert (alone.value, alone.failed) == (0.5, 2)
     assert found[of("linked_alike", *place)].value == 0.5
     write_jsonl(tmp_path / "other.jsonl", [mine[0].model_copy(update={"id": "x"})])
-    with pytest.raises(UserError, match="none of the documents"):
+    with pytest.raises(UserError, match="is not in documents"):
         run(tmp_path, [path], output="other", people=[str(tmp_path / "other.jsonl")])
     with pytest.raises(UserError, match="judged twice"):
         run(tmp_path, [path], output="twice", people=[str(tmp_path / "people.jsonl")] * 2)

@@ -1,13 +1,10 @@
 """Choose p, ε and the entailment threshold of Core (2407.03572, §3–5), which the paper leaves open.
 
-Every setting of a grid selects from the same claims, with cached model outputs. The setting is
-chosen on one half of the topics and evaluated on the other half. The halves are those of
-``experiment robustness --experiment.half`` with the same seed.
-
-The measures of a text are ``kept_share``, the share of its claims that Core keeps, and, with labels
-or a run's verdicts, ``precision``, the supported share of the kept claims (0 if none is kept). The
-``margin`` of a setting is the mean of the honest texts minus the largest mean of another kind. The
-setting with the largest margin is chosen, the first one in case of a tie.
+The setting is chosen on one half of the topics and evaluated on the other half. The halves equal
+those of ``experiment robustness --experiment.half`` with the same seed. ``kept_share`` is the share
+of a text's claims that Core keeps, ``precision`` the supported share of the kept claims (0 if none
+is kept). The ``margin`` of a setting is the mean of the honest texts minus the largest mean of
+another kind. The first setting with the largest margin is chosen.
 """
 
 import random
@@ -142,9 +139,8 @@ class CoreSettings(Experiment):
     page = Page(
         "Which setting of Core lets honest texts pass and stops the others?",
         "Core (arXiv 2407.03572, sections 3 to 5). The margin is the value of honest texts minus "
-        "the largest other value. The setting with the largest margin on the tuning half is "
-        "chosen and evaluated on the other half. n counts topics; brackets are 95 % bootstrap "
-        "intervals over topics.",
+        "the largest other value. The setting is chosen on the tuning half and evaluated on the "
+        "other half. n counts topics; brackets are 95 % bootstrap intervals over topics.",
         [_tables],
         [_by_epsilon],
         summary=_summary,
@@ -181,10 +177,7 @@ class CoreSettings(Experiment):
         self._cores(self.entailment, self.unli, self.cap, self.relevance)
 
     def measure(self, run: Run) -> Found:
-        """Select with every setting, choose on one half of the topics, evaluate on the other.
-
-        A result's ``variant`` is the index of its setting in the provenance's ``settings``.
-        """
+        """Select with every setting; a result's ``variant`` is the index of its setting."""
         skipped: Counter[str] = Counter()
         texts = [text for kind in self.texts for text in self._texts(kind, skipped)]
         half = assign_halves(texts, self.seed)
@@ -278,8 +271,6 @@ class CoreSettings(Experiment):
 
 
 class _CachedRelevance:
-    """Caches Rel of the documents."""
-
     def __init__(self, relevance: Relevance):
         self.relevance = relevance
         self.cache: list | None = None
@@ -291,10 +282,7 @@ class _CachedRelevance:
 
 
 def _precision(text: Text, kept: set[str] | None, unjudged: int) -> float | None:
-    """Return the factual precision of a text, without length penalty.
-
-    ``None`` if the truth of all claims, or of all kept claims, is unknown.
-    """
+    # Without length penalty; None if the truth of all claims, or of all kept claims, is unknown
     judged = {verdict.claim for verdict in text.verdicts}
     if not judged or (kept and not kept & judged):
         return None

@@ -79,8 +79,7 @@ class Informativeness(Experiment):
         claims: class to its claims, in the expected order, the likeliest class first.
         unli: model for p(claim | bleached claim).
         bleached: claims that are true of any topic, or a file of them.
-        control: second model on the same claims, reported as ``untrained`` together with the paired
-            difference ``unli`` - ``control``; null for no control.
+        control: second model, reported as ``untrained`` with paired differences; null for none.
         per_topic: maximum number of claims per class and topic, sampled at random; 0 for all.
         domain: domain in the results.
         seed: seed of the sampling and the bootstrap.

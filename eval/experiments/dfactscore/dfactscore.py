@@ -1,14 +1,10 @@
 """Do biographies merge people who share a name? (Merging Facts, Crafting Fallacies, 2402.05629.)
 
-Scores biographies of several generators (or prompts) by FActScore and D-FActScore on the same
-claims, with the numbers of biographies and entities, the response ratio, citation recall and
-precision (Tables 3, 4 and 6), the types of output (section 2.4), and, with page views, whether a
-generator describes the most-viewed person (section 5.3). Verdicts in the files (AmbigBio's) and
-people's judgements are reported and compared with the automatic verdicts. Without a verifier only
-these are reported, and no model is needed.
-
-FActScore and D-FActScore are reported without length penalty, as in the paper except for one cell;
-the results also have the penalized scores.
+Scores biographies of several generators by FActScore and D-FActScore on the same claims, with
+biographies, entities, response ratio and citations (Tables 3, 4, 6), types of output (section 2.4),
+and page views (section 5.3). Verdicts in the files and people's judgements are reported and
+compared with the automatic verdicts. Scores have no length penalty, as in the paper except for one
+cell; the results also have the penalized scores.
 """
 
 from collections.abc import Sequence
@@ -187,8 +183,6 @@ def _excerpts(folder: Path) -> list[Excerpt]:
 
 
 class Judged(BaseModel):
-    """A scored text; ``citations`` is null without a citation judge."""
-
     scored: Scored
     citations: list[CitedSentence] | None
 
@@ -220,10 +214,9 @@ class DFActScore(Experiment):
     page = Page(
         "Whose facts are these?",
         "Biographies of names that several people share (arXiv 2402.05629). In FActScore any "
-        "person’s page may support a claim, in D-FActScore only the page of the person whom its "
-        "group of claims is about. n counts names; brackets are 95 % bootstrap intervals over "
-        "names. Failures are counted next to a value and excluded from it. The tables have no "
-        "length penalty.",
+        "person’s page may support a claim, in D-FActScore only the page of its group’s person. "
+        "n counts names; brackets are 95 % bootstrap intervals over names. Failures are counted "
+        "and excluded. There is no length penalty.",
         TABLES,
         FIGURES,
         texts=_excerpts,

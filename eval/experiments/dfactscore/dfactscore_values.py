@@ -1,7 +1,6 @@
 """The values of the D-FActScore experiment, with bootstrap intervals over topics (names).
 
-A result's ``kind`` is the source (``automatic``, ``file``, ``people``). ``automatic on people's
-texts`` restricts the automatic values to the texts that people judged. ``against`` is the source
+A result's ``kind`` is the source (``automatic``, ``file``, ``people``), and ``against`` the source
 that the automatic verdicts are compared with.
 """
 
@@ -49,12 +48,7 @@ class Measure(NamedTuple):
 
 
 class TextValue(NamedTuple):
-    """The value and failures of a text in a mean.
-
-    Attributes:
-        value: returns a text's value; ``None`` excludes the text.
-        failed: returns the number of failed claims, sentences or citations.
-    """
+    """The value of a text (``None`` excludes it) and its number of failures."""
 
     value: Callable[[JudgedText], float | None]
     failed: Callable[[JudgedText], int]
@@ -143,7 +137,6 @@ def _parts(texts: Sequence[JudgedText]) -> Iterator[tuple[str, list[JudgedText]]
 
 
 def _to_array(values: Iterable[float | None]) -> np.ndarray:
-    """Convert values to an array, shape (n,); NaN for ``None``."""
     return np.asarray([math.nan if value is None else float(value) for value in values])
 
 
@@ -210,11 +203,7 @@ def _comparison(
 
 
 class _Table:
-    """Counts of two sources on the same texts, for resampling texts.
-
-    Args:
-        pairs: automatic and other judgements of n texts.
-    """
+    """Counts of two sources on the same n texts, for resampling texts."""
 
     def __init__(self, pairs: Sequence[tuple[JudgedText, JudgedText]]):
         self.failed: dict[Measure, int] = {}
@@ -300,7 +289,6 @@ def _correlated(correlation: str, measure: Measure) -> Measure:
 
 
 def _cell(pairs: Sequence[tuple[bool, bool]]) -> np.ndarray:
-    """Count (theirs, ours), shape (2, 2)."""
     counts = np.zeros((2, 2))
     for theirs, ours in pairs:
         counts[int(theirs), int(ours)] += 1

@@ -1,13 +1,9 @@
 """FactReasoner against other assessors on the same claims and evidence (2502.18573, Tables 3–27).
 
-All assessors judge the same claims by the same passages. For each set of documents and source of
-evidence, a table compares the assessors (Tables 3, 5–7, 9–19): numbers of supported, contradicted
-and undecided claims, Pr, R@K, F1@K and the E-measure, and with labels F1 of the class supported and
-MAE, each as mean ± standard deviation. One-sided paired t-tests compare pairs of assessors (Tables
-4, 20–27), also Holm-corrected. ``relations`` swaps the relation model (Table 8).
-
-In ``results.json`` a result's ``domain`` is the set and its ``group`` the source of evidence. There
-is no length penalty.
+A table compares the assessors for each set of documents and source of evidence (Tables 3, 5–7,
+9–19), each measure as mean ± standard deviation. One-sided paired t-tests compare pairs of
+assessors (Tables 4, 20–27). ``relations`` swaps the relation model (Table 8). In ``results.json`` a
+result's ``domain`` is the set and its ``group`` the source of evidence. There is no length penalty.
 """
 
 import sys

@@ -43,11 +43,7 @@ class Row(NamedTuple):
 
 
 def collect_rows(scored: Sequence[Scored]) -> dict[Key, Row]:
-    """Collect the assessors' rows, in the order of the run.
-
-    A document without verdicts has one score for all assessors. Documents that do not respond have
-    no judged claims, as in ``eval/metrics/corpus.py``.
-    """
+    """Collect the assessors' rows; documents that do not respond have no judged claims."""
     keys = dict.fromkeys((s.assessor, s.name) for text in scored for s in text.scores if s.assessor)
     rows = {}
     for key in keys:
@@ -127,7 +123,7 @@ def _labelled(score: DocumentScore | None, judged: Judged) -> dict[str, float]:
 
 
 def confusion(judged: Judged) -> tuple[int, int, int, int]:
-    """Count true and false positives, true and false negatives; positive is supported."""
+    """Count (tp, fp, tn, fn); positive is supported."""
     pairs = [
         (verdict.label == "supported", claim.label == "S")
         for claim, verdict in judged
@@ -145,26 +141,14 @@ def values_of(
 ) -> list[dict]:
     """Compute the fields of the results of one set of documents, without shared fields.
 
-    For each assessor:
-
-    - the mean of every column over documents, with its interval over topics; variant ``sd`` is the
-      standard deviation over documents (n - 1);
-    - ``f1_micro``, ``balanced_accuracy``, ``accuracy_micro``, ``brier`` and ``ece`` over the claims
-      of all documents.
-
-    For each pair of an assessor and the one that it is ``against``:
-
-    - differences of the means of ``TESTED`` over documents with both values; variant ``p`` is the
+    - Per assessor: the mean of every column over documents, with its interval over topics; variant
+      ``sd`` is the standard deviation over documents (n - 1). ``f1_micro``, ``balanced_accuracy``,
+      ``accuracy_micro``, ``brier`` and ``ece`` are over the claims of all documents.
+    - Per pair of a challenger (by default any assessor) and the one that it is ``against``:
+      differences of the means of ``TESTED`` over documents with both values; variant ``p`` is the
       p-value of the one-sided paired t-test, ``p_holm`` is corrected over all tests of the metric;
-      ``failed`` counts documents without both values;
-    - differences of ``balanced_accuracy`` and ``brier`` over claims that both judged; ``failed``
-      counts the labelled claims that only one of them judged.
-
-    Args:
-        scored: scored documents.
-        k: K of recall@K and F1@K.
-        challengers: assessors that are tested to be better than the others; all if empty.
-        seed: seed of the bootstrap.
+      ``failed`` counts documents without both values. Differences of ``balanced_accuracy`` and
+      ``brier`` are over claims that both judged; ``failed`` counts claims that only one judged.
     """
     rows = collect_rows(scored)
     topics = [text.document.topic for text in scored]
@@ -226,7 +210,6 @@ def _distinct(topics: Sequence[str], entered: np.ndarray) -> int:
 
 
 def _pooled(cells: np.ndarray) -> dict[str, float]:
-    """Compute measures of counts (tp, fp, tn, fn); NaN if a class is absent."""
     tp, fp, tn, fn = cells
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
@@ -311,6 +294,5 @@ def _common(rows: tuple[Row, Row]) -> tuple[list[list[tuple]], int]:
 
 
 def _squares(judged: Judged) -> tuple[float, float]:
-    """Return the sum of squared errors of the probabilities, and their number."""
     errors = [(v.p - (c.label == "S")) ** 2 for c, v in judged if v.p is not None]
     return math.fsum(errors), float(len(errors))

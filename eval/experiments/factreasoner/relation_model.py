@@ -1,16 +1,13 @@
 """ROC curves of relation models for entailment and contradiction (2502.18573, Figures 6–10).
 
 The data is FACTOR (2307.06908): a passage with its next sentence, and up to three false variants of
-that sentence with small changes. FactReasoner's code does not document its pairs. Ours are, per
-row:
+that sentence. FactReasoner's pairs are not documented. Ours are, per row:
 
 - entailment: the premise with the true sentence in it, and the true sentence;
 - contradiction: the same premise, and each false sentence;
 - neutral: the premise of another, randomly drawn document, and the true sentence.
 
-The score of the entailment curve is p(entailment), that of the contradiction curve
-p(contradiction). The negatives of a curve are both other kinds, or the opposite kind alone, which
-shares all but a few words.
+The negatives of a curve are both other kinds, or the opposite kind alone.
 """
 
 import math
@@ -89,11 +86,7 @@ def _roc_curves(file: ResultFile, folder: Path) -> Iterator[Plot]:
 
 
 class FactorRow(Record):
-    """A row of FACTOR, with its published field names.
-
-    Attributes:
-        turncated_prefixes: the prefix that FACTOR's evaluation uses, if present.
-    """
+    """A row of FACTOR, with its published field names."""
 
     full_prefix: str = ""
     doc_id: str | int
@@ -105,7 +98,6 @@ class FactorRow(Record):
 
     @property
     def false_sentences(self) -> list[str]:
-        """The nonempty false sentences."""
         sentences = (self.contradiction_0, self.contradiction_1, self.contradiction_2)
         return [text.strip() for text in sentences if text.strip()]
 
@@ -130,8 +122,7 @@ class RelationModel(Experiment):
         "Relation models on FACTOR (Figures 6–10 of arXiv 2502.18573). Entailment: a passage and "
         "its true sentence. Contradiction: the same passage and a sentence with a false detail. "
         "Neutral: the passage of another document. n counts documents; brackets are 95 % bootstrap "
-        "intervals over documents. Pairs on which a model failed are counted and excluded for all "
-        "models.",
+        "intervals. Pairs on which a model failed are counted and excluded for all models.",
         TABLES,
         [_roc_curves],
         terminal={"variant": None},

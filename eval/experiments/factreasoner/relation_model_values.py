@@ -53,11 +53,7 @@ class Pair(NamedTuple):
 
 
 class JudgedPair(Record):
-    """A line of ``pairs.jsonl``; the texts are in the FACTOR file.
-
-    Attributes:
-        p: probabilities of entailment, neutral, contradiction; ``None`` if the model failed.
-    """
+    """A line of ``pairs.jsonl``; ``p`` is entailment, neutral, contradiction, or ``None``."""
 
     file: str
     document: str
@@ -156,10 +152,7 @@ def roc(scores: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def compute_curves(pairs: Sequence[JudgedPair]) -> dict[tuple[str, Curve], dict[str, tuple]]:
-    """Map (file, curve) to each model's false and true positive rates.
-
-    Pairs on which a model failed are excluded for all models, as in the results.
-    """
+    """Map (file, curve) to each model's false and true positive rates, as in the results."""
     curves: dict[tuple[str, Curve], dict[str, tuple]] = {}
     for file in dict.fromkeys(pair.file for pair in pairs):
         by_model: dict[str, list[JudgedPair]] = {}

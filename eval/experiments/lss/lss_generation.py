@@ -1,8 +1,7 @@
 """Quality of longest supported subsequences (LSS), and LSS of generators' claims (2308.12157).
 
-Tables 2 and 6: LSS and LSS* by engine (tagger, sequence-to-sequence, prompted) against human LSS.
-Table 7: one engine per training set. Table 5: mean metric(claim, LSS) by generator. Our additions:
-the distribution of human ratings, and the kept words by rating.
+Tables 2, 6 and 7: LSS and LSS* by engine against human LSS. Table 5: mean metric(claim, LSS) by
+generator. Our additions: the distribution of human ratings, and the kept words by rating.
 """
 
 from collections import Counter
@@ -119,8 +118,6 @@ FIGURES = [
 
 @dataclass(frozen=True)
 class _Output:
-    """An engine's LSS of the annotated claims and of each generator's claims."""
-
     annotated: list[Subsequence | None]
     claims: dict[str, list[Subsequence | None]]
 

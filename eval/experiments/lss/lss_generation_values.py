@@ -80,10 +80,7 @@ def human_texts(example: LssExample, star: bool) -> list[str]:
 def hold_out_first_annotator(
     examples: Sequence[LssExample], star: bool
 ) -> tuple[list[LssExample], list[str]]:
-    """Return the claims with the other annotators' texts, and the first annotator's texts.
-
-    Claims with a single annotator are excluded.
-    """
+    """Return claims with several annotators without the first one, and the first one's texts."""
     rest, texts = [], []
     for example in examples:
         annotations = [a for a in example.annotations if not star or a.lss_star is not None]
@@ -201,15 +198,8 @@ def by_generator(
 ) -> Iterator[dict]:
     """Compute mean metric(claim, LSS) by generator, and paired differences.
 
-    A reference counts once per generator, with the mean over its claims. Differences are over
-    common references, intervals over references.
-
-    Args:
-        claims: generator to its claims.
-        subsequences: generator to one LSS per claim.
-
-    Yields:
-        Fields of results; ``against`` of a difference is the first generator.
+    A reference counts once per generator, with the mean over its claims. Differences are
+    ``against`` the first generator, over common references.
     """
     generators = list(claims)
     references = sorted({claim.reference for listed in claims.values() for claim in listed})

@@ -1,9 +1,4 @@
-"""Length of LSS relative to their claims (2308.12157, Figures 2, 4 and 5).
-
-The distribution of words in the longest supported subsequence by words in the claim, for any files
-of human LSS: unchanged (Figure 2, top, and Figure 5), with LSS that are the whole claim dropped
-(Figure 2, bottom), and with repeated pairs (Figure 4). No model is needed.
-"""
+"""Words in LSS by words in their claims (2308.12157, Figures 2, 4 and 5). No model is needed."""
 
 import math
 from collections.abc import Sequence
@@ -75,10 +70,10 @@ class LssLengths(Experiment):
 
     Args:
         files: name to a file of LSS records; each claim has weight 1, shared by its annotations.
-        drop: name to the number of dropped LSS that are the whole claim, for an additional
-            distribution, as ``balance: drop`` in training; 0 keeps as many of them as of others.
-        repeat: names with an additional distribution in which pairs are repeated until all tenths
-            have equal size, as ``balance: repeat`` in training.
+        drop: name to the number of dropped LSS that are the whole claim, for another distribution
+            (``balance: drop`` in training, Figure 2); 0 keeps as many of them as of others.
+        repeat: names with another distribution, whose pairs are repeated until all tenths have
+            equal size (``balance: repeat`` in training, Figure 4).
         domain: domain in the results.
         seed: seed of the sampling and the bootstrap.
     """

@@ -1,13 +1,9 @@
 """Do metrics correlate better with people if they use the LSS? (2308.12157, section 6, Table 4.)
 
 Each metric is computed in three forms: metric(reference, claim), metric(claim, LSS) and
-metric(claim, LSS*). The LSS are people's, if the file has them, and those of any engines; an
-untrained control keeps the words that the reference contains. Each form is correlated with the mean
-human rating of the claim (Pearson, Spearman), with intervals over references. Differences to
-metric(reference, claim) are paired.
-
-In ``results.json`` a result's ``kind`` is the engine of the LSS. Long references are not cut:
-engines and metrics with a limited input use windows.
+metric(claim, LSS*). Each form is correlated with the mean human rating of the claim, with intervals
+over references. Differences to metric(reference, claim) are paired. In ``results.json`` a result's
+``kind`` is the engine of the LSS.
 """
 
 from __future__ import annotations
@@ -227,7 +223,6 @@ def _columns(measured: Sequence[Measured]) -> list[Column]:
 
 
 def _target(pair: ClaimPair, target: str) -> float:
-    """Return the target value of a pair; NaN if unknown."""
     if target == "rating":
         values = [a.rating for a in pair.annotations if a.rating is not None]
     elif target == "factual":

@@ -1,7 +1,7 @@
 """The values of the LSS metrics experiment: correlations with human ratings, and their differences.
 
-A column is one metric in one form, e.g. bleu(claim, LSS), over all pairs; NaN if it failed. A
-bootstrap draw of references is used for all columns, so that differences are paired.
+A column is one metric in one form, e.g. bleu(claim, LSS). All columns share the bootstrap draws of
+references, so that differences are paired.
 """
 
 from collections.abc import Sequence
@@ -126,13 +126,9 @@ def _values(
 
 
 class _Correlations:
-    """Pearson's and Spearman's correlations of many columns with one target.
+    """Pearson's and Spearman's correlations of many columns with one target, shape (pairs,).
 
-    Columns with the same missing pairs form one matrix, which is much faster than SciPy column by
-    column.
-
-    Args:
-        target: shape (pairs,); NaN if missing.
+    Columns with the same missing pairs form one matrix, which is much faster than single columns.
     """
 
     def __init__(self, target: np.ndarray):

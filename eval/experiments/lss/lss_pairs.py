@@ -78,11 +78,7 @@ class Judgement(BaseModel):
 
 
 class Measured(BaseModel):
-    """A pair with its judgements.
-
-    Attributes:
-        engines: engine to judgement; ``NO_LSS`` has the scores of metric(reference, claim).
-    """
+    """A pair with each engine's judgement; ``NO_LSS`` scores metric(reference, claim)."""
 
     pair: ClaimPair
     engines: dict[str, Judgement]

@@ -9,8 +9,7 @@ from records import Claim, Document
 class Grouper(Protocol):
     """Groups claims by person (2402.05629, section 4.1).
 
-    Groups are labelled ``g0``, ``g1``, … in the order of their first claims in the document.
-    ``None`` marks a claim that could not be grouped; the verifier marks it as failed.
+    Labels are ``g0``, ``g1``, … in the order of first claims; ``None`` is a failure.
     """
 
     def __call__(

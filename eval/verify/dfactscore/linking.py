@@ -27,9 +27,8 @@ def link_groups(
     number of supported claims, then the sum of probabilities. If there are more groups than
     titles, the remaining groups are linked by argmax.
 
-    Missing answers (NaN) never decide a link. A group is not linked if another title would win by
-    supporting all claims with missing answers. With ``hungarian``, links depend on each other, so
-    in this case no group is linked.
+    Missing answers (NaN) never decide a link: a group is not linked if another title would win by
+    supporting all claims with missing answers. With ``hungarian``, then no group is linked.
 
     Args:
         support: probability that a title supports a claim, shape (claims, titles); NaN if missing.
@@ -73,14 +72,8 @@ def _assign(score: np.ndarray, assignment: Assignment) -> np.ndarray:
 def link_claims(supported: np.ndarray) -> list[int | None]:
     """Link each claim to a title without groups (2402.05629, appendix B.1).
 
-    A claim is linked to the title that supports most of the document's claims, among the titles
-    that support the claim. The number of distinct titles is B.1's number of entities.
-
-    Args:
-        supported: whether a title supports a claim, shape (claims, titles).
-
-    Returns:
-        One column index per claim; ``None`` if no title supports it.
+    Of the titles that support a claim, the one that supports most of the document's claims is
+    linked; ``None`` without such a title. The number of titles is B.1's number of entities.
     """
     order = np.argsort(-supported.sum(axis=0), kind="stable")
     return [next((int(t) for t in order if row[t]), None) for row in supported]

@@ -1,8 +1,7 @@
 """Grouping atomic facts by person with a language model (2402.05629, section 4.1 and appendix C).
 
-The model repeats the facts and writes ``- ===`` between groups. The released code
-(``coreference.py``) accepts any answer and loses its first fact. Here an answer is valid only if it
-repeats every fact in exactly one group.
+The released code (``coreference.py``) accepts any answer and loses its first fact. Here an answer
+must repeat every fact in exactly one group.
 """
 
 import json

@@ -5,6 +5,7 @@ Chiang and Lee 2024, Merging Facts, Crafting Fallacies (2402.05629), sections 4 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
@@ -15,6 +16,7 @@ from eval.verify.dfactscore.grouping import Grouper
 from eval.verify.dfactscore.linking import Assignment, link_claims, link_groups
 from eval.verify.dfactscore.support import Table, build_tables
 from records import Claim, Document, Passage, UserError, Verdict
+from records.types import VerdictLabel
 
 _NO_ANSWER = "the model gave no answer for one of its passages"
 _NO_LINK = "its group's page depends on passages for which the model gave no answer"
@@ -35,12 +37,9 @@ class DFActScore:
 
     The paper asks a language model True or False for each claim and title, with five passages of
     the title's page. For this, set ``entailment`` to ``eval.verify.factscore.FActScore``, the
-    retriever to ``eval.retrieve.titles.PagesOfTitles``, and ``retrieved`` to true. A relation model
-    judges passage by passage. All claims count; the released code loses the first claim of each
-    text when it parses the groups.
-
-    Groups are computed from all claims of a document. If it is called again with a subset, e.g. the
-    claims that Core selects, it keeps the groups and links them by the subset.
+    retriever to ``eval.retrieve.titles.PagesOfTitles``, and ``retrieved`` to true. The released
+    code loses the first claim of each text when it parses the groups. A call with a subset of the
+    claims, e.g. those that Core selects, keeps the groups and links them by the subset.
 
     Args:
         entailment: a relation model, which judges passage by passage, or a claim-by-claim verifier,
@@ -48,10 +47,8 @@ class DFActScore:
         group: assigns claims to groups.
         threshold: minimum entailment probability for support; by default entailment must be more
             probable than both other relations. Not for verifiers.
-        assignment: ``argmax`` links each group separately, ``hungarian`` links each title to at
-            most one group.
-        per_title: maximum number of passages of a title per claim (5 in the paper), by shared
-            words.
+        assignment: ``argmax`` links groups separately, ``hungarian`` a title to at most one group.
+        per_title: maximum number of passages of a title per claim (5 in the paper).
         title_in_premise: prepend the passage's title to its text, for a relation model.
         retrieved: use the passages of a title that were retrieved for the claim, in the order of
             its ``contexts``, instead of those that share most words with it.
@@ -169,11 +166,10 @@ def _independent(
     # Ignore titles without passages for the claim
     best = int(np.nanargmax(np.where([bool(cell) for cell in table.evidence[row]], support, -1)))
     probabilities = [None if np.isnan(p) else float(p) for p in support]
-    return Verdict(
-        claim=claim.id,
-        assessor="dfactscore",
-        name="independent",
-        label="not_supported" if alone is None else "supported",
+    return _verdict(
+        claim,
+        "independent",
+        "not_supported" if alone is None else "supported",
         p=support[best] if table.graded else None,
         evidence=[passages[k].id for k in table.evidence[row, best]],
         entity=None if alone is None else table.titles[alone],
@@ -187,11 +183,10 @@ def _grouped(
     group, column = of_group
     if np.isnan(table.support[row, column]):
         return _failed(claim, "grouped", _NO_ANSWER, group)
-    return Verdict(
-        claim=claim.id,
-        assessor="dfactscore",
-        name="grouped",
-        label="supported" if table.supported[row, column] else "not_supported",
+    return _verdict(
+        claim,
+        "grouped",
+        "supported" if table.supported[row, column] else "not_supported",
         p=table.support[row, column] if table.graded else None,
         evidence=[passages[k].id for k in table.evidence[row, column]],
         group=group,
@@ -200,11 +195,8 @@ def _grouped(
 
 
 def _failed(claim: Claim, name: str, reason: str, group: str | None = None) -> Verdict:
-    return Verdict(
-        claim=claim.id,
-        assessor="dfactscore",
-        name=name,
-        label="failed",
-        reason=reason,
-        group=group,
-    )
+    return _verdict(claim, name, "failed", reason=reason, group=group)
+
+
+def _verdict(claim: Claim, name: str, label: VerdictLabel, **fields: Any) -> Verdict:
+    return Verdict(claim=claim.id, assessor="dfactscore", name=name, label=label, **fields)

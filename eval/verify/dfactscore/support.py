@@ -148,11 +148,7 @@ def _by_verifier(
     passages: Sequence[Sequence[Passage]],
     pairings: Sequence[Pairing],
 ) -> list[Outcome]:
-    """Judge all passages of a pairing at once.
-
-    Each title has its own ``row``, so that a verifier with several claims per prompt does not mix
-    the passages of different titles.
-    """
+    # Each title has a separate `row`, so that prompts do not mix the passages of titles.
     titles: dict[tuple[int, int], int] = {}
     items = []
     for row, index, column, indices in pairings:
@@ -170,12 +166,7 @@ def _by_verifier(
 def nearest_passages(
     claim: str, page: Sequence[int], bags: Sequence[frozenset[str]], count: int
 ) -> list[int]:
-    """Return the passages of a page that share most words with a claim, best first.
-
-    Args:
-        page: indices of the page's passages.
-        bags: stems of all passages of the document.
-    """
+    """Return indices of the page's passages that share most words with a claim, best first."""
     if len(page) <= count:
         return list(page)
     words = sorted(set(stems(claim)))

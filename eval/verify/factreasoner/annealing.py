@@ -23,14 +23,9 @@ def anneal(logs: Logs, seed: int = 0) -> np.ndarray:
     so that contradicting contexts do not trap it, unlike belief propagation or a chain that starts
     from the priors. P(true) is the mean conditional probability over sweeps and population.
 
-    A sweep updates sets of variables without edges among each other, e.g. the atoms, for the whole
-    population in one matrix product. The mean error is 0.002 to 0.004 at document size
-    (benchmarks/inference.py) and falls with the square root of the population size. The hard case
-    is two separated modes of similar mass: every P can be off by about 0.05.
-
-    Args:
-        logs: the network.
-        seed: random seed; the same network and seed give the same posteriors.
+    A sweep updates sets of variables without edges among each other in one matrix product. The mean
+    error is 0.002 to 0.004 at document size (benchmarks/inference.py) and falls with the square
+    root of the population size. With two separated modes of similar mass it can be 0.05.
     """
     n = len(logs.single)
     first, second = logs.pairs.T
@@ -65,12 +60,8 @@ def _independent(edges: np.ndarray) -> list[np.ndarray]:
 class _Chains:
     """A population of assignments of 0 and 1, shape (variables, chains).
 
-    Args:
-        field: log-odds of each variable if all others are false.
-        coupling: increase of a variable's log-odds by another true variable, shape (variables,
-            variables).
-        sizes: sizes of the sets of consecutive variables that are updated together.
-        seed: random seed.
+    ``field`` has the log-odds of each variable if all others are false, ``coupling`` their increase
+    by another true variable, and ``sizes`` the sizes of the sets that are updated together.
     """
 
     def __init__(self, field: np.ndarray, coupling: np.ndarray, sizes: list[int], seed: int):

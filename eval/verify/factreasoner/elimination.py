@@ -108,14 +108,8 @@ def eliminate(logs: Logs, order: Sequence[int], i_bound: int) -> np.ndarray:
     are equal. Marginals are those of the bound's gradient: in the downward pass, a part's
     distribution is its parent's marginal times the part's conditional, and a variable's P is the
     weighted mean over its parts. Without split buckets, e.g. with an ``i_bound`` of the order's
-    width, this is exact bucket elimination.
-
-    The upward pass uses logarithms and the downward pass probabilities, which avoids overflow.
-
-    Args:
-        logs: the network.
-        order: all variables, in the order of elimination.
-        i_bound: maximum number of variables of a part, minus one.
+    width, this is exact bucket elimination. The upward pass uses logarithms and the downward pass
+    probabilities, which avoids overflow.
     """
     rank = {v: k for k, v in enumerate(order)}
     buckets: list[list[_Item]] = [[] for _ in order]

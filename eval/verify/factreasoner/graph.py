@@ -114,14 +114,7 @@ def build_graph(
     atom_prior: float,
     context_factors: ContextFactors = "pair",
 ) -> Graph:
-    """Build the graph of a plan from its answers.
-
-    Args:
-        plan: the judged pairs.
-        answers: answer to each pair; ``None`` if the model failed.
-        atom_prior: prior of every claim.
-        context_factors: one factor per ``pair`` of contexts, or one per ``direction``.
-    """
+    """Build the graph of a plan from the answers; ``None`` is a failed answer."""
     n = len(plan.claims)
     graph = Graph(plan, atom_prior, [], [], [0] * n, [0] * n)
     for context, claim in plan.to_claims:

@@ -49,7 +49,7 @@ def solve(
         networks: one per document.
         i_bound: i-bound of the mini-buckets, which have at most ``i_bound + 1`` variables.
         max_width: maximum induced width for exact inference; tables have 2**(width + 1) entries.
-        approximate: the method above ``max_width``.
+        approximate: method above ``max_width``.
         seed: random seed of the annealing.
     """
     posteriors = []

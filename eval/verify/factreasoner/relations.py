@@ -120,20 +120,15 @@ def plan_pairs(
 def query_relations(
     entailment: EntailmentModel, plans: Iterable[Plan]
 ) -> dict[Pair, Answer | None]:
-    """Judge the distinct pairs of a batch in one call.
-
-    Returns:
-        Pair to answer; ``None`` if the model failed (a row of NaN).
-    """
+    """Judge the distinct pairs of a batch in one call; failed answers are ``None``."""
     pairs = list(dict.fromkeys(pair for plan in plans for pair in plan.pairs()))
     rows = model_probabilities(entailment.relations, pairs, 3) if pairs else []
     return {pair: _parse_row(row) for pair, row in zip(pairs, rows, strict=True)}
 
 
 def _parse_row(row: np.ndarray) -> Answer | None:
-    # A relation with p <= 1/2 counts as neutral: in Table 1 an entailment with p < 1/2 makes its
-    # atom *less* likely. The paper's generated labels rarely have such a low probability; the
-    # likeliest of three calibrated classes may.
+    # Relations with p <= 1/2 count as neutral. They are rare for the paper's generated labels, but
+    # not for calibrated classes.
     if np.isnan(row).any():
         return None
     best = int(call_relation(row))

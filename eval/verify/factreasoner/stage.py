@@ -33,9 +33,6 @@ class FactReasoner:
     - ``fr2``: all claims and all contexts of the document, without duplicate texts.
     - ``fr3``: the same with relations between contexts.
 
-    With Core, the selected claims are judged again among all contexts of the document, including
-    those retrieved for other claims.
-
     ``p`` is the posterior P(claim is true). The claim is supported above 0.5, contradicted below,
     and undecided at 0.5 (tolerance 1e-9). The released code labels S above 0.5, otherwise NS.
 
@@ -44,14 +41,10 @@ class FactReasoner:
     retrieval failed or the model failed on all of its pairs. A failed pair has no factor (released:
     neutral).
 
-    Verdicts have the edges of the graph: ``relations`` ([{context, relation, p}]), ``pairs`` and
-    ``failed_pairs``. The first verdict of a graph also has ``context_posteriors`` ({id: p}),
-    ``context_relations`` ([{from, to, relation, p}]), ``failed_context_pairs``, ``skipped_pairs``
-    and, if not exact, ``inference``. ``evidence`` lists the contexts with a relation to the claim,
-    strongest first.
-
-    ``skip_below`` is from version 0.8 of the released code (0.2, cosines of a MiniLM), not from the
-    paper. To measure its effect, run two assessors with and without it in one experiment.
+    Verdicts have ``relations`` ([{context, relation, p}]), ``pairs`` and ``failed_pairs``. The
+    first verdict of a graph also has ``context_posteriors`` ({id: p}), ``context_relations``
+    ([{from, to, relation, p}]), ``failed_context_pairs``, ``skipped_pairs`` and, if not exact,
+    ``inference``. ``evidence`` has the contexts with a relation to the claim, strongest first.
 
     Args:
         entailment: the relation model; it should be calibrated, since its probabilities are the
@@ -64,13 +57,12 @@ class FactReasoner:
         context_factors: one factor per ``pair`` of contexts, merged from both directions (released
             code), or one per ``direction`` (paper). For ``fr3``.
         skip_below: skip pairs that share less than this share of the hypothesis' stems, weighted by
-            rarity in the document, unless retrieval paired them; skipped pairs are neutral. By
-            default no pair is skipped.
+            rarity in the document, unless retrieval paired them; skipped pairs are neutral. Not of
+            the paper, but of version 0.8 of the released code (0.2, cosines of a MiniLM).
         encoder: use cosines of its vectors for ``skip_below`` instead of stems.
         uai: folder for the graphs as UAI files for other solvers.
         max_width: maximum induced width for exact inference.
-        approximate: inference method above ``max_width``; ``wmb``, weighted mini-buckets, is the
-            paper's.
+        approximate: method above ``max_width``; ``wmb``, weighted mini-buckets, is the paper's.
         i_bound: i-bound of the mini-buckets.
         seed: seed of the annealing.
     """
@@ -129,11 +121,7 @@ class FactReasoner:
     def graphs(
         self, claims: Sequence[Sequence[Claim]], passages: Sequence[Sequence[Passage]]
     ) -> list[Graph]:
-        """Build the graphs of a batch: one per claim for ``fr1``, else one per document.
-
-        The variables of a graph's network are the claims, then the contexts. Claims whose retrieval
-        failed are excluded.
-        """
+        """Build the graphs of a batch, without claims whose retrieval failed."""
         plans = []
         for row, (listed, texts) in enumerate(zip(claims, passages, strict=True)):
             usable = [claim for claim in listed if claim.contexts is not None]
@@ -194,7 +182,7 @@ def _verdicts(graph: Graph, posterior: Posterior) -> Iterator[Verdict]:
             p=p,
             evidence=[names[edge.source] for edge in edges],
             relations=[
-                {"context": names[e.source], "relation": e.relation, "p": _round(e.p)}
+                {"context": names[e.source], "relation": e.relation, "p": round(e.p, _DIGITS)}
                 for e in edges
             ],
             **fields,
@@ -204,35 +192,24 @@ def _verdicts(graph: Graph, posterior: Posterior) -> Iterator[Verdict]:
 def _graph_fields(graph: Graph, posterior: Posterior, names: Sequence[str]) -> dict:
     n = len(graph.plan.claims)
     posteriors = zip(names[n:], posterior.p[n:], strict=True)
-    fields: dict = {"context_posteriors": {name: _round(p) for name, p in posteriors}}
+    fields: dict = {
+        "context_posteriors": {name: round(float(p), _DIGITS) for name, p in posteriors}
+    }
     if graph.between:
         fields["context_relations"] = [
             {
                 "from": names[edge.source],
                 "to": names[edge.target],
                 "relation": edge.relation,
-                "p": _round(edge.p),
+                "p": round(edge.p, _DIGITS),
             }
             for edge in graph.between
         ]
-    counts = {
-        "failed_context_pairs": graph.failed_between,
-        "skipped_pairs": graph.plan.skipped,
-    }
+    counts = {"failed_context_pairs": graph.failed_between, "skipped_pairs": graph.plan.skipped}
     fields |= {name: count for name, count in counts.items() if count}
     return fields if posterior.method == "exact" else fields | {"inference": posterior.method}
 
 
-def _round(p: float) -> float:
-    return round(float(p), _DIGITS)
-
-
 def _failed(claim: Claim, version: int, reason: str, fields: dict | None = None) -> Verdict:
-    return Verdict(
-        claim=claim.id,
-        assessor=_ASSESSOR,
-        name=f"fr{version}",
-        label="failed",
-        reason=reason,
-        **(fields or {}),
-    )
+    names = {"claim": claim.id, "assessor": _ASSESSOR, "name": f"fr{version}"}
+    return Verdict(**names, label="failed", reason=reason, **(fields or {}))

@@ -1,9 +1,8 @@
 """FactReasoner's graphs as UAI files, for other solvers.
 
-The format of the UAI inference competitions, read by Merlin, toulbar2, libDAI's converters and
-pyGMs: words separated by white space. A network is ``MARKOV``, the number of variables, the number
-of values of each, the number of factors, one scope per factor (its length, then its variables), and
-one table per factor (its length, then its entries, the last variable changing fastest).
+The format, read by Merlin, toulbar2 and pyGMs, has words separated by white space: ``MARKOV``, the
+number of variables, the number of values of each, the number of factors, the scopes (length and
+variables), and the tables (length and entries, the last variable changing fastest).
 """
 
 from pathlib import Path
@@ -31,11 +30,8 @@ def uai_text(network: Network) -> str:
 def write_graph(folder: Path, document: str, graph: Graph) -> Path:
     """Write a document's graph and a JSON file with the names of its variables.
 
-    Files are called ``DOCUMENT.frVERSION.DIGEST.uai``. Different graphs of a document (relation
-    models, selections, claims in FR1) have different digests; equal graphs are byte-identical.
-
-    Returns:
-        Path of the UAI file.
+    Files are called ``DOCUMENT.frVERSION.DIGEST.uai``; different graphs of a document have
+    different digests. Returns the path of the UAI file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     version = graph.plan.version
