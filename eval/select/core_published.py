@@ -1,17 +1,16 @@
-"""Core as its authors' released code runs it (2407.03572; zipJiang/adversarial-factuality).
+"""Core with the settings of its released code (2407.03572; zipJiang/adversarial-factuality).
 
-The settings that the paper leaves open, read out of that code:
+Settings of the code that the paper does not state:
 
-- p = 1: a claim that its sentence does not entail is out before the program is solved;
-- ε = 1e-3, and the least probability of ``−ln`` is 1e-3 as well, so that no claim weighs more than
-  6.9 nats;
-- Entail and the cap are the most probable relation, of two models that may be the same one (the
-  paper names DeBERTa-v3-base-mnli-fever-anli for both);
-- Rel is asked of every sentence first.
+- p = 1: claims that their sentence does not entail are removed before the program is solved;
+- ε = 1e-3, and the minimum probability in ``−ln`` is 1e-3, so that weights are at most 6.9 nats;
+- Entail and the cap use the most probable relation, of one or two models (the paper names
+  DeBERTa-v3-base-mnli-fever-anli for both);
+- Rel is judged for every sentence first.
 
-There the optimum among equals is the solver's, here it does not depend on the order of claims. Its
-scores have FActScore's length penalty by the claims that Core keeps (two supported ones that are
-left of a text give e⁻⁴, not 1), for SAFE too; ours, where it is asked for, is by those before Core.
+Differences: there the solver decides between equal optima, here the result does not depend on the
+order of claims. There the length penalty, also for SAFE, counts the claims that Core keeps (two
+supported ones give e⁻⁴, not 1); here it counts the claims before Core.
 """
 
 from eval.select.core import Core, Relevance
@@ -20,16 +19,15 @@ from eval.stages import EntailmentModel, UnliModel
 
 
 class CorePublished(Core):
-    """The selector stage with the released settings; there is nothing to choose but the models.
+    """The selector stage with the released settings; only the models are options.
 
     Args:
-        entailment: judges document entailment and exclusion.
-        unli: judges p(claim | bleached claim).
-        bleached: as :class:`eval.select.core.Core`; the paper's for biographies are its Table 8.
-        relevance: judges Rel; the released code asks Factcheck-GPT's prompt, which is
-            ``eval.select.relevance.Prompted`` with ``question: factcheck_gpt``. Null leaves it
-            out, which the released code does not.
-        cap: judges whether a bleached claim entails a claim; null: ``entailment``.
+        entailment: model for document entailment and exclusion.
+        unli: model for p(claim | bleached claim).
+        bleached: as in :class:`eval.select.core.Core`; the paper's Table 8 for biographies.
+        relevance: model for Rel; the released code uses ``eval.select.relevance.Prompted`` with
+            ``question: factcheck_gpt``; null: all sentences are relevant.
+        cap: model for whether a bleached claim entails a claim; null: ``entailment``.
     """
 
     def __init__(
@@ -42,5 +40,5 @@ class CorePublished(Core):
     ):
         settings = {"weighting": "capped", "p": 1.0, "epsilon": 1e-3, "floor": 1e-3}
         super().__init__(entailment, unli, bleached, relevance=relevance, cap=cap, **settings)
-        # No configuration says them, so the results do.
+        # recorded in the results, since the configuration does not contain the settings
         self.identity = {"selector": "core_published", **settings}

@@ -1,4 +1,4 @@
-"""Core around a decomposer of your own: its subclaims go in, those that count come out."""
+"""A decorator that applies Core to a custom decomposer."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from records.stage_outputs import class_path_of
 
 
 class core:
-    """Let Core select among the subclaims of a function from a sentence to its subclaims.
+    """Apply Core to a function that returns the subclaims of a sentence.
 
         @core(Core(entailment, unli, "eval/select/bleached/biographies.txt"))
         def decompose(sentence: str) -> list[str]: ...
 
         decompose("Ann Lee paints. She is a person.", topic="Ann Lee")   # the selected subclaims
-        decompose.batch(texts, topics)   # the same for many texts, in one batch of model calls
+        decompose.batch(texts, topics)   # several texts in one batch of model calls
 
-    The text is split into sentences; each sentence is what its subclaims must follow from
-    (document entailment).
+    The text is split into sentences, which are the premises of document entailment.
 
     Args:
         selector: Core, or any selector stage.
@@ -36,12 +35,7 @@ class core:
 
 
 class Selecting:
-    """A decomposer followed by a selector; what :class:`core` makes of a function.
-
-    Args:
-        decompose: gives the subclaims of a sentence.
-        selector: a selector stage.
-    """
+    """A decomposer followed by a selector; :class:`core` returns it."""
 
     def __init__(self, decompose: Callable[[str], Sequence[str]], selector: Core):
         update_wrapper(self, decompose)
@@ -52,32 +46,25 @@ class Selecting:
         return self.batch([text], [topic])[0]
 
     def batch(self, texts: Sequence[str], topics: Sequence[str]) -> list[list[str]]:
-        """The selected subclaims of each text.
-
-        Raises:
-            ValueError: not as many topics as texts.
-        """
+        """The selected subclaims of each text."""
         documents = [
-            Document(id=str(place), topic=topic, text=text)
-            for place, (text, topic) in enumerate(zip(texts, topics, strict=True))
+            Document(id=str(index), topic=topic, text=text)
+            for index, (text, topic) in enumerate(zip(texts, topics, strict=True))
         ]
         claims = [self._claims(text) for text in texts]
         selections = run_selector(self.selector, documents, claims)
         return [
-            [claim.text for claim, s in zip(own, chosen, strict=True) if s.selected]
-            for own, chosen in zip(claims, selections, strict=True)
+            [claim.text for claim, s in zip(text_claims, chosen, strict=True) if s.selected]
+            for text_claims, chosen in zip(claims, selections, strict=True)
         ]
 
     def _claims(self, text: str) -> list[Claim]:
-        sentences = split_sentences(text)
-        found = [self.decompose(sentence) for sentence in sentences]
-        for own in found:
-            if isinstance(own, str):  # each letter would become a claim
-                raise UserError(
-                    f"{class_path_of(self.decompose)}: gave {own!r:.60}; give a list of texts"
-                )
-        pairs = [(s, claim) for s, own in zip(sentences, found, strict=True) for claim in own]
-        return [
-            Claim(id=f"c{place}", text=claim, source=sentence)
-            for place, (sentence, claim) in enumerate(pairs)
-        ]
+        claims: list[Claim] = []
+        for sentence in split_sentences(text):
+            subclaims = self.decompose(sentence)
+            if isinstance(subclaims, str):  # each letter would become a claim
+                name = class_path_of(self.decompose)
+                raise UserError(f"{name}: expected a list of texts, got {subclaims!r:.60}")
+            for claim in subclaims:
+                claims.append(Claim(id=f"c{len(claims)}", text=claim, source=sentence))
+        return claims

@@ -1,14 +1,12 @@
-"""Relevance, judged by a prompted language model: of source sentences (Rel), and of claims.
+"""Judge the relevance of source sentences (Rel) or of claims with a prompted language model.
 
-Rel is a factor of Core's weight, judged on the sentence that a claim comes from (2407.03572,
-section 5): the paper asks Factcheck-GPT's prompt, whether a sentence is worth checking (2311.09000,
-section 3); SAFE's question serves as well, whether a statement is about what the text was asked for
-(2403.18802, section 3). A sentence of neither kind is never selected, and one whose judgement
-cannot be read counts as failed.
+Rel is a factor of Core's weight, judged on the claim's source sentence (2407.03572, section 5). The
+paper uses Factcheck-GPT's prompt, whether a sentence is check-worthy (2311.09000, section 3);
+SAFE's question, whether a statement is on topic (2403.18802, section 3), is an alternative. Claims
+of irrelevant sentences are never selected; unreadable judgements count as failed.
 
-SAFE itself asks its question of every claim, before the claim is rated. With Core in SAFE (section
-5.4) irrelevant claims are to leave before Core selects, or one of them could push out a relevant
-one: :class:`Relevant`.
+SAFE asks its question for every claim before rating it. For Core in SAFE (section 5.4),
+:class:`Relevant` removes irrelevant claims before Core, so that they cannot exclude relevant ones.
 """
 
 from collections.abc import Sequence
@@ -38,16 +36,16 @@ _LABELS = {
 
 
 class Prompted:
-    """Judges Rel of source sentences; an argument of :class:`eval.select.core.Core`.
+    """Judge Rel of source sentences; an argument of :class:`eval.select.core.Core`.
 
     Args:
         writer: the language model.
-        question: ``on_topic`` (SAFE); ``checkworthy`` (Factcheck-GPT's definitions, asked in turns
-            of our own); or ``factcheck_gpt`` (its prompt as published, one message).
-        temperature: of the sampling.
-        max_new_tokens: of an answer with its reasoning.
-        retries: how often an answer that cannot be read is asked for again.
-        seed: of the sampling.
+        question: ``on_topic`` (SAFE); ``checkworthy`` (Factcheck-GPT's definitions, as a
+            conversation of ours); or ``factcheck_gpt`` (its prompt as published, one message).
+        temperature: sampling temperature.
+        max_new_tokens: maximum tokens of an answer with its reasoning.
+        retries: number of retries of an unreadable answer.
+        seed: sampling seed.
     """
 
     def __init__(
@@ -68,11 +66,11 @@ class Prompted:
     ) -> list[Sequence[int | None]]:
         prompts = [
             self.prompt.messages(question=document.topic, response=document.text, claim=sentence)
-            for document, own in zip(documents, sentences, strict=True)
-            for sentence in own
+            for document, group in zip(documents, sentences, strict=True)
+            for sentence in group
         ]
         readings = iter(self.asker.ask(prompts, self._read))
-        return [[_relevance(next(readings)) for _ in own] for own in sentences]
+        return [[_relevance(next(readings)) for _ in group] for group in sentences]
 
     def _read(self, text: str) -> str | None:
         read = partial(read_label, labels=_LABELS[self.question])
@@ -87,15 +85,14 @@ def _relevance(reading: Reading[str]) -> int | None:
 
 @dataclass(eq=False)
 class Relevant:
-    """The selector stage that lets only relevant claims pass: SAFE's question, asked of each claim.
+    """The selector stage that keeps relevant claims, by SAFE's question for each claim.
 
-    What it lets pass, another selector may choose from: ``then`` Core is SAFE with Core. The
-    verifier :class:`eval.verify.safe.Safe` asks the same again, since without Core irrelevant
-    claims do not count either; with the same sampling the answers come out of the model's cache.
+    With Core as ``then`` it is SAFE with Core. The verifier :class:`eval.verify.safe.Safe` repeats
+    the queries; with the same sampling options they are answered from the model's cache.
 
     Args:
-        judge: who judges, with ``question: on_topic``; it is given claims for sentences.
-        then: selects among the relevant claims; null: all of them stay.
+        judge: judges the claims, with ``question: on_topic``.
+        then: selector for the relevant claims; null: all are selected.
     """
 
     judge: Relevance
@@ -104,37 +101,33 @@ class Relevant:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[Selection]]:
-        """One selection a claim, in the claims' order.
-
-        An irrelevant claim has the reason ``irrelevant``, one whose relevance could not be judged
-        ``failed``; both have no weight and no document entailment.
-        """
-        texts = [[claim.text for claim in own] for own in claims]
+        """Return one selection per claim; unselected ones are ``irrelevant`` or ``failed``."""
+        texts = [[claim.text for claim in group] for group in claims]
         judged = self.judge(documents, texts)
-        passing = [
-            [claim for claim, relevant in zip(own, found, strict=True) if relevant]
-            for own, found in zip(claims, judged, strict=True)
+        relevant_claims = [
+            [claim for claim, relevant in zip(group, judgements, strict=True) if relevant]
+            for group, judgements in zip(claims, judged, strict=True)
         ]
         if self.then is None:
-            chosen = [[_kept(claim) for claim in own] for own in passing]
+            chosen = [[_keep(claim) for claim in group] for group in relevant_claims]
         else:
-            chosen = run_selector(self.then, documents, passing)
+            chosen = run_selector(self.then, documents, relevant_claims)
         rows = []
-        for own, found, behind in zip(claims, judged, chosen, strict=True):
-            left = iter(behind)
+        for group, judgements, selections in zip(claims, judged, chosen, strict=True):
+            remaining = iter(selections)
             rows.append(
                 [
-                    next(left) if relevant else _left_out(claim, relevant)
-                    for claim, relevant in zip(own, found, strict=True)
+                    next(remaining) if relevant else _skip(claim, relevant)
+                    for claim, relevant in zip(group, judgements, strict=True)
                 ]
             )
         return rows
 
 
-def _kept(claim: Claim) -> Selection:
+def _keep(claim: Claim) -> Selection:
     return Selection(claim=claim.id, selected=True, weight=1.0, reason="selected")
 
 
-def _left_out(claim: Claim, relevant: int | None) -> Selection:
+def _skip(claim: Claim, relevant: int | None) -> Selection:
     reason = "failed" if relevant is None else "irrelevant"
     return Selection(claim=claim.id, selected=False, weight=0.0, reason=reason)

@@ -1,14 +1,13 @@
-"""What a claim is worth: Core's informativeness weights and its bleached claims (2407.03572).
+"""Core's informativeness weights and bleached claims (2407.03572).
 
-A bleached claim is one that holds for any topic of a domain (Table 8's idea; the wording of the
-files in ``bleached/`` is our own). A claim is informative as far as it is not already likely given
-one of them:
+A bleached claim holds for any topic of a domain (Table 8; the wording of ``bleached/`` is ours). A
+claim is informative if no bleached claim makes it likely:
 
     w_Info(c) = −ln max_h p(c | h)        (natural logarithm; h runs over the bleached claims)
 
-Appendix A caps the weight so that what a bleached claim entails is worth nothing. As printed the
-cap is inverted: an entailed claim would keep its weight and an informative one would get 0. We
-follow the stated intent:
+Appendix A caps the weight of claims that a bleached claim entails. As printed the cap is inverted:
+an entailed claim would keep its weight and an informative one would get 0. We follow the stated
+intent:
 
     w(c) = −ε                 if some bleached claim entails c
     w(c) = w_Info(c) − ε      otherwise
@@ -25,125 +24,125 @@ from records import Document, UserError
 
 BLEACHED = Path(__file__).parent / "bleached"
 TOPIC = "{topic}"
-# Texts or a file of them; domain to such; or a file of topics and theirs (see Bleached).
+# texts or their file; domain to file; or a file with topics and their texts (see Bleached)
 BleachedClaims = list[str] | dict[str, str] | str
 
 
 @lru_cache(maxsize=1 << 16)
 def normalise(text: str) -> str:
-    """A text up to compatibility forms, case, spacing and the final full stop."""
+    """Normalise compatibility forms, case and whitespace, and remove the final full stop."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(" .")
 
 
 def load_bleached(bleached: list[str] | str | Path) -> list[str]:
-    """Read bleached claims about any topic and check them.
+    """Read and validate bleached claims with the placeholder ``{topic}``.
 
     Args:
-        bleached: the claims themselves, or a file with one a line and comments after ``#``; each
-            has ``{topic}`` where the topic goes.
+        bleached: the claims, or a file with one claim per line and comments after ``#``.
     """
     if isinstance(bleached, list):
-        where, claims = "bleached", [claim.strip() for claim in bleached]
+        source, claims = "bleached", [claim.strip() for claim in bleached]
     else:
-        where = str(bleached)
-        lines = _text_of(bleached).splitlines()
+        source = str(bleached)
+        lines = _read_text(bleached).splitlines()
         claims = [claim for line in lines if (claim := line.partition("#")[0].strip())]
     if not claims:
-        raise UserError(f"{where}: 0 bleached claims; give at least 1")
+        raise UserError(f"{source}: 0 bleached claims; expected at least 1")
     for claim in claims:
         if TOPIC not in claim:
-            raise UserError(f"{where}: bleached claim {claim!r} has no {TOPIC}; put it in")
+            raise UserError(f"{source}: bleached claim {claim!r} has no {TOPIC}")
     return claims
 
 
 def load_by_topic(path: str | Path) -> dict[str, list[str]]:
-    """Read bleached claims of single topics: a JSON object, topic to a list of texts.
+    """Read a JSON object that maps topics to lists of bleached claims, as in the released code.
 
-    This is the layout of the authors' released code for topics that are questions; ``{topic}`` may
-    stand in them, and need not.
+    ``{topic}`` is optional in these claims.
     """
     try:
-        found = json.loads(_text_of(path))
+        by_topic = json.loads(_read_text(path))
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, deep nesting
         raise UserError(f"{path}: not JSON: {error}") from None
-    if not isinstance(found, dict) or not found:
-        raise UserError(f"{path}: no object; give topics, each with a list of bleached claims")
-    for topic, claims in found.items():
+    if not isinstance(by_topic, dict) or not by_topic:
+        raise UserError(f"{path}: expected an object from topics to lists of claims")
+    for topic, claims in by_topic.items():
         texts = isinstance(claims, list) and all(isinstance(c, str) and c.strip() for c in claims)
         if not texts or not claims:
-            raise UserError(f"{path}: {topic!r}: give a list of texts, at least 1")
-    return found
+            raise UserError(f"{path}: {topic!r}: expected a non-empty list of texts")
+    return by_topic
 
 
 class Bleached:
-    """Which bleached claims there are about a document.
+    """The bleached claims of documents.
 
     Args:
-        given: texts with ``{topic}``, or a file with one a line; for documents of several domains,
-            domain to such a file (a document says its own in ``domain``); for topics that have
-            little in common, such as questions, a ``.json`` file of topics and their claims.
+        bleached: texts with ``{topic}``, or a file with one text per line; a mapping from domain
+            (field ``domain`` of documents) to such files; or a ``.json`` file that maps topics to
+            lists of texts.
     """
 
-    def __init__(self, given: BleachedClaims):
+    def __init__(self, bleached: BleachedClaims):
         self._by_domain = self._by_topic = None
         self._everywhere: list[str] = []
-        if isinstance(given, dict):
-            self._by_domain = {domain: load_bleached(path) for domain, path in given.items()}
-        elif isinstance(given, str) and given.endswith(".json"):
-            self._by_topic = load_by_topic(given)
+        if isinstance(bleached, dict):
+            self._by_domain = {domain: load_bleached(path) for domain, path in bleached.items()}
+        elif isinstance(bleached, str) and bleached.endswith(".json"):
+            self._by_topic = load_by_topic(bleached)
         else:
-            self._everywhere = load_bleached(given)
+            self._everywhere = load_bleached(bleached)
 
     def claims_for(self, document: Document) -> list[str]:
-        """The bleached claims about a document's topic."""
+        """The bleached claims for a document's topic."""
         claims: list[str] | None = self._everywhere
         if self._by_domain is not None:
             domain = (document.model_extra or {}).get("domain")
             claims = self._by_domain.get(str(domain))
-            known = ", ".join(self._by_domain)
-            missing = f"document {document.id!r}: domain: {domain!r}; bleached has {known}"
+            domains = ", ".join(self._by_domain)
+            missing = f"document {document.id!r}: domain: expected one of {domains}, got {domain!r}"
         elif self._by_topic is not None:
             claims = self._by_topic.get(document.topic)
-            missing = f"document {document.id!r}: bleached has nothing of topic {document.topic!r}"
+            missing = (
+                f"document {document.id!r}: bleached has no claims for topic {document.topic!r}"
+            )
         if not claims:
             raise UserError(missing)
         return fill_topic(claims, document.topic)
 
 
-def _text_of(path: str | Path) -> str:
+def _read_text(path: str | Path) -> str:
     if not Path(path).is_file():
-        raise UserError(f"bleached: {path}: no such file; give a file with one claim a line")
+        raise UserError(f"bleached: {path}: no such file; expected one claim per line")
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise UserError(f"bleached: {path}: not UTF-8; save it in that encoding") from None
+        raise UserError(f"bleached: {path}: not UTF-8; save it as UTF-8") from None
 
 
 def fill_topic(bleached: list[str], topic: str) -> list[str]:
-    """The bleached claims about one topic."""
+    """Insert a topic into bleached claims."""
     return [fill_prompt(claim, topic=topic) for claim in bleached]
 
 
 def information(likelihood: float, floor: float) -> float:
-    """w_Info in nats, of a claim whose largest likelihood given a bleached claim is ``likelihood``.
+    """w_Info in nats.
 
     Args:
         likelihood: max_h p(c | h), in [0, 1].
-        floor: the smallest probability told apart from 0; makes ln 0 finite.
+        floor: minimum probability, so that ln is finite.
     """
-    # max() with 0: −ln 1 is −0.0, and a float32 probability may come out a hair above 1.
+    # max() with 0: −ln 1 is −0.0, and rounded float32 probabilities may exceed 1
     return max(0.0, -math.log(max(likelihood, floor)))
 
 
 def capped(likelihood: float, entailed: bool, epsilon: float, floor: float) -> float:
-    """Appendix A's capped weight, the way round that its text says.
+    """Appendix A's capped weight in nats, as its text describes it.
 
     Args:
         likelihood: max_h p(c | h), in [0, 1].
-        entailed: whether some bleached claim entails the claim.
-        epsilon: what every claim costs, in nats; a claim pays off if its w_Info is above it.
+        entailed: whether a bleached claim entails the claim.
+        epsilon: cost of each claim in nats.
         floor: see :func:`information`.
     """
     return -epsilon if entailed else information(likelihood, floor) - epsilon
