@@ -221,7 +221,8 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
             continue
         listed = listed or bool(lines and lines[-1].marked)
         if not mark and (_has_head(line, pattern) or _LEAD.fullmatch(line)):
-            if listed or (_names_another_sentence(line, sentence) and _has_claims(lines, sentence)):
+            has_claims = any(not _is_filler(item.text, sentence) for item in lines)
+            if listed or (line.partition(":")[2].strip() not in {"", sentence} and has_claims):
                 break
             lead = _LEAD.match(line)
             line = line[lead.end() :] if lead else ""
@@ -229,9 +230,10 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
         elif not mark and not listed and (lead := _LEAD.match(line) or _leads(line)):
             line = line[lead.end() :]
             mark = _MARK.match(line)
+        is_open = lines and lines[-1].marked and not _ENDED.search(lines[-1].text)
         if mark:
             lines.extend(_Line(part, True) for part in _inline(line, mark))
-        elif line and not after_blank and lines and _is_continued(lines[-1], line):
+        elif line and not after_blank and is_open and line[0].islower():
             lines[-1] = _Line(f"{lines[-1].text} {line}", True)
         elif line:
             lines.append(_Line(line, False))
@@ -242,18 +244,6 @@ def _lines(text: str, sentence: str, pattern: Set[str]) -> list[_Line]:
 def _leads(line: str) -> re.Match[str] | None:
     greeting = _GREETING.match(line)
     return greeting if _MARK.match(line, greeting.end()) else None
-
-
-def _names_another_sentence(line: str, sentence: str) -> bool:
-    return line.partition(":")[2].strip() not in {"", sentence}
-
-
-def _has_claims(lines: Sequence[_Line], sentence: str) -> bool:
-    return any(not _is_filler(line.text, sentence) for line in lines)
-
-
-def _is_continued(before: _Line, line: str) -> bool:
-    return before.marked and not _ENDED.search(before.text) and line[0].islower()
 
 
 def _inline(line: str, mark: re.Match[str]) -> list[str]:

@@ -15,13 +15,7 @@ _MARKED = re.compile(r"<SOS>(.*?)<EOS>", re.DOTALL)
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence with its decomposition.
-
-    Attributes:
-        text: the text in the bank: a sentence, or a window with the sentence in ``<SOS>…<EOS>``.
-        claims: its subclaims; empty if it contains nothing that can be verified.
-        conllu: its parse, if the prompt shows one.
-    """
+    """A sentence, or a window with the sentence in ``<SOS>…<EOS>``, its subclaims and its parse."""
 
     text: str
     claims: tuple[str, ...]
@@ -64,17 +58,11 @@ class Bank(PromptFile):
     def choose(
         self, sentences: Sequence[str], static: int, retrieved: int
     ) -> list[tuple[Example, ...]]:
-        """Choose the in-context examples of each sentence.
-
-        Args:
-            sentences: the sentences to decompose.
-            static: number of first examples of the bank, the same for every sentence.
-            retrieved: number of nearest other examples by BM25, best first; if too few share a word
-                with the sentence, the next ones of the bank.
+        """Choose the in-context examples of each sentence, without the sentence itself.
 
         Returns:
-            ``static + retrieved`` examples per sentence, static ones first, without the sentence
-            itself.
+            Per sentence the ``static`` first examples of the bank and the ``retrieved`` nearest
+            others by BM25, best first, filled up with the next ones of the bank.
         """
         self.check(static, retrieved)
         if not retrieved:

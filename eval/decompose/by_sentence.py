@@ -11,13 +11,7 @@ from records.stage_outputs import class_path_of, require_one_each
 
 
 class Place(NamedTuple):
-    """A sentence in its document.
-
-    Attributes:
-        document: the document of the sentence.
-        sentences: all sentences of the document's text.
-        index: index of the sentence in ``sentences``.
-    """
+    """A sentence of a document: ``sentences[index]`` of all its sentences."""
 
     document: Document
     sentences: Sequence[str]

@@ -51,8 +51,6 @@ def passages_of(title: str, text: str, words: int | None = 100) -> list[Passage]
     """Split a page's text into passages with ids ``TITLE#0``, ``TITLE#1``, …
 
     Args:
-        title: the page's title.
-        text: the page's text in the file.
         words: length of a passage in whitespace-separated words (100 in 2402.05629); ``None``: the
             file's passages (FActScore: 256 tokens), or passages of a similar length if it has none.
     """

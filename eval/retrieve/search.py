@@ -93,12 +93,7 @@ def by_id(passages: Iterable[Passage]) -> dict[str, Passage]:
 def with_contexts(
     claims: Sequence[Sequence[Claim]], hits: Sequence[Sequence[Sequence[Passage] | None]]
 ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-    """Fill in the ``contexts`` of claims, and collect each document's distinct passages.
-
-    Args:
-        claims: the claims of each document.
-        hits: the passages of each claim, best first; ``None`` if the search failed.
-    """
+    """Set ``contexts`` from each claim's hits, and collect each document's distinct passages."""
     filled, used = [], []
     for document_claims, document_hits in zip(claims, hits, strict=True):
         distinct = by_id(passage for hit in document_hits for passage in hit or ())

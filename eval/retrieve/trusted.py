@@ -15,19 +15,14 @@ from records import Claim, Document, Passage, SourcePrior, read_records, sha256_
 By = Literal["source", "title", "host"]
 
 # The Wayback Machine; most URLs of AVeriTeC are its copies.
-_ARCHIVE = re.compile(r"https?://web\.archive\.org/web/\w+/(?=https?://)", re.IGNORECASE)
-
-
-def _archived_url(url: str) -> str:
-    copy = _ARCHIVE.match(url)
-    return url[copy.end() :] if copy else url
+_ARCHIVE = re.compile(r"^https?://web\.archive\.org/web/\w+/(?=https?://)", re.IGNORECASE)
 
 
 def source_of(passage: Passage, by: By) -> str:
     """The name of a passage's source; empty if it has none or an invalid URL."""
     if by == "host":
         try:
-            host = urlsplit(_archived_url(passage.url or "")).hostname
+            host = urlsplit(_ARCHIVE.sub("", passage.url or "")).hostname
         except ValueError:  # an invalid IPv6 address
             host = None
         return (host or "").removeprefix("www.")

@@ -109,25 +109,21 @@ class Relevant:
             for group, judgements in zip(claims, judged, strict=True)
         ]
         if self.then is None:
-            chosen = [[_keep(claim) for claim in group] for group in relevant_claims]
+            chosen = [[_selection(claim, 1) for claim in group] for group in relevant_claims]
         else:
             chosen = run_selector(self.then, documents, relevant_claims)
-        rows = []
-        for group, judgements, selections in zip(claims, judged, chosen, strict=True):
-            remaining = iter(selections)
-            rows.append(
-                [
-                    next(remaining) if relevant else _skip(claim, relevant)
-                    for claim, relevant in zip(group, judgements, strict=True)
-                ]
-            )
-        return rows
+        remaining = [iter(selections) for selections in chosen]
+        return [
+            [
+                next(selections) if relevant else _selection(claim, relevant)
+                for claim, relevant in zip(group, judgements, strict=True)
+            ]
+            for group, judgements, selections in zip(claims, judged, remaining, strict=True)
+        ]
 
 
-def _keep(claim: Claim) -> Selection:
-    return Selection(claim=claim.id, selected=True, weight=1.0, reason="selected")
-
-
-def _skip(claim: Claim, relevant: int | None) -> Selection:
-    reason = "failed" if relevant is None else "irrelevant"
-    return Selection(claim=claim.id, selected=False, weight=0.0, reason=reason)
+def _selection(claim: Claim, relevant: int | None) -> Selection:
+    reason = {1: "selected", 0: "irrelevant", None: "failed"}[relevant]
+    return Selection(
+        claim=claim.id, selected=bool(relevant), weight=float(relevant or 0), reason=reason
+    )

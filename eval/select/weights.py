@@ -126,23 +126,11 @@ def fill_topic(bleached: list[str], topic: str) -> list[str]:
 
 
 def information(likelihood: float, floor: float) -> float:
-    """w_Info in nats.
-
-    Args:
-        likelihood: max_h p(c | h), in [0, 1].
-        floor: minimum probability, so that ln is finite.
-    """
+    """w_Info in nats of max_h p(c | h), which is at least ``floor`` so that ln is finite."""
     # max() with 0: −ln 1 is −0.0, and rounded float32 probabilities may exceed 1
     return max(0.0, -math.log(max(likelihood, floor)))
 
 
 def capped(likelihood: float, entailed: bool, epsilon: float, floor: float) -> float:
-    """Appendix A's capped weight in nats, as its text describes it.
-
-    Args:
-        likelihood: max_h p(c | h), in [0, 1].
-        entailed: whether a bleached claim entails the claim.
-        epsilon: cost of each claim in nats.
-        floor: see :func:`information`.
-    """
+    """Appendix A's capped weight in nats; ``entailed``: whether a bleached claim entails it."""
     return -epsilon if entailed else information(likelihood, floor) - epsilon

@@ -177,13 +177,9 @@ class _Embedder(Engine):
 
 
 def _keep_deepest(kept: np.ndarray, best: np.ndarray, start: int, vectors: np.ndarray) -> None:
-    """Replace embeddings of tokens that are farther from the edges of this window.
+    """Replace the ``kept`` vectors of tokens that are farther from the edges of this window.
 
-    Args:
-        kept: vectors of the text, shape (tokens, size); modified.
-        best: distance of each token to the nearest edge, shape (tokens,); modified.
-        start: index of the window's first token.
-        vectors: the window's vectors, shape (window tokens, size).
+    ``best`` is the distance of each token of the text to the nearest edge of its window.
     """
     end, index = start + len(vectors), np.arange(len(vectors), dtype=float)
     left = index if start else np.full_like(index, np.inf)

@@ -69,11 +69,7 @@ def write_questions(
 ) -> list[SpanQuestions]:
     """Write a question for each answer span of each text; ``None`` if that failed.
 
-    Args:
-        questions: model that writes a question from an answer and its sentence.
-        spans: chooses the answer spans.
-        texts: the texts with the answers.
-        marks: inserted around the answer in its sentence, for models that need them.
+    ``marks`` are inserted around the answer in its sentence, for models that need them.
     """
     chosen = spans.spans(texts)
     inputs = [(span.text, _marked(span, marks)) for group in chosen for span in group]

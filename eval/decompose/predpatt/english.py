@@ -168,10 +168,7 @@ def _with_marks_between(tree: Tree, tokens: Sequence[Token]) -> list[Token]:
 
 
 def _without_stray_marks(tokens: Sequence[Token]) -> list[Token]:
-    """Remove outer punctuation, commas with removed neighbours, and unpaired brackets.
-
-    A full stop inside ("St. Paul") is kept.
-    """
+    """Remove outer punctuation, commas with removed neighbours, and unpaired brackets."""
     kept = list(tokens)
     while kept and kept[-1].upos == "PUNCT" and kept[-1].form not in {")", "]", "”", "''", '"'}:
         kept.pop()

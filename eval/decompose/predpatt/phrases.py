@@ -65,13 +65,9 @@ def collect_argument(tree: Tree, predicate: Predicate, argument: Argument) -> No
 def join_conjunct(
     tree: Tree, predicate: Predicate, above: Predicate | None, top: Predicate | None
 ) -> None:
-    """Add to a conjunct the words that it shares with an earlier predicate.
+    """Add to a conjunct of ``above`` the words that it shares with an earlier predicate.
 
-    Args:
-        tree: the sentence.
-        predicate: the conjunct.
-        above: the predicate that it is a conjunct of.
-        top: the predicate that this one completes, if it is an open clausal complement.
+    ``top`` is the predicate that it completes, if it is an open clausal complement.
     """
     root, subject = predicate.root, predicate.subject
     shared = above and above.subject
@@ -83,8 +79,8 @@ def join_conjunct(
     if head is None or head.deprel != "xcomp" or top is None:
         return
     for token in list(top.tokens):
-        own_adverb = token.head == head.id and token.deprel == "advmod"
-        if token != head and not own_adverb and token.deprel != "case":
+        is_adverb = token.head == head.id and token.deprel == "advmod"
+        if token != head and not is_adverb and token.deprel != "case":
             predicate.tokens.append(token)
 
 

@@ -29,9 +29,9 @@ from eval.decompose.predpatt.structures import Argument, Predicate, head_of
 from eval.decompose.ud.tree import Token, Tree
 
 _RELATIVE = {"that", "which", "who", "whom", "whose", "where", "when"}
-_ASKING_ADVERBS = {"when", "why", "where", "how", "whether", "because", "although", "if"}
-_ASKING = _ASKING_ADVERBS | {"who", "whom", "whose", "what", "which"}
-_HELPING = {"aux", "aux:pass", "auxpass", "cop", "neg"}
+_QUESTION_ADVERBS = {"when", "why", "where", "how", "whether", "because", "although", "if"}
+_QUESTION_WORDS = _QUESTION_ADVERBS | {"who", "whom", "whose", "what", "which"}
+_HELPER_LABELS = {"aux", "aux:pass", "auxpass", "cop", "neg"}
 _END = 10**6
 
 # A position (ids of words, or between two ids) and the words to insert there
@@ -50,10 +50,10 @@ def realise(tree: Tree, predicates: Sequence[Predicate]) -> list[str]:
         if predicate.kind == "poss":
             words = _possession(tree, predicate, antecedents)
         elif predicate.kind == "normal":
-            words = [] if _conditional(tree, predicate) else _clause(tree, predicate)
+            words = [] if _is_conditional(tree, predicate) else _clause(tree, predicate)
         else:
             words = _attribution(predicate)
-        if words and words[0].form.lower() not in _ASKING:
+        if words and words[0].form.lower() not in _QUESTION_WORDS:
             texts.append(text_of(tree, words))
     return list(dict.fromkeys(text for text in texts if text))
 
@@ -82,7 +82,7 @@ def _attribution(predicate: Predicate) -> list[Token]:
             t for t in subject if t.head == modified.root.id and t.form.lower() in {"a", "an"}
         }
         subject = [token for token in subject if token not in articles]
-    return [*subject, word(be(modified.root, subject, past=False)), *_joined(parts)]
+    return [*subject, word(be(modified.root, subject, past=False)), *_join(parts)]
 
 
 def _clause(tree: Tree, predicate: Predicate) -> list[Token]:
@@ -98,11 +98,11 @@ def _clause(tree: Tree, predicate: Predicate) -> list[Token]:
         elif pronoun is None or argument.root != pronoun:
             parts.append(_argument(tree, predicate, argument, antecedent, pronoun, subject))
     moved = {token.id for _, tokens in parts for token in tokens} | {pronoun and pronoun.id}
-    verbs = [t for t in predicate.tokens if t.id not in moved and not _asks(t)]
+    verbs = [t for t in predicate.tokens if t.id not in moved and not _is_question_word(t)]
     finite = not has_morphology(tree) or any(is_finite(token) for token in predicate.tokens)
     if subject is None:
-        return _joined([*parts, *((t.id, [t]) for t in verbs)]) if finite else []
-    position = _subject_place(tree, predicate, subject, antecedent, pronoun)
+        return _join([*parts, *((t.id, [t]) for t in verbs)]) if finite else []
+    position = _subject_position(tree, predicate, subject, antecedent, pronoun)
     if any(index == _END and tokens[0].id < position for index, tokens in parts):
         position = -1  # it followed the clause that moved to the end
     words = (
@@ -110,11 +110,11 @@ def _clause(tree: Tree, predicate: Predicate) -> list[Token]:
     )
     words = _with_antecedent(words, antecedent, pronoun) if subject is not antecedent else words
     if finite:
-        helpers, verbs = [], _agreeing(tree, verbs, subject)
+        helpers, verbs = [], _agree(tree, verbs, subject)
     else:
-        helpers, verbs = _made_finite(tree, predicate, verbs, subject)
+        helpers, verbs = _make_finite(tree, predicate, verbs, subject)
     parts += [(position, words), (position + 0.1, helpers)]
-    return _joined([*parts, *((token.id, [token]) for token in verbs)])
+    return _join([*parts, *((token.id, [token]) for token in verbs)])
 
 
 def _antecedent(tree: Tree, predicate: Predicate) -> Argument | None:
@@ -124,13 +124,13 @@ def _antecedent(tree: Tree, predicate: Predicate) -> Argument | None:
     return next((a for a, id in heads.items() if predicate.root.head in (a.root.id, id)), None)
 
 
-def _conditional(tree: Tree, predicate: Predicate) -> bool:
+def _is_conditional(tree: Tree, predicate: Predicate) -> bool:
     marks = [t for t in tree.children(predicate.root.id) if t.deprel == "mark"]
     return any(mark.form.lower() in {"if", "whether", "unless"} for mark in marks)
 
 
-def _asks(token: Token) -> bool:
-    return token.deprel in {"advmod", "mark"} and token.form.lower() in _ASKING_ADVERBS
+def _is_question_word(token: Token) -> bool:
+    return token.deprel in {"advmod", "mark"} and token.form.lower() in _QUESTION_ADVERBS
 
 
 def _relative_pronoun(tree: Tree, predicate: Predicate) -> Token | None:
@@ -152,7 +152,7 @@ def _subject(
     return next(iter(borrowed + subjects), None if pronoun else antecedent)
 
 
-def _subject_place(
+def _subject_position(
     tree: Tree,
     predicate: Predicate,
     subject: Argument,
@@ -229,14 +229,14 @@ def _with_antecedent(
     return [*tokens[:index], *antecedent.tokens, *owner, *tokens[index + 1 :]]
 
 
-def _made_finite(
+def _make_finite(
     tree: Tree, predicate: Predicate, verbs: list[Token], subject: Argument
 ) -> tuple[list[Token], list[Token]]:
     root, past = predicate.root, is_past(tree)
-    helpers = [t for t in verbs if t.head == root.id and t.deprel in _HELPING]
+    helpers = [t for t in verbs if t.head == root.id and t.deprel in _HELPER_LABELS]
     head = head_of(tree, root)
     if root.deprel == "conj" and head and _is_borrowed(tree, predicate, subject) and not helpers:
-        helping = [replace(t, id=0) for t in _helping(tree, head) if t not in verbs]
+        helping = [replace(t, id=0) for t in _helpers(tree, head) if t not in verbs]
         if helping:
             return [*helping, *_shared_article(tree, root, head)], verbs
     if not helpers and verb_form(root) == "VBN" and _is_active(tree, root, subject):
@@ -258,7 +258,7 @@ def _is_active(tree: Tree, root: Token, subject: Argument) -> bool:
         return False  # born, known, written
     head = head_of(tree, root)
     if root.upos == "VERB" and root.deprel == "conj" and head and _first(tree, root).id != root.id:
-        return is_finite(head) and head.upos == "VERB" and not _helping(tree, head)
+        return is_finite(head) and head.upos == "VERB" and not _helpers(tree, head)
     is_main = root.deprel.split(":")[0] in {"root", "ccomp", "parataxis"}
     is_main = is_main or root.deprel == "acl:relcl"
     return is_main and root.upos == "VERB" and _first(tree, subject.root).deprel == "nsubj"
@@ -270,12 +270,13 @@ def _shared_article(tree: Tree, root: Token, head: Token) -> list[Token]:
     return [word("a")] if articles and bare and root.upos == "NOUN" else []
 
 
-def _helping(tree: Tree, token: Token | None) -> list[Token]:
+def _helpers(tree: Tree, token: Token | None) -> list[Token]:
     while token:
         helpers = [
             t
             for t in tree.children(token.id)
-            if t.deprel in _HELPING or (t.form.lower() in {"not", "n't"} and t.deprel == "advmod")
+            if t.deprel in _HELPER_LABELS
+            or (t.form.lower() in {"not", "n't"} and t.deprel == "advmod")
         ]
         if helpers or token.deprel != "conj":
             return helpers
@@ -283,7 +284,7 @@ def _helping(tree: Tree, token: Token | None) -> list[Token]:
     return []
 
 
-def _agreeing(tree: Tree, verbs: list[Token], subject: Argument) -> list[Token]:
+def _agree(tree: Tree, verbs: list[Token], subject: Argument) -> list[Token]:
     root = subject.root
     several = "conjunct" in subject.origin or any(
         t.deprel == "conj" for t in tree.children(root.id)
@@ -301,7 +302,7 @@ def _agreeing(tree: Tree, verbs: list[Token], subject: Argument) -> list[Token]:
     return [replace(t, form=third_person(t.form)) if t is verb else t for t in verbs]
 
 
-def _joined(parts: Sequence[_Part]) -> list[Token]:
+def _join(parts: Sequence[_Part]) -> list[Token]:
     words: list[Token] = []
     seen: set[int] = set()
     for _, tokens in sorted(parts, key=lambda part: part[0]):

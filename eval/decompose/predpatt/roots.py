@@ -29,7 +29,7 @@ def predicate_roots(tree: Tree) -> dict[int, Predicate]:
             nominate(token, "appos")
         if token.deprel == "nmod:poss":  # v
             nominate(token, "poss")
-        if _modifies(token, head):  # e
+        if token.deprel == "amod" and token.upos == "ADJ" and head.upos != "ADJ":  # e
             nominate(token, "amod")
         if head.deprel == "dep":  # an unknown relation, usually a parser error
             continue
@@ -42,7 +42,11 @@ def predicate_roots(tree: Tree) -> dict[int, Predicate]:
     while unvisited:
         root = unvisited.pop().root
         for token in tree.children(root.id):
-            if token.deprel == "conj" and _conjoined(root, token):  # f
+            if (
+                token.deprel == "conj"
+                and token.upos != "PUNCT"
+                and (root.upos != "VERB" or token.upos == "VERB")
+            ):  # f
                 unvisited.append(nominate(token))
     return predicates
 
@@ -70,10 +74,6 @@ def argument_roots(tree: Tree, predicate: Predicate) -> list[Argument]:
     return [Argument(token) for token in arguments]
 
 
-def _modifies(token: Token, head: Token) -> bool:
-    return token.deprel == "amod" and token.upos == "ADJ" and head.upos != "ADJ"
-
-
 def _governs(tree: Tree, head: Token, token: Token) -> bool:
     label = token.deprel
     if not (
@@ -93,7 +93,3 @@ def _hides_arguments(tree: Tree, token: Token) -> bool:
     return token.deprel in ARGUMENTS_HIDDEN and not any(
         child.deprel in SUBJECT | OBJECT for child in tree.children(token.id)
     )
-
-
-def _conjoined(root: Token, token: Token) -> bool:
-    return token.upos != "PUNCT" and (root.upos != "VERB" or token.upos == "VERB")

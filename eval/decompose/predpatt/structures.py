@@ -47,8 +47,6 @@ class Predicate:
         root: its head word.
         kind: ``appos`` and ``amod`` state what something is, ``poss`` what it has.
         relative: whether it is the predicate of a clause that modifies an argument.
-        tokens: its phrase.
-        arguments: in the order of their roots.
     """
 
     root: Token

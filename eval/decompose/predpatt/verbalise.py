@@ -34,12 +34,8 @@ def one_by_one(
     """
     lines = [flat(predicate) for sentence in structures for predicate in sentence.predicates]
     readings = asker.ask([prompt.messages(structure=line) for line in lines], parse_statement)
-    statements = iter(
-        [Failed(reading.failed) if reading.failed else reading.value for reading in readings]
-    )
-    return [
-        _drop_duplicates([next(statements) for _ in sentence.predicates]) for sentence in structures
-    ]
+    statements = iter([Failed(r.failed) if r.failed else r.value for r in readings])
+    return [_drop_duplicates([next(statements) for _ in s.predicates]) for s in structures]
 
 
 def together(
@@ -50,13 +46,12 @@ def together(
     The prompt's fields are ``sentence`` and ``structures``.
     """
     messages = [
-        prompt.messages(sentence=sentence.sentence, structures=show(sentence.predicates))
-        for sentence in structures
+        prompt.messages(sentence=s.sentence, structures=show(s.predicates)) for s in structures
     ]
-    written = ask_for_claims(asker, messages, [sentence.sentence for sentence in structures])
+    answers = ask_for_claims(asker, messages, [s.sentence for s in structures])
     return [
-        _limit_count(len(sentence.predicates), claims)
-        for sentence, claims in zip(structures, written, strict=True)
+        _limit_count(len(s.predicates), claims)
+        for s, claims in zip(structures, answers, strict=True)
     ]
 
 

@@ -121,12 +121,7 @@ class _Sentence:
 
 
 def convert(tokens: Sequence[Token], text: str) -> Tree:
-    """Convert a parse with spaCy's English labels to Universal Dependencies v2.
-
-    Args:
-        tokens: the words with spaCy's tags (``upos``, ``xpos``), heads and labels.
-        text: the sentence.
-    """
+    """Convert a parse with spaCy's English tags, heads and labels to Universal Dependencies v2."""
     sentence = _Sentence(tokens)
     _one_root(sentence)
     _run_ons(sentence)

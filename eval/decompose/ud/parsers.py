@@ -82,7 +82,7 @@ class Spacy:
 
     @cached_property
     def _model(self) -> Any:
-        spacy = _module("spacy", "see requirements-spacy.txt")
+        spacy = _import("spacy", "see requirements-spacy.txt")
         try:
             model = spacy.load(self.model)
         except OSError as error:
@@ -132,7 +132,7 @@ class Trankit:
 
     @cached_property
     def _pipeline(self) -> Any:
-        trankit = _module("trankit", "`pip install trankit`")
+        trankit = _import("trankit", "`pip install trankit`")
         return trankit.Pipeline("english", cache_dir=self.dir, gpu=self.gpu, embedding=_EMBEDDING)
 
     def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
@@ -168,7 +168,7 @@ def _check_installed(name: str, install: str) -> None:
         raise UserError(f"{name}: not installed; {install}, or choose another parser")
 
 
-def _module(name: str, install: str) -> ModuleType:
+def _import(name: str, install: str) -> ModuleType:
     try:
         return __import__(name)
     except ImportError as error:
