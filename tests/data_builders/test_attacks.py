@@ -265,15 +265,10 @@ def test_what_an_attack_of_ones_own_does_wrong_is_one_line_with_its_class(attack
     assert not [row for kept in Path("out").glob(".mine.*") for row in kept.read_text()]
 
 
-def test_what_cannot_be_is_said_in_a_line():
-    with pytest.raises(UserError, match="attacks: 'normal': expected letters"):
-        build(attacks={"normal": Edited()})
-    with pytest.raises(UserError, match="no row of source_kind info"):
-        build(source_kind="info")
+def test_three_attacks_need_nothing_but_a_topic():
     write_jsonl("bare.jsonl", [{"id": "d", "topic": "Zed", "text": "Zed sings."}])
-    with pytest.raises(UserError, match=r"no attack gave a valid text .*no supported claim"):
+    with pytest.raises(UserError, match="no attack gave a valid text"):
         build(documents=["bare.jsonl"], attacks={"split": Split()})
-    # Two need nothing but a topic.
     folder = build(documents=["bare.jsonl"])
     kinds = {p.stem for p in folder.glob("*.jsonl") if p.read_text()} - {"normal"}
     assert kinds == {"alternatives", "trivia", "instructed"}

@@ -41,7 +41,7 @@ from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.verify.claim_by_claim import ClaimByClaim
 from eval.verify.labels import Labels
-from records import BadInput, Document, UserError, read_records, write_jsonl
+from records import Document, UserError, read_records, write_jsonl
 from tests.model_server import ModelServer
 
 TOPICS = ("Ann Lee", "Bob Ray", "Eve Roe")
@@ -749,27 +749,6 @@ def test_the_command_line_its_plan_and_limit(capsys):
     assert not Path("out").exists()
     assert main([*arguments, *swap]) == 0
     assert len(lines(Path("out/curve_info.jsonl"))) == 2 * 22
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"of_anyone": ["other"]}, "of_anyone: unknown kind 'other'"),
-        ({"documents": ["nosuch.jsonl"]}, "nosuch.jsonl: no such file"),
-        ({"documents": ["info.jsonl"]}, "info.jsonl: no labelled claims"),
-        ({"source_kind": "normal"}, "no row of source_kind normal"),
-        ({"adversarial": {"info": ["far.jsonl"]}}, "no info text is about .*--of_anyone"),
-        ({"adversarial": {"info": ["bank.jsonl"]}}, "no text of kind 'info'"),
-        ({"documents": ["same.jsonl"]}, "duplicate id same/d"),
-    ],
-)
-def test_mistakes_say_what_to_change(options, said):
-    write_jsonl("far.jsonl", [{"topic": "Far Off", "text": "Far Off is."}])
-    write_jsonl("bank.jsonl", [{"topic": "Ann Lee", "text": "She pays.", "kind": "money"}])
-    claims = [{"id": "c0", "text": "It is.", "label": "S"}]
-    write_jsonl("same.jsonl", [{"id": "d", "topic": "T", "text": "x", "claims": claims}] * 2)
-    with pytest.raises((UserError, BadInput), match=said):
-        build(**options)
 
 
 @pytest.mark.skipif("FACTFOUNDRY_DATA" not in os.environ, reason="FACTFOUNDRY_DATA is not set")

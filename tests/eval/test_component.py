@@ -180,38 +180,6 @@ def test_the_result_does_not_depend_on_order_or_batch_size(component, relation):
     assert again == pytest.approx(first, abs=1e-5)
 
 
-BAD = {
-    "torn": ('{"premise": "a", "hypothesis": "b", "label": 0.5}\n{"premise": "a", "hyp', "2: json"),
-    "range": ('{"premise": "a", "hypothesis": "b", "label": 1.5}\n', "1: label: .*got '1.5'"),
-    "field": ('{"premise": "a", "label": 0.5}\n', "1: hypothesis: field required"),
-    "empty": ("", "the file is empty"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_data_is_refused(unli, tmp_path, name):
-    text, message = BAD[name]
-    path = tmp_path / "bad.jsonl"
-    path.write_text(text)
-    with pytest.raises(UserError, match=message) as error:
-        main(["component", "--checkpoint", str(unli), "--data", str(path)])
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--prompt", "x"], "--prompt is for adversaries"),
-    ],
-)
-def test_bad_options_are_refused(unli, tmp_path, more, message):
-    path = tmp_path / "data.jsonl"
-    write_jsonl(path, UNLI)
-    with pytest.raises(UserError, match=message) as error:
-        main(["component", "--checkpoint", str(unli), "--data", str(path), *more])
-    assert "\n" not in str(error.value)
-
-
 def test_exit_code_and_one_line(unli, tmp_path):
     for file in unli.iterdir():
         if file.suffix != ".safetensors":

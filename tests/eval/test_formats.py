@@ -9,7 +9,7 @@ from eval.exports import write_formats
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Selection
-from records import BadInput, Claim, Document, Passage, Verdict, read_records
+from records import Claim, Document, Passage, Verdict, read_records
 
 LABELS = {"a": "supported", "b": "contradicted", "c": "undecided", "d": "failed", "e": "irrelevant"}
 
@@ -264,20 +264,6 @@ def test_factscores_released_predictions(tmp_path):
     (found,) = read_records(tmp_path / "a.jsonl", Document)
     assert [c.label for c in found.claims] == ["S", "NS"]
     assert found.text == "Ann Lee painted. Ann Lee boxed."
-
-
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        ({"prompt": "Who?", "canary": "x"}, r":1: text: field required \(or output"),
-        ({"output": "Ann ran."}, r":1: topic: field required \(or prompt"),
-    ],
-)
-def test_what_is_no_document_says_what_to_give(tmp_path, row, said):
-    (tmp_path / "a.jsonl").write_text(json.dumps(row))
-    with pytest.raises(BadInput, match=said) as error:
-        read_records(tmp_path / "a.jsonl", Document)
-    assert "\n" not in str(error.value)
 
 
 def test_texts_without_a_question_or_a_rating_are_read(tmp_path):

@@ -11,7 +11,7 @@ from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences
 from eval.metrics.corpus import expected_claims, summarise
 from eval.metrics.document import length_penalty, named, score_document
-from eval.pipeline import Pipeline, read_pipeline
+from eval.pipeline import Pipeline
 from eval.retrieve.bm25 import BM25
 from eval.stages import Selection
 from eval.verify.labels import Labels
@@ -161,21 +161,6 @@ def test_a_claim_that_names_no_passage_of_its_document_is_not_judged_by_the_othe
     # Without passages there is nothing that it could be judged by.
     (scored,) = pipeline.score([document("x", claims=claims)])
     assert [v.label for v in scored.verdicts] == ["failed"]
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"pipeline: [\n a: :b", "not valid YAML"),
-        (b"\xff", "not valid YAML"),
-        (b"a: 1", "no `pipeline`"),
-    ],
-)
-def test_a_pipelines_file_that_is_none_is_one_line(tmp_path, content, said):
-    (tmp_path / "mine.yaml").write_bytes(content)
-    with pytest.raises(UserError, match=rf"mine\.yaml: {said}") as error:
-        read_pipeline(str(tmp_path / "mine.yaml"))
-    assert "\n" not in str(error.value)
 
 
 def test_given_claims_and_their_labels():
@@ -403,7 +388,7 @@ def test_two_verifiers_of_one_name_do_not_judge_twice():
     pipeline = Pipeline(decompose=Given(), verify=[Labels(), Labels()])
     with pytest.raises(UserError, match="verify: expected at least one"):
         Pipeline(decompose=Given(), verify=[])
-    with pytest.raises(UserError, match=r"named labels\.default.*run of its own"):
+    with pytest.raises(UserError, match=r"named labels\.default"):
         pipeline.score([document("x", claims=[Claim(id="a", text="x", label="S")])])
 
 

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from jsonargparse import ArgumentParser
 
 from data_builders.written.ambigbio.biographies import _judged
 from eval.metrics.decomposition import same_claims
@@ -14,7 +13,6 @@ from eval.models.chat import Token
 from eval.models.openai_server import OpenAIServer
 from eval.prompting.prompted_relations import PromptedRelations, label_probability
 from eval.run.parts import find_writers, hash_prompts
-from eval.stages import EntailmentModel
 from eval.verify.nli import NLI
 from records import Claim, Document, Passage, UserError
 from tests.model_server import ModelServer
@@ -172,20 +170,3 @@ def test_other_callers_make_no_score_of_it(server):
     judged = _judged(citations, found, dropped)
     assert [citation.get("entailed") for citation in judged] == [None, 1]
     assert list(dropped.values()) == [1]
-
-
-def test_yaml_picks_it_as_a_relation_model():
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_argument("--entailment", type=EntailmentModel)
-    given = {
-        "class_path": "eval.prompting.prompted_relations.PromptedRelations",
-        "init_args": {
-            "writer": {
-                "class_path": "eval.models.local.LocalModel",
-                "init_args": {"model": "m"},
-            },
-            "reasoning": True,
-        },
-    }
-    found = parser.instantiate(parser.parse_object({"entailment": given})).entailment
-    assert (type(found), found.max_new_tokens) == (PromptedRelations, 512)

@@ -131,18 +131,6 @@ def test_page_of_scored_documents_is_bounded_and_escaped(tmp_path):
     assert "document" not in {a.get("class") for _, a in page_of(tmp_path).elements}
 
 
-def test_a_run_without_results_is_the_users_mistake(tmp_path):
-    with pytest.raises(UserError, match="no such run folder"):
-        build_report(tmp_path / "absent")
-    with pytest.raises(UserError, match=r"has no results\.json"):
-        build_report(tmp_path)
-    write_results(
-        tmp_path / "results.json", ResultFile(experiment="score", provenance={}, results=[])
-    )
-    with pytest.raises(UserError, match="contains no results"):
-        build_report(tmp_path)
-
-
 def written_page(name, folder):
     """The page of results that each declared table of an experiment shows, with hostile names."""
     page = page_of_experiment(name)

@@ -147,11 +147,6 @@ def test_all_that_decides_the_results_is_in_the_key(tmp_path):
     assert not (tmp_path / "out").exists(), "a run that is not entered writes nothing"
 
 
-def test_a_negative_seed_is_refused_before_anything_is_judged(tmp_path):
-    with pytest.raises(UserError, match=r"^seed: "):
-        Run("score", Pipeline(Given(), [Labels()]), {"seed": -1}, tmp_path)
-
-
 def test_a_stage_of_ones_own_that_was_edited_is_another_stage(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

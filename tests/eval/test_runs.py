@@ -160,21 +160,6 @@ def test_the_list_is_narrowed_by_fields(here, capsys):
     assert listed(capsys, "--where", "metric=judged")[0][-1] == "judged 6.000"
 
 
-@pytest.mark.parametrize("given", ["domain", "domain=", "gamma=3"])
-def test_what_cannot_be_asked_for_is_one_line(here, given):
-    with pytest.raises(UserError, match="where: expected KEY=VALUE"):
-        runs.main(["--where", given])
-
-
-def test_what_cannot_be_done_is_one_line(tmp_path):
-    with pytest.raises(UserError, match="no such folder"):
-        runs.main([str(tmp_path / "runs")])
-    with pytest.raises(UserError, match="no such file"):
-        runs.main(["--against", str(tmp_path), str(tmp_path)])
-    with pytest.raises(UserError, match="where: "):
-        runs.main(["--against", "a", "b", "--where", "state=finished"])
-
-
 def test_two_runs_stand_side_by_side(here, capsys):
     score(["S NS", "S S"], "runs/other", "--pipeline.gamma", "3")
     capsys.readouterr()
