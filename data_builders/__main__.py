@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
     config.pop("config", None)
     dry_run = config.pop("dry_run")
     builder = _builder(name)(**parser.instantiate(config).as_dict())
-    builder.given = json.loads(parser.dump(config, format="json", skip_unset=False))
+    builder.raw_options = json.loads(parser.dump(config, format="json", skip_unset=False))
     from data_builders.builder import show_built, show_plan  # the list of datasets needs neither
 
     told = show_plan(name, builder.plan()) if dry_run else show_built(name, builder.build())

@@ -31,7 +31,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
-from data_builders.dataset import Card, require_own, sweep, why_nothing, write_dataset
+from data_builders.dataset import Card, dropped_summary, require_same_builder, sweep, write_dataset
 from data_builders.rows import is_local, source_name
 from records import UserError, sha256_text
 from records.writing import lock_folder
@@ -39,7 +39,7 @@ from records.writing import lock_folder
 C = TypeVar("C", bound=PoliteClient)
 _REASONS = 3  # to leave rows out that the terminal tells
 # Decide nothing in the records; they differ by machine, or stand in the manifest by themselves.
-UNSAID = frozenset({"output", "seed", "user_agent", "cache_dir"})
+UNRECORDED_OPTIONS = frozenset({"output", "seed", "user_agent", "cache_dir"})
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Step:
             unknown.
     """
 
-    what: str
+    purpose: str
     source: str
     number: int | None = None
     unit: str = "requests"
@@ -71,13 +71,13 @@ class Made:
         files: path in the folder to its records; generators are written as they come.
         card: what the dataset card says.
         pages: path to the text of a file that holds no records, e.g. a drawing.
-        found: what the build found out, for the ``config`` of the manifest.
+        details: what the build found out, for the ``config`` of the manifest.
     """
 
     files: Mapping[str, Iterable[BaseModel | dict]]
     card: Card
     pages: Mapping[str, str] = field(default_factory=dict)
-    found: Mapping[str, object] = field(default_factory=dict)
+    details: Mapping[str, object] = field(default_factory=dict)
 
 
 class Work(ExitStack):
@@ -105,15 +105,15 @@ class Work(ExitStack):
         self.clients.append(client)
         return client
 
-    def kept(self, name: str) -> Path:
+    def resume_path(self, name: str) -> Path:
         """A hidden file that a killed build goes on with; it goes when the dataset is whole."""
         self._kept.append(self._folder / f".{name}")
         return self._kept[-1]
 
     def journal(self, name: str, *decides: object) -> Path:
-        """A kept file for ``journalled``; its name depends on all that decides what is in it."""
+        """A kept file for ``journal_rows``; its name depends on all that decides what is in it."""
         key = sha256_text(json.dumps(decides, sort_keys=True))[:16]
-        return self.kept(f"{name}.{key}.partial.jsonl")
+        return self.resume_path(f"{name}.{key}.partial.jsonl")
 
     def scratch(self, name: str) -> Path:
         """A hidden file that no build goes on with; it goes when the build ends, well or badly."""
@@ -129,11 +129,11 @@ class Work(ExitStack):
         self.callback(base.close)
         return base
 
-    def why(self) -> str:
+    def dropped_summary(self) -> str:
         """What was left out, for a message that nothing is left."""
-        return why_nothing(self.dropped)
+        return dropped_summary(self.dropped)
 
-    def forget(self) -> None:
+    def delete_resume_files(self) -> None:
         """Remove what was kept: the dataset is whole."""
         for path in self._kept:
             if path.is_dir():
@@ -158,7 +158,7 @@ class Builder(ABC):
     seed: int = field(default=0, kw_only=True)
 
     # The options as the command line or a YAML gives them: what workers make their part of.
-    given: ClassVar[Mapping[str, Any] | None] = None
+    raw_options: ClassVar[Mapping[str, Any] | None] = None
     user_agent: ClassVar[str | None] = None
     cache_dir: ClassVar[Path | None] = None
     reads: ClassVar[Sequence[str]] = ()
@@ -207,7 +207,7 @@ class Builder(ABC):
 
     def config(self) -> dict[str, object]:
         """What decides the records: the options, without folders, which differ by machine."""
-        told = [f.name for f in fields(self) if f.name not in {*UNSAID, *self.speed}]
+        told = [f.name for f in fields(self) if f.name not in {*UNRECORDED_OPTIONS, *self.speed}]
         given = {name: getattr(self, name) for name in told}
         return {n: _named(v) if n in {*self.reads, *self.asks} else v for n, v in given.items()}
 
@@ -218,7 +218,7 @@ class Builder(ABC):
                 raise UserError(f"{path}: no such file; give the path of one that is there")
         with lock_folder(self.output):
             name = type(self).__module__.rpartition(".")[2]  # a builder's file is named so
-            require_own(self.output, name)
+            require_same_builder(self.output, name)
             with Work(self) as work:
                 made = self.make(work)
                 manifest = write_dataset(
@@ -229,12 +229,12 @@ class Builder(ABC):
                     card=made.card,
                     clients=work.clients,
                     dropped=work.dropped,
-                    config=self.config() | dict(made.found),
+                    config=self.config() | dict(made.details),
                     seed=self.seed,
                     inputs=self.inputs(),
                     pages=made.pages,
                 )
-            work.forget()
+            work.delete_resume_files()
         return manifest
 
     def _out_of_range(self) -> Iterator[str]:
@@ -283,7 +283,7 @@ def scratch_table(path: Path, cache_mib: int = 64) -> sqlite3.Connection:
     return base
 
 
-def complaint(check: Callable, *given: object) -> list[str]:
+def option_errors(check: Callable, *given: object) -> list[str]:
     """What a function says of an option that it refuses, for ``faults``."""
     try:
         check(*given)
@@ -321,7 +321,7 @@ def show_plan(name: str, steps: Sequence[Step]) -> str:
     rows = [("step", "source", "at most", "time")]
     for step in steps:
         number = "depends" if step.number is None else f"{step.number:,} {step.unit}"
-        rows.append((step.what, step.source, number, _duration(step.seconds)))
+        rows.append((step.purpose, step.source, number, _duration(step.seconds)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = ["  ".join([*map(str.ljust, row[:3], widths), row[3]]).rstrip() for row in rows]
     known = sum(step.seconds or 0 for step in steps)

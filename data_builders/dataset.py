@@ -78,7 +78,7 @@ def write_dataset(
     written = _write_files(folder, files, pages or {})
     total = sum(entry["rows"] for entry in written.values())
     if not total:
-        raise UserError(f"{folder}: no record is left ({why_nothing(dropped)})")
+        raise UserError(f"{folder}: no record is left ({dropped_summary(dropped)})")
     write_text(folder / "README.md", _card_text(card, configs, written, total))
     manifest = {
         "builder": builder,
@@ -130,7 +130,7 @@ def remove_earlier(
     (folder / "manifest.json").unlink(missing_ok=True)
 
 
-def require_own(folder: Path, builder: str) -> None:
+def require_same_builder(folder: Path, builder: str) -> None:
     """See that a folder holds no other builder's dataset, whose card and manifest would be lost.
 
     Args:
@@ -145,7 +145,7 @@ def require_own(folder: Path, builder: str) -> None:
         )
 
 
-def why_nothing(dropped: Mapping[str, int]) -> str:
+def dropped_summary(dropped: Mapping[str, int]) -> str:
     """What was left out, by reason, for a message that nothing is left."""
     told = [f"{n} x {reason}" for reason, n in sorted(dropped.items()) if n]
     return ", ".join(told) or "the files are empty"

@@ -19,16 +19,16 @@ V = TypeVar("V")
 # Takes chunks of named things, and gives the journal's rows of each when ready, in any order.
 Each = Callable[[Sequence[Mapping[str, V]]], Iterable[list[dict]]]
 # What a kill loses at most.
-A_WRITE = 16
+BATCH_SIZE = 16
 
 
-def journalled(
+def journal_rows(
     journal: Path,
     things: Mapping[str, V],
     make: Callable[[Mapping[str, V]], Iterable[dict]],
     *,
     unit: str,
-    at_a_time: int | None = None,
+    batch_size: int | None = None,
     each: Each | None = None,
 ) -> dict[str, dict]:
     """Name to the row that is made of each thing.
@@ -38,7 +38,7 @@ def journalled(
         things: name to what a row is made of.
         make: some of the things to their rows, in order.
         unit: what the things are, for the bar.
-        at_a_time: how many are made before they are written; ``A_WRITE`` where not given.
+        batch_size: how many are made before they are written; ``BATCH_SIZE`` where not given.
         each: makes them elsewhere; by default ``make`` does here, in order.
     """
     each = each or partial(map, partial(named_rows, make))
@@ -46,7 +46,7 @@ def journalled(
         todo = [name for name in things if name not in kept.done]
         ready = len(things) - len(todo)
         with tqdm(total=len(things), initial=ready, unit=unit, disable=None) as bar:
-            parts = chunks(todo, at_a_time or A_WRITE)
+            parts = chunks(todo, batch_size or BATCH_SIZE)
             for rows in each([{name: things[name] for name in names} for names in parts]):
                 kept.append(rows)
                 bar.update(len(rows))
@@ -66,7 +66,7 @@ def write_texts(
     sampling: Mapping[str, object],
     journal: Path,
     unit: str = "topic",
-    at_a_time: int | None = None,
+    batch_size: int | None = None,
     each: Each | None = None,
 ) -> dict[str, list[Answer]]:
     """A language model's answers to named prompts.
@@ -75,13 +75,13 @@ def write_texts(
         writer: who writes.
         prompts: name to the messages.
         sampling: the keywords of ``Writer.answer``.
-        journal: as for :func:`journalled`.
+        journal: as for :func:`journal_rows`.
         unit: what the names are.
-        at_a_time: how many prompts are answered before they are written.
-        each: as for :func:`journalled`.
+        batch_size: how many prompts are answered before they are written.
+        each: as for :func:`journal_rows`.
     """
     make = partial(answer_rows, writer, sampling)
-    rows = journalled(journal, prompts, make, unit=unit, at_a_time=at_a_time, each=each)
+    rows = journal_rows(journal, prompts, make, unit=unit, batch_size=batch_size, each=each)
     return {name: [Answer(*answer) for answer in row["answers"]] for name, row in rows.items()}
 
 

@@ -12,7 +12,7 @@ from records import UserError
 
 # What a kill loses at most. A local model samples topics of equal prompt length together, so more
 # at a time are faster.
-TOPICS_A_WRITE = 32
+TOPICS_PER_BATCH = 32
 
 
 def sampling_of(builder: Builder, n: int) -> dict[str, int | float]:
@@ -62,4 +62,4 @@ def sample(
         topic: [{"role": "user", "content": fill_prompt(template, topic=topic)}] for topic in topics
     }
     journal = work.journal(name, writer.identity, template, sampling)
-    return write_texts(writer, prompts, sampling, journal, at_a_time=TOPICS_A_WRITE, each=each)
+    return write_texts(writer, prompts, sampling, journal, batch_size=TOPICS_PER_BATCH, each=each)

@@ -16,7 +16,7 @@ class Stratum(NamedTuple):
     group: str | None = None
     bin: str | None = None
 
-    def known(self) -> dict[str, str]:
+    def as_fields(self) -> dict[str, str]:
         """Those that are known, by the field names of documents and generations."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from clients.polite import SECONDS_PER_REQUEST
 from clients.sparql import SparqlClient
-from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
+from data_builders.builder import AskingBuilder, Made, Step, Work, option_errors
 from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
 from data_builders.kb.graph import POPULATION, PREFIXES, WD, check_population, labels_of
@@ -51,9 +51,9 @@ PROPERTY_CLAIMS = {
     "P625": "{topic} can be found somewhere on a map.",
 }
 # What is said of every item of a knowledge base, and says nothing even of a kind.
-UNSAID = ("P31", "P279")
+GENERIC_PROPERTIES = ("P31", "P279")
 # Properties of these types lead out of the knowledge base; they are no facts in words.
-UNTOLD_TYPES = ("ExternalId", "CommonsMedia", "Url", "Math", "TabularData", "GeoShape")
+NON_FACT_TYPES = ("ExternalId", "CommonsMedia", "Url", "Math", "TabularData", "GeoShape")
 
 
 @dataclass
@@ -103,7 +103,7 @@ class Bleached(AskingBuilder):
     least: ClassVar = dict.fromkeys(("samples", "number", "max_new_tokens", "most"), 1)
 
     def faults(self) -> Iterable[str]:
-        yield from complaint(check_population, self.population)
+        yield from option_errors(check_population, self.population)
         if self.endpoint is None and self.writer is None:
             yield "endpoint: null needs a writer; give one, or an endpoint"
         if self.topics is not None and (self.writer is None or self.endpoint is not None):
@@ -139,7 +139,7 @@ class Bleached(AskingBuilder):
             claims += from_answers(answers, work.dropped)
         claims = distinct(claims, work.dropped)
         if not claims and self.endpoint is None:
-            raise UserError(f"no statement is left ({work.why()}); give another model")
+            raise UserError(f"no statement is left ({work.dropped_summary()}); give another model")
         if not claims:
             raise UserError(
                 f"nothing holds for {self.threshold:.0%} of {self.domain}; lower threshold, or "
@@ -167,7 +167,7 @@ class Bleached(AskingBuilder):
                 by_topic[topic] = [claim.text for claim in found[: self.most]]
         work.dropped["topic without a statement"] += len(answers) - len(by_topic)
         if not rows:
-            raise UserError(f"no statement is left ({work.why()}); give another model")
+            raise UserError(f"no statement is left ({work.dropped_summary()}); give another model")
         text = json.dumps(by_topic, indent=2, ensure_ascii=False) + "\n"
         card = Card(
             pretty_name="Bleached claims by topic",
@@ -212,7 +212,7 @@ class Bleached(AskingBuilder):
         for kind, rows in (("class", classes), ("property", properties), ("value", values)):
             for row in rows:
                 prop = row.get("prop", f"{DIRECT}P31").removeprefix(DIRECT)
-                if kind == "class" or (prop not in UNSAID and prop not in untold):
+                if kind == "class" or (prop not in GENERIC_PROPERTIES and prop not in untold):
                     claim = _claim(kind, prop, row, total, known)
                     dropped["fact without an English label"] += claim is None
                     found.extend([claim] if claim else [])
@@ -243,7 +243,7 @@ class Bleached(AskingBuilder):
         found = {
             row["prop"].removeprefix(DIRECT)
             for row in client.select(query, "property types")
-            if row["type"].rpartition("#")[2] in UNTOLD_TYPES
+            if row["type"].rpartition("#")[2] in NON_FACT_TYPES
         }
         dropped["property that is no fact in words"] += len(found)
         return found

@@ -86,7 +86,7 @@ def rows_about(
     family: str,
     *,
     subject: str = "person",
-    wanted: str | None = None,
+    variables: str | None = None,
     prefixes: str = PREFIXES,
     dropped: Counter[str] | None = None,
 ) -> Iterator[dict[str, str]]:
@@ -98,15 +98,15 @@ def rows_about(
         body: patterns over ``?person``, or whatever ``subject`` is called.
         family: what the manifest counts the requests under.
         subject: name of the variable that is bound to the IRIs.
-        wanted: the variables that are asked for beside the subject; ``None`` for all.
+        variables: the variables to select in addition to the subject; ``None`` for all.
         prefixes: of the query.
         dropped: counts the IRIs that are none or that the endpoint refuses.
     """
-    variables = "*" if wanted is None else f"?{subject} {wanted}"
+    selected = "*" if variables is None else f"?{subject} {variables}"
 
     def query(block: str) -> str:
         return (
-            f"{prefixes}SELECT DISTINCT {variables} WHERE {{\n"
+            f"{prefixes}SELECT DISTINCT {selected} WHERE {{\n"
             f"  VALUES ?{subject} {{ {block} }}\n  {body}\n}}"
         )
 
@@ -118,7 +118,7 @@ def column(
 ) -> dict[str, set[str]]:
     """What the patterns bind to ``?value``, by ``?person``."""
     found: dict[str, set[str]] = defaultdict(set)
-    for row in rows_about(client, iris, body, family, wanted="?value"):
+    for row in rows_about(client, iris, body, family, variables="?value"):
         found[row["person"]].add(row["value"])
     return found
 
@@ -136,7 +136,7 @@ def texts_of(
     """
     by_language: dict[str, dict[str, set[str]]] = {"en": defaultdict(set), "mul": defaultdict(set)}
     body = f'{body}\n  BIND(LANG(?text) AS ?lang) FILTER(?lang IN ("en", "mul"))'
-    for row in rows_about(client, iris, body, family, wanted="?text ?lang"):
+    for row in rows_about(client, iris, body, family, variables="?text ?lang"):
         by_language[row["lang"]][row["person"]].add(row["text"])
     return {**by_language["mul"], **by_language["en"]}
 
@@ -185,11 +185,11 @@ def raw_values(
     client: SparqlClient, iris: Sequence[str], prop: str, *, subject: str = "person", typed: bool
 ) -> dict[str, set[Raw]]:
     """The values of a property as the endpoint writes them, with their datatypes if asked for."""
-    body, wanted = f"?{subject} wdt:{prop} ?value .", "?value"
+    body, variables = f"?{subject} wdt:{prop} ?value .", "?value"
     if typed:
-        body, wanted = f"{body} BIND(STR(DATATYPE(?value)) AS ?type)", "?value ?type"
+        body, variables = f"{body} BIND(STR(DATATYPE(?value)) AS ?type)", "?value ?type"
     found: dict[str, set[Raw]] = defaultdict(set)
-    for row in rows_about(client, iris, body, prop, subject=subject, wanted=wanted):
+    for row in rows_about(client, iris, body, prop, subject=subject, variables=variables):
         found[row[subject]].add((row["value"], row.get("type", "")))
     return found
 

@@ -35,22 +35,22 @@ class KbMultihop(KbBuilder):
 
     Args:
         documents: about how many documents of train, dev and test, each with up to seven pairs.
-        others: least and most facts told of a person beside the one that a claim needs.
+        extra_facts: least and largest number of further facts per person in a document.
         shares: people of train, dev and test.
     """
 
     population: str = POPULATION
     documents: Sizes = (1000, 120, 120)
-    others: tuple[int, int] = (1, 3)
+    extra_facts: tuple[int, int] = (1, 3)
     shares: Sizes = (8, 1, 1)
 
     subject = "person"
-    least: ClassVar = {"documents": 1, "others": 0, "shares": 1}
+    least: ClassVar = {"documents": 1, "extra_facts": 0, "shares": 1}
 
     def faults(self) -> Iterable[str]:
         yield from super().faults()
-        if self.others[0] > self.others[1]:
-            yield "others: give two numbers, the second no less than the first"
+        if self.extra_facts[0] > self.extra_facts[1]:
+            yield "extra_facts: expected two ascending numbers; set least and largest number"
 
     def files(self) -> dict[str, dict[str, str]]:
         return {"relation": by_split("relation")}
@@ -69,13 +69,13 @@ class KbMultihop(KbBuilder):
         for split, number in zip(SPLITS, self.documents, strict=True):
             world = World(members[split], people, split)
             rng = random.Random(f"{self.seed}:multihop:{split}")
-            pairs = self._pairs(Scenes(world, rng, self.others), number, work.dropped)
+            pairs = self._pairs(Scenes(world, rng, self.extra_facts), number, work.dropped)
             if pairs:
                 files[f"relation_{split}.jsonl"] = pairs
         if not files:
             raise UserError("population: no two people share a value; widen it")
         even = {name: overlap_auroc(pairs) for name, pairs in files.items()}
-        return Made(files, _card(even), found={"overlap_auroc": even})
+        return Made(files, _card(even), details={"overlap_auroc": even})
 
     def _pairs(self, scenes: Scenes, number: int, dropped: Counter[str]) -> list[RelationPair]:
         found: dict[tuple[str, str], RelationPair] = {}

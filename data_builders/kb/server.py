@@ -17,7 +17,7 @@ import requests
 
 from clients.polite import SECONDS_PER_REQUEST
 from clients.sparql import SparqlClient
-from data_builders.builder import AskingBuilder, Step, Work, complaint
+from data_builders.builder import AskingBuilder, Step, Work, option_errors
 from data_builders.kb.graph import POPULATION, check_population
 from records import UserError, sha256_file
 
@@ -46,7 +46,7 @@ class KbBuilder(AskingBuilder):
     subject: ClassVar[str] = "item"
 
     def faults(self) -> Iterator[str]:
-        yield from complaint(check_population, self.population, self.subject)
+        yield from option_errors(check_population, self.population, self.subject)
 
     def plan(self) -> list[Step]:
         return [Step("the population", self.endpoint, 1, seconds=SECONDS_PER_REQUEST)]

@@ -81,7 +81,7 @@ class SourcePriors(Builder):
             tags=("factuality", "source-reliability"),
             text=CARD.format(claims=len(votes), sources=len(priors)),
         )
-        return Made({"priors.jsonl": priors}, card, found={"claims": len(votes)})
+        return Made({"priors.jsonl": priors}, card, details={"claims": len(votes)})
 
     def _votes(
         self, documents: Sequence[Document], work: Work

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from components.sentences import split_sentences
-from data_builders.builder import Builder, Made, Step, Work, complaint
+from data_builders.builder import Builder, Made, Step, Work, option_errors
 from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
 from data_builders.sampled import sampling_of
@@ -76,7 +76,7 @@ class Adversarial(Builder):
     probabilities = ("top_p",)
 
     def faults(self) -> Iterable[str]:
-        return complaint(lambda: self._prompts)
+        return option_errors(lambda: self._prompts)
 
     def files(self) -> dict[str, dict[str, str]]:
         return {kind: by_split(kind) for kind in self._prompts}
@@ -116,7 +116,9 @@ class Adversarial(Builder):
                 files[name] = [self._record(kind, t, strata[t], text) for t, text in texts]
                 figures[name] = statistics(texts)
             if not any(files[f"{kind}_{split}.jsonl"] for split in SPLITS):
-                raise UserError(f"no valid {kind} text ({work.why()}); use another model or prompt")
+                raise UserError(
+                    f"no valid {kind} text ({work.dropped_summary()}); use another model or prompt"
+                )
         return Made(files, CARD, {"statistics.json": json.dumps(figures, indent=2) + "\n"})
 
     def _answers(
@@ -133,7 +135,7 @@ class Adversarial(Builder):
 
     def _record(self, kind: str, topic: str, stratum: Stratum, text: str) -> Generation:
         name = model_name(self.writer)
-        return Generation(topic=topic, text=text, kind=kind, generator=name, **stratum.known())
+        return Generation(topic=topic, text=text, kind=kind, generator=name, **stratum.as_fields())
 
 
 def load_prompt(path: str | Path) -> Prompt:

@@ -123,11 +123,11 @@ class Generations(Builder):
         return sample(self.authors[name].writer, template, topics, sampling, work, kind, each)
 
     def _by_workers(self, name: str, sampling: Mapping[str, object]) -> Each:
-        if self.given is None:
+        if self.raw_options is None:
             raise UserError(
                 "ray.workers: workers read the authors from a YAML; use the command line"
             )
-        author = self.given["authors"][name]
+        author = self.raw_options["authors"][name]
         return partial(self.ray.rows, Author, author, self.output, partial(_rows, sampling))
 
     def _release_other_models(self, name: str) -> None:
@@ -159,7 +159,7 @@ def _texts(
         for answer in answers[topic]:
             more = {} if answer.failed is None else {"failed": answer.failed}
             fields = {"topic": topic, "text": answer.text, "kind": kind, "generator": name}
-            yield Generation(**fields, **stratum.known(), **author.fields, **more)
+            yield Generation(**fields, **stratum.as_fields(), **author.fields, **more)
 
 
 def _figures(texts: list[Generation]) -> dict[str, object]:

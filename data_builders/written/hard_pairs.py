@@ -130,7 +130,7 @@ class HardPairs(Builder):
             text=CARD.format(rows=table, even=even),
         )
         tried = {"overlap_auroc": even, "changes_beyond_margin": dict(sorted(beyond.items()))}
-        return Made({"relation_train.jsonl": rows}, card, found=tried)
+        return Made({"relation_train.jsonl": rows}, card, details=tried)
 
     def _rows(
         self, entailed: list[RelationPair], dropped: Counter[str], beyond: Counter[Edit]

@@ -129,7 +129,7 @@ class Preferences(Builder):
             "libraries": library_versions(),
         }
         prompts = {topic: fill_prompt(template, topic=topic) for topic in topics}
-        return Made(self._rows(topics, prompts, texts, values, work), CARD, found=origin)
+        return Made(self._rows(topics, prompts, texts, values, work), CARD, details=origin)
 
     def _writer(self) -> tuple[Writer, str]:
         from eval.models.local import LocalModel
@@ -164,12 +164,12 @@ class Preferences(Builder):
         empty = [split for split in PARTS if not files[f"preferences_{split}.jsonl"]]
         if empty:
             raise UserError(
-                f"no pair for {' and '.join(empty)} ({work.why()}); use more topics or --samples, "
-                "or a smaller --min_gap"
+                f"no pair for {' and '.join(empty)} ({work.dropped_summary()}); "
+                "use more topics or --samples, or a smaller --min_gap"
             )
         files["samples.jsonl"] = [
             {"topic": topic, "text": text, "kind": "sampled", "score": value}
-            | topics[topic].known()
+            | topics[topic].as_fields()
             for topic in prompts
             for text, value in zip(texts[topic], values[topic], strict=True)
         ]
@@ -187,13 +187,13 @@ def _score_texts(
     from eval.run.run import Run
 
     documents = [
-        Document(id=f"{topic} #{number}", topic=topic, text=text, **stratum.known())
+        Document(id=f"{topic} #{number}", topic=topic, text=text, **stratum.as_fields())
         for topic, stratum in topics.items()
         for number, text in enumerate(texts[topic])
     ]
     digest = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
     config = {"pipeline": settings, "texts": digest}
-    with Run("preferences", pipeline, config, work.kept("scoring")) as run:
+    with Run("preferences", pipeline, config, work.resume_path("scoring")) as run:
         scored = run.process("scored", pipeline.score, documents, Scored, DOCUMENTS_A_WRITE)
     return iter(scored)
 

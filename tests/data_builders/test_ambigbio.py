@@ -184,7 +184,7 @@ def test_a_limit_and_a_plan(folder, writer):
     assert "members of the category" in shown
     assert "texts, one a request" in shown
     given = {"names": Path("names.jsonl"), "passages": Path("passages.jsonl"), "writer": writer}
-    numbers = {step.what: step.number for step in AmbigBio(Path("out"), **given).plan()}
+    numbers = {step.purpose: step.number for step in AmbigBio(Path("out"), **given).plan()}
     assert numbers == {"names": 4, "passages": None, "biographies": 4}
 
 

@@ -424,8 +424,8 @@ def test_asking_no_further_than_needed_draws_the_same_topics(world, tmp_path, mo
     early = builder(world, tmp_path / "early", topics=32).build().parent
     assert rows_of(early) == rows_of(whole)
     dropped = [json.loads((f / "manifest.json").read_text())["dropped"] for f in (early, whole)]
-    assert dropped[0][data_builders.kb.bios.bios.LEFT_OVER] > 0
-    assert data_builders.kb.bios.bios.LEFT_OVER not in dropped[1]
+    assert dropped[0][data_builders.kb.bios.bios.NOT_QUERIED] > 0
+    assert data_builders.kb.bios.bios.NOT_QUERIED not in dropped[1]
     # Where cells run out, the walk goes on elsewhere, to the same topics as well.
     early = builder(world, tmp_path / "early2", topics=81).build().parent
     monkeypatch.setattr(data_builders.kb.bios.bios, "WAVE", 1000)

@@ -11,7 +11,7 @@ import pytest
 
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
-from data_builders.journal import journalled
+from data_builders.journal import journal_rows
 from data_builders.splits import by_split, split_at, tied_groups
 from records import UnliPair, UserError
 
@@ -77,9 +77,9 @@ class Words(Builder):
                 yield {"said": word.upper()}
 
         journal = work.journal("words", self.model.identity, self.seed)
-        rows = journalled(journal, {w: w for w in words}, make, unit="word", at_a_time=2)
+        rows = journal_rows(journal, {w: w for w in words}, make, unit="word", batch_size=2)
         work.dropped["word that is short"] += sum(len(w) < 3 for w in words)
-        return Made({"words_train.jsonl": rows.values()}, CARD, found={"words": len(words)})
+        return Made({"words_train.jsonl": rows.values()}, CARD, details={"words": len(words)})
 
 
 @pytest.fixture

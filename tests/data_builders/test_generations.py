@@ -103,7 +103,7 @@ def test_an_answer_that_is_none_is_an_empty_text_that_says_why(server):
 
 
 def test_a_build_that_ended_early_goes_on_to_the_same_bytes(server, monkeypatch):
-    monkeypatch.setattr("data_builders.sampled.TOPICS_A_WRITE", 2)
+    monkeypatch.setattr("data_builders.sampled.TOPICS_PER_BATCH", 2)
     whole = build(server, "whole", per_topic=2)
 
     def dies(body: dict) -> str:
@@ -139,7 +139,7 @@ def test_a_prompt_that_takes_no_topic_is_refused_before_anything_is_asked(server
     assert not server.answered
 
 
-def test_texts_say_more_of_themselves_and_one_local_model_is_loaded_at_a_time(
+def test_texts_say_more_of_themselves_and_one_local_model_is_loaded_batch_size(
     tiny_llama, monkeypatch
 ):
     loaded, load = [], CausalLM._load

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from data_builders.__main__ import main
-from data_builders.sampled import TOPICS_A_WRITE
+from data_builders.sampled import TOPICS_PER_BATCH
 from data_builders.written.generations import Author, Generations
 from eval.models.openai_server import OpenAIServer
 from eval.run.on_ray import OnRay
@@ -18,7 +18,7 @@ from tests.on_ray import Gate, Started, on_ray
 
 __all__ = ["adversary", "make_checkpoint", "tiny_llama"]  # fixtures
 
-TOPICS = 2 * TOPICS_A_WRITE + 4
+TOPICS = 2 * TOPICS_PER_BATCH + 4
 
 
 def tell(body):
@@ -67,8 +67,8 @@ def command(tmp_path, server, adversary):
 def test_a_build_on_ray_goes_on_with_other_workers(tmp_path, command, gate):
     calm = tmp_path / "calm"
     assert main([*command, f"--output={calm}"]) == 0
-    chunk = f'"Ann {TOPICS_A_WRITE - 1}"'  # the last topic of the first one
-    gate.let(TOPICS_A_WRITE + 5)
+    chunk = f'"Ann {TOPICS_PER_BATCH - 1}"'  # the last topic of the first one
+    gate.let(TOPICS_PER_BATCH + 5)
     build = Started(["data_builders", *command], tmp_path / "a", 1, chunk)
     build.until(gate.is_reached)
     build.until_kept(1)

@@ -78,10 +78,10 @@ def given(maker, about: Person, teller: Teller) -> set[tuple]:
     """Facts that were told, in their order, and the label, of all that a maker gives."""
     found = set()
     for _ in range(ROUNDS):
-        teller.told.clear()
+        teller.stated_facts.clear()
         made = maker(teller, about)
         if made is not None:
-            found.add((*map(str, teller.told), made[2]))
+            found.add((*map(str, teller.stated_facts), made[2]))
     return found
 
 
@@ -227,10 +227,10 @@ def test_a_page_entails_what_it_tells_and_leaves_open_what_it_does_not():
     said, untold = sayings(DOT.name), set()
     teller = Teller(TRAIN, random.Random(0))
     for _ in range(ROUNDS):
-        teller.told.clear()
+        teller.stated_facts.clear()
         made = relation.KINDS["page_missing"][1](teller, DOT)
         if made is not None and made[1] in said:
-            *page, missing = map(str, teller.told)
+            *page, missing = map(str, teller.stated_facts)
             untold.add((frozenset(page), missing, made[2]))
     # Of a page about a novelist it is no news that she writes, and the other way round.
     assert untold == {(frozenset((NOVELIST, WRITER)), CHEMIST, "neutral")}
@@ -462,7 +462,7 @@ def claims(kind: str, name: str) -> list[tuple[str, str, str, set[str]]]:
     teller = articles.Writer(TRAIN, random.Random(0))
     said, found = sayings(name), []
     for _ in range(ROUNDS // 2):
-        teller.told.clear()
+        teller.stated_facts.clear()
         made = articles.KINDS[kind][1](teller, about)
         if made is not None:
             found.append((*made, said.get(made[1], set())))

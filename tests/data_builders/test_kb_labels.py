@@ -179,12 +179,18 @@ def test_claims_about_articles(people):
     """What is told may be worded anew; what is not told is nowhere word for word."""
     writer = Writer(World(people, people, "train"), random.Random(0))
     covered, lengths = {}, []
-    for make in (writer.said, writer.less, writer.untold, writer.changed, writer.more):
+    for make in (
+        writer.restated,
+        writer.without_detail,
+        writer.unstated,
+        writer.with_changed_value,
+        writer.with_detail,
+    ):
         pairs = [pair for _ in range(80) if (pair := make(writer.rng.choice(people)))]
         assert len(pairs) > 20
         whole = [not any(new_words(claim.split(), article)) for article, claim in pairs]
         covered[make.__name__] = sum(whole) / len(whole)
-        assert all(claim not in article for article, claim in pairs if make != writer.said)
+        assert all(claim not in article for article, claim in pairs if make != writer.restated)
         lengths += [len(article.split()) for article, _ in pairs]
     assert 0.2 < covered["said"] < 0.9
     assert covered["untold"] < 0.1

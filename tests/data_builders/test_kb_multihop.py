@@ -96,7 +96,7 @@ def test_the_dataset(tmp_path):
     assert len(both) >= 75, "a document tells nothing of the label"
     # Bytes that are the same on every machine name no folder.
     assert KbMultihop(tmp_path, endpoint="/home/ann/my.ttl").config()["endpoint"] == "my.ttl"
-    with pytest.raises(UserError, match="others: give two numbers"):
-        KbMultihop(tmp_path / "x", others=(2, 1))
+    with pytest.raises(UserError, match="extra_facts: expected two"):
+        KbMultihop(tmp_path / "x", extra_facts=(2, 1))
     with pytest.raises(UserError, match=r"population: .* has no \?person"):
         KbMultihop(tmp_path / "x", population="?item wdt:P31 wd:Q5 .")

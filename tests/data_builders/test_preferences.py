@@ -143,7 +143,7 @@ class Killed(Exception):
 @pytest.mark.parametrize("place", ["sampling", "scoring"])
 def test_a_killed_build_goes_on(config, monkeypatch, place):
     whole = build(config, output="whole")
-    monkeypatch.setattr("data_builders.sampled.TOPICS_A_WRITE", 2)
+    monkeypatch.setattr("data_builders.sampled.TOPICS_PER_BATCH", 2)
     monkeypatch.setattr("data_builders.written.preferences.DOCUMENTS_A_WRITE", 4)
     owner, name = (LocalModel, "answer") if place == "sampling" else (Pipeline, "score")
     real, calls = getattr(owner, name), Counter()

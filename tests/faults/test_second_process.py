@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from cli.command import run_command
-from data_builders.journal import journalled
+from data_builders.journal import journal_rows
 from records import JsonlAppender, UserError
 from records.writing import lock_folder
 from tests.data_builders.test_builder import Words, everything
@@ -49,7 +49,7 @@ def test_a_builders_journal_belongs_to_one_process(tmp_path):
         assert f"{path}: another process writes this file; wait for it" in said[0]
         return [{"text": "A."} for _ in some]
 
-    assert journalled(path, {"a": 1}, make, unit="text") == {"a": {"name": "a", "text": "A."}}
+    assert journal_rows(path, {"a": 1}, make, unit="text") == {"a": {"name": "a", "text": "A."}}
     assert path.read_text() == '{"name": "a", "text": "A."}\n'
     assert second() == (0, [])
 

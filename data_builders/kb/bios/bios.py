@@ -56,7 +56,7 @@ from records import UserError, json_line
 # of it changes which requests are made, not the topics.
 WAVE = 1000
 SECONDS_A_NAME = 5e-5  # of a corpus map, for estimates
-LEFT_OVER = "candidate that was not asked about: its bin had enough, or limit"
+NOT_QUERIED = "candidate that was not asked about: its bin had enough, or limit"
 
 
 @dataclass
@@ -220,7 +220,7 @@ class Bios(AskingBuilder):
                     asked += len(wave)
                     for letter, number in lookup.topics(wave).items():
                         have[index, letter] += number
-        lookup.dropped[LEFT_OVER] += len(lookup.table) - asked
+        lookup.dropped[NOT_QUERIED] += len(lookup.table) - asked
         return self._rows(lookup, wanted, have)
 
     def _rows(self, lookup: Lookup, wanted: dict[Cell, int], have: Counter[Cell]) -> list[dict]:
@@ -244,8 +244,8 @@ class Bios(AskingBuilder):
         empty = [split for split, own in parts.items() if not own]
         if empty:
             raise UserError(
-                f"no topic for {' and '.join(empty)} ({work.why()}); widen the domain or raise "
-                "limit"
+                f"no topic for {' and '.join(empty)} ({work.dropped_summary()}); "
+                "widen the domain or raise limit"
             )
         letters, bins = self.domain.letters, list(self.domain.bins)
         counts = Counter((row["group"], row["bin"]) for row in rows)

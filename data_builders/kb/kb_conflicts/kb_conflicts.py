@@ -30,7 +30,7 @@ from typing import ClassVar
 import yaml
 
 from clients.sparql import SparqlClient
-from data_builders.builder import Made, Step, Work, complaint
+from data_builders.builder import Made, Step, Work, option_errors
 from data_builders.dataset import Card
 from data_builders.kb.graph import Value, load_items, single_values
 from data_builders.kb.kb_conflicts.cues import leak_table, rule_table, source_table
@@ -82,7 +82,7 @@ class KbConflicts(KbBuilder):
             yield "sources: give at least two, each with a probability between 0 and 1"
         if self.contexts[0] > self.contexts[1]:
             yield "contexts: give two numbers, the second no less than the first"
-        yield from complaint(lambda: self._told)
+        yield from option_errors(lambda: self._told)
 
     @cached_property
     def _told(self) -> dict[str, Wording]:
@@ -127,7 +127,7 @@ class KbConflicts(KbBuilder):
         }
         templates = {prop: [told.claims, told.contexts] for prop, told in self._told.items()}
         wording = {"wording": Path(self.wording).name, "templates": templates}
-        return Made(files, self._card(documents), found=wording)
+        return Made(files, self._card(documents), details=wording)
 
     def _matters(self, client: SparqlClient, dropped: Counter[str]) -> list[Matter]:
         names = load_items(client, self.population, dropped)

@@ -79,13 +79,13 @@ class Article:
 
     Attributes:
         text: the paragraph.
-        told: what it says of the person, in order.
-        other: what it says of somebody else.
+        statements: about the person, in the order of the text.
+        other_statements: about another person.
     """
 
     text: str
-    told: list[Statement]
-    other: list[Statement]
+    statements: list[Statement]
+    other_statements: list[Statement]
 
 
 class Writer(Teller):
@@ -101,59 +101,59 @@ class Writer(Teller):
         """Some facts of the person and some specific statements, shuffled."""
         facts = self.world.facts(person)
         chosen = self.rng.sample(facts, min(len(facts), self.rng.randint(1, 4)))
-        told = [self._fact(fact) for fact in chosen]
+        statements = [self._fact(fact) for fact in chosen]
         for _ in range(self.rng.randint(2, 5)):
-            told.append(self._specific({statement.kind for statement in told}))
-        self.rng.shuffle(told)
+            statements.append(self._specific({statement.kind for statement in statements}))
+        self.rng.shuffle(statements)
         about, other = self.rng.choice(self.world.people), []
         if about.name != person.name and self.rng.random() < OTHER:
             facts = self.world.facts(about)
             other = [self._fact(f) for f in self.rng.sample(facts, min(len(facts), 2))]
-        sentences = self._sentences(person, told) + self._sentences(about, other)
+        sentences = self._sentences(person, statements) + self._sentences(about, other)
         title = f"{person.name}. " if self.rng.random() < TITLED else ""
-        return Article(title + " ".join(sentences), told, other)
+        return Article(title + " ".join(sentences), statements, other)
 
-    def said(self, person: Person) -> tuple[str, str]:
+    def restated(self, person: Person) -> tuple[str, str]:
         """An article, and a statement of it in the same or another wording."""
         article = self.article(person)
-        return article.text, self._claim(article, person, self.rng.choice(article.told))
+        return article.text, self._claim(article, person, self.rng.choice(article.statements))
 
-    def less(self, person: Person) -> tuple[str, str] | None:
+    def without_detail(self, person: Person) -> tuple[str, str] | None:
         """An article, and one of its statements without the detail."""
         article = self.article(person)
-        tailed = [statement for statement in article.told if statement.tail]
+        tailed = [statement for statement in article.statements if statement.tail]
         if not tailed:
             return None
         return article.text, self._claim(article, person, replace(self.rng.choice(tailed), tail=""))
 
-    def untold(self, person: Person) -> tuple[str, str] | None:
+    def unstated(self, person: Person) -> tuple[str, str] | None:
         """An article, and a statement on something else."""
         article = self.article(person)
         if self.rng.random() < 0.7:
-            other = self._specific({statement.kind for statement in article.told})
+            other = self._specific({statement.kind for statement in article.statements})
             return article.text, self._claim(article, person, other)
         fact = self.world.own_value(self.rng, person)
-        facts = [s.fact for s in article.told if s.fact]
+        facts = [s.fact for s in article.statements if s.fact]
         if not all(independent(told, fact) for told in facts):
             return None
         if fact.prop == "P21" and tells_sex(article.text):
             return None
         return article.text, self._claim(article, person, self._fact(fact))
 
-    def changed(self, person: Person) -> tuple[str, str] | None:
+    def with_changed_value(self, person: Person) -> tuple[str, str] | None:
         """An article, and one of its statements with one value exchanged: not said, though close.
 
         Half of the time the value is the article's own, said of something else.
         """
         article = self.article(person)
-        if article.other and self.rng.random() < 0.5:
-            wrong = self.rng.choice(article.other)
+        if article.other_statements and self.rng.random() < 0.5:
+            wrong = self.rng.choice(article.other_statements)
             known = self.world.facts(person)
             # What somebody else is, a writer, this person may be as well: as a novelist.
             if wrong.fact.functional or any(implies(fact, wrong.fact) for fact in known):
                 return None
             return article.text, self._claim(article, person, wrong)
-        statement = self.rng.choice(article.told)
+        statement = self.rng.choice(article.statements)
         if statement.fact is not None:
             fact = statement.fact
             wrong = None if fact.functional else self.world.other_value(self.rng, person, fact)
@@ -161,25 +161,27 @@ class Writer(Teller):
         if not statement.used:
             return None
         slot = self.rng.choice(statement.used)
-        own = [s.slots[slot] for s in article.told if slot in s.used]
+        own = [s.slots[slot] for s in article.statements if slot in s.used]
         value = self.rng.choice(own) if self.rng.random() < 0.5 else self._fillers()[slot]
         if value == statement.slots[slot]:
             return None
         wrong = replace(statement, slots={**statement.slots, slot: value})
         return article.text, self._claim(article, person, wrong)
 
-    def more(self, person: Person) -> tuple[str, str] | None:
+    def with_detail(self, person: Person) -> tuple[str, str] | None:
         """An article, and one of its statements with a detail that it does not have."""
         article = self.article(person)
         plain = [
-            s for s in article.told if s.fact is None and not s.tail and _may_have_tail(s.templates)
+            s
+            for s in article.statements
+            if s.fact is None and not s.tail and _may_have_tail(s.templates)
         ]
         if not plain:
             return None
         statement = self.rng.choice(plain)
         tail = self._tail(statement.templates)
         (slot,) = slots_of(tail)
-        own = [s.slots[slot] for s in article.told if slot in s.used]
+        own = [s.slots[slot] for s in article.statements if slot in s.used]
         filled = self._fillers()
         if own and self.rng.random() < 0.5:
             filled[slot] = self.rng.choice(own)
@@ -191,14 +193,14 @@ class Writer(Teller):
     def contradicted(self, person: Person) -> tuple[str, str] | None:
         """An article, and another value of a functional fact of it; both facts are told."""
         article = self.article(person)
-        functional = [s.fact for s in article.told if s.fact and s.fact.functional]
+        functional = [s.fact for s in article.statements if s.fact and s.fact.functional]
         if not functional:
             return None
         fact = self.rng.choice(functional)
         other = self.world.other_value(self.rng, person, fact)
         if other is None:
             return None
-        self.told.extend((fact, other))
+        self.stated_facts.extend((fact, other))
         return article.text, self._claim(article, person, self._fact(other))
 
     def _sentences(self, person: Person, told: Sequence[Statement]) -> list[str]:
@@ -214,7 +216,7 @@ class Writer(Teller):
         return sentences
 
     def _claim(self, article: Article, person: Person, statement: Statement) -> str:
-        voice = any_voice(self.rng, bool(article.other) or statement.kind == "P21")
+        voice = any_voice(self.rng, bool(article.other_statements) or statement.kind == "P21")
         return statement.say(self.rng, person, voice)
 
     def _fact(self, fact: Fact) -> Statement:
@@ -265,10 +267,10 @@ def article_pairs(
 
 # Kind to its weight and its maker.
 KINDS: dict[str, tuple[int, Callable[[Writer, Person], Found]]] = {
-    "article_told": (16, labelled(Writer.said, "entailment")),
-    "article_less": (4, labelled(Writer.less, "entailment")),
-    "article_untold": (9, labelled(Writer.untold, "neutral")),
-    "article_changed": (8, labelled(Writer.changed, "neutral")),
-    "article_more": (4, labelled(Writer.more, "neutral")),
+    "article_told": (16, labelled(Writer.restated, "entailment")),
+    "article_less": (4, labelled(Writer.without_detail, "entailment")),
+    "article_untold": (9, labelled(Writer.unstated, "neutral")),
+    "article_changed": (8, labelled(Writer.with_changed_value, "neutral")),
+    "article_more": (4, labelled(Writer.with_detail, "neutral")),
     "article_contradicted": (4, labelled(Writer.contradicted, "contradiction")),
 }

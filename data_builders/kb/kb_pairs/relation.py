@@ -46,7 +46,7 @@ def labelled_pairs(
             label=label,
             source=f"kb/{kind}",
             person=person.iri,
-            facts=[str(fact) for fact in teller.told],
+            facts=[str(fact) for fact in teller.stated_facts],
         )
         for kind, person, (premise, hypothesis, label) in distinct_pairs(
             teller, kinds, number, what, dropped

@@ -48,7 +48,7 @@ class Teller:
         self.world = world
         self.rng = rng
         self.split = world.split
-        self.told: list[Fact] = []
+        self.stated_facts: list[Fact] = []
 
     def person(self) -> Person:
         """Any person of the split."""
@@ -76,7 +76,7 @@ class Teller:
         """
         # Of the two sexes the pronoun would tell.
         voice = any_voice(self.rng, named or fact.prop == "P21")
-        self.told.append(fact)
+        self.stated_facts.append(fact)
         dressed = self.rng.random() < embellished
         return self.world.say(self.rng, person, fact, voice, embellished=dressed)
 
@@ -129,14 +129,14 @@ class Teller:
             facts.append(fact)
         text = speak(template, person, any_voice(self.rng, named=True), slots)
         facts = list(dict.fromkeys(facts))
-        self.told.extend(facts)
+        self.stated_facts.extend(facts)
         return capital(text), facts
 
     def page(self, person: Person, low: int = 2, high: int = 6) -> tuple[str, list[Fact]]:
         """A paragraph of some of the person's facts, with those facts."""
         facts = self.world.facts(person)
         chosen = self.rng.sample(facts, min(len(facts), self.rng.randint(low, high)))
-        self.told.extend(chosen)
+        self.stated_facts.extend(chosen)
         return paragraph(self.rng, self.world, person, chosen), chosen
 
     def contradiction(self, person: Person) -> tuple[str, str] | None:
@@ -193,11 +193,11 @@ def distinct_pairs(
             if made == quota:
                 break
             person = teller.person()
-            teller.told.clear()
+            teller.stated_facts.clear()
             found = make(teller, person)
             if found is None or found[:2] in seen or found[0] == found[1]:
                 continue
-            if _sex_is_told(teller.told, found[0]):
+            if _sex_is_told(teller.stated_facts, found[0]):
                 continue
             seen.add(found[:2])
             made += 1

@@ -50,7 +50,7 @@ class Asker(Teller):
         }
         return max(FLOOR, round(both / all_given, 4)), counted
 
-    def asked(self, person: Person) -> Fact:
+    def draw_fact(self, person: Person) -> Fact:
         """A fact of the person or, as often, of anybody."""
         return self.fact(person) if self.rng.random() < 0.5 else self.world.any_value(self.rng)
 
@@ -88,7 +88,7 @@ def unli_pairs(
 
 
 def _share(a: Asker, person: Person) -> Found:
-    asked = a.asked(person)
+    asked = a.draw_fact(person)
     label, counted = a.share([], asked)
     return a.bleached_list(person), a.say(person, asked), label, counted
 
@@ -102,7 +102,7 @@ def _share_common(a: Asker, person: Person) -> Found:
 
 
 def _share_given(a: Asker, person: Person) -> Found:
-    asked = a.asked(person)
+    asked = a.draw_fact(person)
     if a.rng.random() < 0.2:
         asked = a.common.draw(a.rng, person) or asked
     found = a.compound(person) if a.rng.random() < 0.3 else None

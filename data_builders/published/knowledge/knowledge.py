@@ -93,7 +93,7 @@ class KnowledgeFile(Builder):
         files = self._files()
         with_pages = self.source != "sqlite"
         made = self.output / self._made_file()
-        store = Store(work.kept("knowledge.partial.db"), self._key(files), with_pages)
+        store = Store(work.resume_path("knowledge.partial.db"), self._key(files), with_pages)
         work.callback(store.close)
         if not store.done:
             self._fill(store, files)
@@ -102,7 +102,9 @@ class KnowledgeFile(Builder):
         if empty and self.category is not None:
             raise UserError(f"category: {self.source} has no page of {self.category!r}")
         if empty and self.source != "expertqa":  # whose answers are of use without a page
-            raise UserError(f"input: no page is left ({work.why()}); give other files, or `source`")
+            raise UserError(
+                f"input: no page is left ({work.dropped_summary()}); give other files, or `source`"
+            )
         # The old manifest is of the old file.
         remove_earlier(self.output, (), self.writes(), self.inputs())
         store.finish(made)
@@ -163,7 +165,7 @@ class KnowledgeFile(Builder):
             tags=("factuality", "knowledge-source", "fact-checking"),
             text=_text(self.source, made.name, database),
         )
-        return Made(rows, card, found={"database": database})
+        return Made(rows, card, details={"database": database})
 
 
 def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:

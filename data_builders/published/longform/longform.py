@@ -83,7 +83,7 @@ class LongForm(Builder):
             tags=("factuality", "long-form", "fact-checking"),
             text=_text(counts),
         )
-        return Made(files, card, found={"counts": counts})
+        return Made(files, card, details={"counts": counts})
 
     def _read(
         self, source: Source, files: list[Path], dropped: Counter[str]

@@ -103,7 +103,7 @@ class Pairs(Builder):
         formats = self._read(store, work)
         counts = store.counts()
         if not counts:
-            raise UserError(f"sources: no pair left ({work.why()})")
+            raise UserError(f"sources: no pair left ({work.dropped_summary()})")
         files = {
             path: self._records(store, SPLITS.index(split), formats)
             for split, path in self.files()[self.target].items()
@@ -115,7 +115,7 @@ class Pairs(Builder):
         for split, fields in near.items():
             print(f"{split}'s nearest training pair: {format_nearness(fields)}", file=sys.stderr)
         details |= {"nearness": near} if near else {}
-        return Made(files, self._card(counts, formats), found=details)
+        return Made(files, self._card(counts, formats), details=details)
 
     def _read(self, store: PairStore, work: Work) -> list[str]:
         excluded = self._excluded()

@@ -112,7 +112,7 @@ class Wafer(Builder):
         counts = store.counts()
         kept = [split for split in SPLITS if counts.get(split)]
         if not kept:
-            raise UserError(f"no pair is left ({work.why()}); loosen a filter")
+            raise UserError(f"no pair is left ({work.dropped_summary()}); loosen a filter")
         if self.sample is not None:
             work.dropped["not drawn into the sample"] += sum(
                 max(0, counts[split] - self.sample) for split in kept

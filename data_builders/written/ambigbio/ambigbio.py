@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from clients.mediawiki import TITLES_PER_REQUEST, MediaWiki
 from clients.pageviews import PageViews
 from clients.polite import SECONDS_PER_REQUEST
-from data_builders.builder import AskingBuilder, Made, Step, Work, complaint
+from data_builders.builder import AskingBuilder, Made, Step, Work, option_errors
 from data_builders.dataset import Card
 from data_builders.journal import model_name, write_texts
 from data_builders.sampled import sampling_of
@@ -106,8 +106,8 @@ class AmbigBio(AskingBuilder):
         if self.judge is not None and self.writer is None:
             yield "judge: there is nothing to judge without a writer"
         if self.views is not None:
-            yield from complaint(check_months, self.views)
-        yield from complaint(lambda: self._prompt)
+            yield from option_errors(check_months, self.views)
+        yield from option_errors(lambda: self._prompt)
 
     @cached_property
     def _prompt(self) -> Prompt:

@@ -56,7 +56,7 @@ def generations(
                 text=text,
                 kind="normal",
                 generator=generator,
-                **strata.get(name, Stratum()).known(),
+                **strata.get(name, Stratum()).as_fields(),
                 citations=citations,
                 uncited_sentences=sum(not sentence.numbers for sentence in sentences),
                 cited_text=answer.text,

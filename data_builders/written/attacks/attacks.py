@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
-from data_builders.journal import identity_of, journalled
+from data_builders.journal import identity_of, journal_rows
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.edits import Corrected, Edited
 from data_builders.written.attacks.instructions import Instructed, InstructedPassage
@@ -157,7 +157,7 @@ class Attacks(Builder):
                     problem = "not applicable" if result.text is None else "invalid"
                     work.dropped[f"{kind}: {problem}: {result.why}"] += 1
         if not any(files[f"{kind}.jsonl"] for kind in self._attacks):
-            raise UserError(f"no attack gave a valid text ({work.why()})")
+            raise UserError(f"no attack gave a valid text ({work.dropped_summary()})")
         files[f"{INVALID}.jsonl"] = invalid
         pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
         return Made(files, CARD, pages)
@@ -176,12 +176,12 @@ class Attacks(Builder):
     ) -> list[AttackResult]:
         documents = [[s.id, s.document.model_dump(mode="json")] for s in sources]
         key = [attack.identity, identity_of(self.entailment), self.seed, world_hash, documents]
-        rows = journalled(
+        rows = journal_rows(
             work.journal(kind, *key),
             {source.id: source for source in sources},
             lambda batch: self._rows(kind, attack, list(batch.values()), world),
             unit=kind,
-            at_a_time=DOCUMENTS_PER_WRITE,
+            batch_size=DOCUMENTS_PER_WRITE,
         )
         return [
             AttackResult(

@@ -20,7 +20,7 @@ from typing import ClassVar, Literal
 from data_builders.builder import Builder, Step, Work
 from data_builders.builder import Made as Files
 from data_builders.dataset import Card
-from data_builders.journal import identity_of, journalled, model_name
+from data_builders.journal import identity_of, journal_rows, model_name
 from data_builders.written.adversarial import PROMPTS
 from data_builders.written.claims.labelled import Source, read_sources
 from data_builders.written.corruption.corrupters import (
@@ -233,7 +233,7 @@ class Corruption(Builder):
         ]
         key = [self.corrupter.identity, self._merger and self._merger.identity]
         key += [identity_of(self.entailment), self.seed, self.probability, claims]
-        rows = journalled(
+        rows = journal_rows(
             work.journal("changes", *key),
             {source.id: source for source in sources},
             lambda batch: self._rows(list(batch.values()), drawn),
