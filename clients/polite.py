@@ -56,13 +56,13 @@ class EndpointError(UserError):
     """The endpoint returned no usable answer; earlier answers are cached.
 
     Attributes:
-        too_much: the endpoint did not finish, so a smaller request may succeed.
+        unfinished: the endpoint did not finish, so a smaller request may succeed.
         reason: of the last attempt.
     """
 
-    def __init__(self, message: str, too_much: bool = False, reason: str = ""):
+    def __init__(self, message: str, unfinished: bool = False, reason: str = ""):
         super().__init__(message)
-        self.too_much = too_much
+        self.unfinished = unfinished
         self.reason = reason
 
 
@@ -75,13 +75,13 @@ class Transient(Exception):
 
     Attributes:
         wait_s: wait requested by the server, in seconds.
-        too_much: as in :class:`EndpointError`.
+        unfinished: as in :class:`EndpointError`.
     """
 
-    def __init__(self, reason: str, wait_s: float | None = None, too_much: bool = False):
+    def __init__(self, reason: str, wait_s: float | None = None, unfinished: bool = False):
         super().__init__(reason)
         self.wait_s = wait_s
-        self.too_much = too_much
+        self.unfinished = unfinished
 
 
 @dataclass
@@ -216,7 +216,7 @@ class PoliteClient:
             try:
                 return ask()
             except Transient as error:
-                reason, wait, too_much = str(error), error.wait_s, error.too_much
+                reason, wait, unfinished = str(error), error.wait_s, error.unfinished
             if wait is None:
                 wait = backoff(attempt, self.backoff_s)
             if wait > MAX_WAIT_S:
@@ -230,7 +230,7 @@ class PoliteClient:
         raise EndpointError(
             f"{self.endpoint}: no answer in {self.retries + 1} attempts ({reason}); "
             "resume later or send smaller requests",
-            too_much,
+            unfinished,
             reason,
         )
 
@@ -277,7 +277,7 @@ class PoliteClient:
                 read = partial(response.raw.read1, 1 << 16, decode_content=True)
                 body = read_until(read, deadline, MAX_BYTES + 1)
         except (TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError) as error:
-            raise Transient(f"{type(error).__name__}: {one_line(error)}", too_much=True) from None
+            raise Transient(f"{type(error).__name__}: {one_line(error)}", unfinished=True) from None
         except requests.exceptions.InvalidURL:  # its text may contain the proxy's password
             raise UserError(
                 f"{self.endpoint}: invalid URL; check the address and the proxy in "
@@ -287,14 +287,14 @@ class PoliteClient:
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as e:
             raise Transient(f"{type(e).__name__}: {one_line(e)}") from None
         if len(body) > MAX_BYTES:
-            raise Transient(f"the answer is longer than {MAX_BYTES >> 20} MiB", too_much=True)
+            raise Transient(f"the answer is longer than {MAX_BYTES >> 20} MiB", unfinished=True)
         status = response.status_code
         body = body.replace(secret.encode(), b"***") if secret else body
         if status in TRANSIENT_STATUS:
             header = response.headers.get("Retry-After")
             wait = retry_after(header) if status in {429, 503} else None
             raise Transient(
-                f"HTTP {status}{_message_of(body)}", wait, too_much=status in UNFINISHED_STATUS
+                f"HTTP {status}{_message_of(body)}", wait, unfinished=status in UNFINISHED_STATUS
             )
         if status not in accepted:
             raise UserError(
@@ -394,7 +394,7 @@ def json_reply(body: bytes) -> Iterator[Any]:
         yield value
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         tail = body[-80:].decode("utf-8", errors="replace")
-        raise Transient(f"the answer is {fault}; it ends with {tail!r}", too_much=True) from None
+        raise Transient(f"the answer is {fault}; it ends with {tail!r}", unfinished=True) from None
 
 
 def backoff(attempt: int, first_s: float = 1.0) -> float:

@@ -99,7 +99,7 @@ class SparqlClient(PoliteClient):
                 dropped["identifier that the endpoint refuses"] += 1
                 return []
         except EndpointError as error:
-            if not error.too_much or len(iris) == 1:
+            if not error.unfinished or len(iris) == 1:
                 raise
         half = len(iris) // 2
         first = self._select_by_halves(query, iris[:half], family, dropped)
@@ -111,7 +111,7 @@ class SparqlClient(PoliteClient):
         counting = f"{head}SELECT (COUNT(*) AS ?n) WHERE {{ {{ {select}{body} }} }}"
         count = next((row.get("n") for row in self._attempt(counting)), None)
         if count != str(len(rows)):
-            raise Transient(f"{len(rows)} rows received, {count} counted", too_much=True)
+            raise Transient(f"{len(rows)} rows received, {count} counted", unfinished=True)
         return rows
 
     def _attempt(self, query: str) -> Rows:

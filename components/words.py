@@ -55,7 +55,7 @@ def join_words(text: str, words: list[Word], keep: list[bool]) -> str:
     return out
 
 
-def _common(lss: str, words: list[Word]) -> tuple[list[bool], list[str]]:
+def _common_subsequence(lss: str, words: list[Word]) -> tuple[list[bool], list[str]]:
     """Return which claim words a longest common subsequence keeps, and the unmatched LSS words.
 
     Words are compared in lower case. A word always outweighs punctuation.
@@ -90,13 +90,13 @@ def align(lss: str, words: list[Word], strict: bool = False) -> list[bool] | Non
     ``None`` if the LSS is not a subsequence of the claim's words. Annotators often add a full stop
     that the claim lacks, so punctuation need not match unless ``strict``.
     """
-    keep, missing = _common(lss, words)
+    keep, missing = _common_subsequence(lss, words)
     return None if any(strict or word[0].isalnum() for word in missing) else keep
 
 
 def project(text: str, words: list[Word]) -> list[bool]:
     """Return which claim words a longest common subsequence with any text keeps."""
-    return _common(text, words)[0]
+    return _common_subsequence(text, words)[0]
 
 
 def is_subsequence(candidate: str, claim: str) -> bool:

@@ -4,7 +4,7 @@ import re
 
 # `question` selects VeriScore's extraction prompt for answers; `adversary` and `step` name the
 # training run and step of a text; for `responds` see ``abstention.py``.
-KEPT = (
+KEPT_FIELDS = (
     *("group", "bin", "kind", "generator", "question", "prompt_source", "adversary", "step"),
     "responds",
 )
@@ -32,7 +32,7 @@ def kept_fields(row: dict) -> dict[str, object]:
     cat = row.get("cat") or []
     names = [cat] if isinstance(cat, str) else cat
     cell = {"bin" if name in _FREQUENCIES else "group": name for name in names}
-    return cell | {name: row[name] for name in KEPT if row.get(name) is not None}
+    return cell | {name: row[name] for name in KEPT_FIELDS if row.get(name) is not None}
 
 
 def document_of(row: dict, number: int, text: str, **more: object) -> dict:

@@ -235,7 +235,7 @@ def test_an_answer_without_end_is_not_held_in_memory(server, monkeypatch):
     server.answers = [(200, {}, "x" * (9 << 20))]
     with pytest.raises(EndpointError, match="longer than 1 MiB") as caught:
         _client(server, retries=0)[0].select("SELECT * {}")
-    assert caught.value.too_much
+    assert caught.value.unfinished
 
 
 def test_the_password_of_a_proxy_stands_in_no_message(monkeypatch):
