@@ -32,7 +32,7 @@ import numpy as np
 from cli.command import run_command
 from components.statistics import bootstrap
 from eval.verify.factreasoner.inference import Posterior, solve
-from eval.verify.factreasoner.network import Factor, Network, interaction, logs
+from eval.verify.factreasoner.network import Factor, Network, interaction, to_logs
 from records import write_json
 
 SIZES = "31x60x0.03 31x60x0.1 31x60x0.3 60x150x0.1"
@@ -77,7 +77,7 @@ def temper(network: Network, seed: int, sweeps: int, copies: int = 16) -> np.nda
 
     An independent implementation in double precision, to check ``solve``.
     """
-    log_factors = logs(network)
+    log_factors = to_logs(network)
     n = network.variables
     weights, field = np.zeros((n, n)), log_factors.single[:, 1] - log_factors.single[:, 0]
     for (u, v), table in zip(log_factors.pairs, log_factors.joint, strict=True):

@@ -347,7 +347,7 @@ def test_what_failed_is_no_value():
     mine = JudgedText(source="automatic", id="x", topic="X", generator="g", claims=claims, failed=1)
 
     def values(texts):
-        rows = dfactscore_values.values_of(texts, None, seed=0)
+        rows = dfactscore_values.compute_values(texts, None, seed=0)
         return {(row["metric"], row["variant"], row.get("against")): row for row in rows}
 
     found = values([mine])
@@ -386,7 +386,7 @@ def test_a_correlation_with_views_counts_the_texts_that_have_both(tmp_path):
         claims = [JudgedClaim(text=str(n), grouped=n <= place, **own) for n in range(4)]
         name = {"id": str(place), "topic": f"t{place}", "generator": "g"}
         texts.append(JudgedText(source="automatic", **name, claims=claims, titles=titles))
-    rows = dfactscore_values.values_of(texts, Views(tmp_path / "views.jsonl"), 0)
+    rows = dfactscore_values.compute_values(texts, Views(tmp_path / "views.jsonl"), 0)
     found = {row["metric"]: (row["n"], row["failed"]) for row in rows}
     assert found["views_of_the_person"] == (4, 0)
     assert found["spearman_of_factual_precision"] == (4, 0)

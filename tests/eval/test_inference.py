@@ -5,7 +5,7 @@ import numpy as np
 from eval.verify.factreasoner.annealing import anneal
 from eval.verify.factreasoner.elimination import eliminate, min_fill
 from eval.verify.factreasoner.inference import solve
-from eval.verify.factreasoner.network import Factor, Network, logs
+from eval.verify.factreasoner.network import Factor, Network, to_logs
 
 
 def random_network(rng, variables, factors):
@@ -63,7 +63,7 @@ def test_the_approximate_methods_come_near():
     rng = np.random.default_rng(1)
     network = documents(rng, 8, 12, 0.5)
     exact = solve([network], max_width=20)[0]
-    whole = logs(network)
+    whole = to_logs(network)
     assert np.abs(anneal(whole) - exact.p).mean() < 0.01
     order, width = min_fill(whole)
     assert width > 6
@@ -78,7 +78,7 @@ def test_the_approximate_methods_come_near():
 def test_a_split_bucket_has_the_gradient_of_hoelders_bound():
     rng = np.random.default_rng(7)
     f, g = rng.random((2, 2, 2))
-    network = logs(Network(3, [Factor((0, 1), f), Factor((0, 2), g)]))
+    network = to_logs(Network(3, [Factor((0, 1), f), Factor((0, 2), g)]))
     # Each half sums the squares of its table out: d ln bound / d ln f.
     halves = [np.sqrt((t**2).sum(axis=0)) for t in (f, g)]
     shares = [

@@ -24,7 +24,7 @@ from eval.experiments.lss.lss_metrics_values import (
     SHARED,
     STAR,
     Column,
-    values_of,
+    compute_values,
 )
 from eval.experiments.lss.lss_pairs import read_pairs
 from eval.models.encoder import LssTagger
@@ -116,7 +116,7 @@ def test_values_against_scipy() -> None:
         Column("late", "m", LSS, np.where(np.arange(8) < 4, own, np.nan), np.arange(8) < 4),
     ]
     groups = [f"r{i // 2}" for i in range(8)]
-    rows = values_of(columns, target, groups, ["a"] * 6 + ["b"] * 2, seed=0)
+    rows = compute_values(columns, target, groups, ["a"] * 6 + ["b"] * 2, seed=0)
     keys = ("generator", "kind", "metric", "variant", "against")
     found = {tuple(r[key] for key in keys): r for r in rows}
     both, all_ = [0, 2, 3, 4, 5, 7], [0, 1, 2, 3, 4, 5, 7]
@@ -142,7 +142,7 @@ def test_a_difference_counts_what_both_forms_have() -> None:
     plain, own = np.asarray([1, 2, 3, 5, np.nan, 4]), np.asarray([2, 1, np.nan, 4, 3, 1])
     due = np.ones(6, bool)
     columns = [Column(NO_LSS, "m", REFERENCE, plain, due), Column("t5", "m", LSS, own, due)]
-    rows = values_of(columns, target, [f"r{i}" for i in range(6)], ["a"] * 6, seed=0)
+    rows = compute_values(columns, target, [f"r{i}" for i in range(6)], ["a"] * 6, seed=0)
     found = {(r["metric"], r["kind"], r["against"]): (r["n"], r["failed"]) for r in rows}
     assert found["pearson", "t5", None] == found["pearson", NO_LSS, None] == (4, 1)
     assert found["pearson", "t5", REFERENCE] == (3, 2)

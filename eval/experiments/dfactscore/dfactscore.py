@@ -14,7 +14,7 @@ from random import Random
 
 from pydantic import BaseModel
 
-from eval.experiments.dfactscore.dfactscore_values import values_of
+from eval.experiments.dfactscore.dfactscore_values import compute_values
 from eval.experiments.dfactscore.page_views import Views
 from eval.experiments.experiment import (
     Experiment,
@@ -268,7 +268,7 @@ class DFActScore(Experiment):
             )
         file_values = reported(self.documents)
         return Found(
-            values_of(texts, views, self.seed),
+            compute_values(texts, views, self.seed),
             {"texts.jsonl": texts},
             {"reported": file_values} if file_values else {},
         )

@@ -110,7 +110,7 @@ _VERDICTS: tuple[Name, ...] = ("independent", "grouped")
 _CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 
 
-def values_of(texts: Sequence[JudgedText], views: Views | None, seed: int) -> list[dict]:
+def compute_values(texts: Sequence[JudgedText], views: Views | None, seed: int) -> list[dict]:
     """Compute the fields of the results, without shared fields."""
     rows = []
     sources = {
@@ -167,8 +167,8 @@ def _topics(topics: Sequence[str], entered: np.ndarray) -> int:
 def _row(
     measure: Measure, kind: str, generator: str, n: int, failed: int, value: Mapping, **more: object
 ) -> dict:
-    place = {**measure._asdict(), "kind": kind, "generator": generator}
-    return {**place, "n": n, "failed": failed, **value, **more}
+    key = {**measure._asdict(), "kind": kind, "generator": generator}
+    return {**key, "n": n, "failed": failed, **value, **more}
 
 
 # Two sources

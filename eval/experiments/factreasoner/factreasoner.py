@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from eval.experiments.experiment import Experiment, Found, at_least_one
-from eval.experiments.factreasoner.factreasoner_values import values_of
+from eval.experiments.factreasoner.factreasoner_values import compute_values
 from eval.experiments.named import Named, NoEvidence
 from eval.metrics.corpus import expected_claims
 from eval.metrics.document import Scored
@@ -191,7 +191,9 @@ class FactReasoner(Experiment):
                     self.k or expected_claims(scored)
                 )
                 shared = {"domain": domain, "group": group, "generator": _generator(documents)}
-                values += [shared | row for row in values_of(scored, k, challengers, self.seed)]
+                values += [
+                    shared | row for row in compute_values(scored, k, challengers, self.seed)
+                ]
                 for line in unread_pages(passage for text in scored for passage in text.passages):
                     print(f"warning: {domain}, {group}: {line}", file=sys.stderr)
                 names = {"set": domain, "evidence": group}

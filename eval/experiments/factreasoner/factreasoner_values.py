@@ -136,7 +136,7 @@ def confusion(judged: Judged) -> tuple[int, int, int, int]:
 # The results of one set
 
 
-def values_of(
+def compute_values(
     scored: Sequence[Scored], k: int, challengers: Sequence[str], seed: int
 ) -> list[dict]:
     """Compute the fields of the results of one set of documents, without shared fields.

@@ -115,8 +115,8 @@ def ceiling(examples: Sequence[LssExample], seed: int) -> Measures:
     def statistics(rows: np.ndarray) -> dict[str, float]:
         free = (count[rows] - 1).sum()
         variance = within[rows].sum() / free if free else math.nan
-        whole = np.var(mean[rows], ddof=1) if len(rows) > 1 else 0.0
-        true = 1 - (variance / count[rows]).mean() / whole if whole else math.nan
+        total = np.var(mean[rows], ddof=1) if len(rows) > 1 else 0.0
+        true = 1 - (variance / count[rows]).mean() / total if total else math.nan
         # Not max(), which returns 0 for NaN.
         return {"pearson_bleu_rating": float(np.sqrt(np.maximum(0.0, true)))}
 

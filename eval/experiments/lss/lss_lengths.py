@@ -107,12 +107,12 @@ class LssLengths(Experiment):
                     kept = drop_full_length([row.whole for row in rows], self.drop[name], draw)
                 except ValueError as error:
                     raise UserError(f"drop: {name}: {error}; set a smaller number, or 0") from None
-                values += self._shares(f"{name}, drop", [rows[place] for place in kept])
+                values += self._shares(f"{name}, drop", [rows[index] for index in kept])
             if name in self.repeat:
                 kept = balance_lengths(
                     [row.ratio for row in rows], np.random.default_rng(self.seed)
                 )
-                values += self._shares(f"{name}, repeat", [rows[place] for place in kept])
+                values += self._shares(f"{name}, repeat", [rows[index] for index in kept])
         return Found(values)
 
     def _shares(self, name: str, rows: Sequence[_Row]) -> list[dict]:
@@ -126,9 +126,9 @@ class LssLengths(Experiment):
             mean = float((weight * ratio)[chosen].sum() / total)
             return dict(zip(CLASSES, counts.tolist(), strict=True)) | {"all": mean}
 
-        place = {"variant": LENGTH, "kind": name, "n": len(set(references)), "failed": 0}
+        shared = {"variant": LENGTH, "kind": name, "n": len(set(references)), "failed": 0}
         return [
-            {**place, "metric": "length_mean" if key == "all" else LENGTH, "group": key, **value}
+            {**shared, "metric": "length_mean" if key == "all" else LENGTH, "group": key, **value}
             for key, value in bootstrap(statistics, references, seed=self.seed).items()
         ]
 

@@ -35,7 +35,7 @@ from eval.experiments.lss.lss_metrics_values import (
     SHARED,
     STAR,
     Column,
-    values_of,
+    compute_values,
 )
 from eval.experiments.lss.lss_pairs import (
     ABOUT,
@@ -142,7 +142,7 @@ class LssMetrics(Experiment):
                 "experiment lss_generation, which needs no target"
             )
         measured = run.process("pairs", self._measure, pairs, Measured, CHUNK)
-        values = values_of(
+        values = compute_values(
             _columns(measured),
             target,
             [row.pair.group for row in measured],

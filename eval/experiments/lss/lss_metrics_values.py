@@ -45,7 +45,7 @@ class Column(NamedTuple):
     due: np.ndarray
 
 
-def values_of(
+def compute_values(
     columns: Sequence[Column],
     target: np.ndarray,
     groups: Sequence[str],

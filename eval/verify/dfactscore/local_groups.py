@@ -98,7 +98,7 @@ class LocalGroups:
 
 
 def split_segments(sentences: Sequence[str], topic: str) -> list[Segment]:
-    """Split the sentences where a new person is, or may be, introduced."""
+    """Split the sentences before each introduction, or possible introduction, of a person."""
     segments = [Segment([], False)]
     person = Person()
     for index, sentence in enumerate(sentences):

@@ -135,7 +135,7 @@ def eliminate(logs: Logs, order: Sequence[int], i_bound: int) -> np.ndarray:
                 message = mini.weight * np.logaddexp(total[0], total[1])
                 buckets[rank[scope[1]]].append((scope[1:], message, mini))
             minis.append(mini)
-    return _downwards(minis, len(order))
+    return _pass_down(minis, len(order))
 
 
 def _parts(bucket: list[_Item], rank: dict[int, int], size: int) -> list[list[_Item]]:
@@ -158,7 +158,7 @@ def _parts(bucket: list[_Item], rank: dict[int, int], size: int) -> list[list[_I
     return [content for _, content in parts]
 
 
-def _downwards(minis: Sequence[_Mini], variables: int) -> np.ndarray:
+def _pass_down(minis: Sequence[_Mini], variables: int) -> np.ndarray:
     p = np.zeros(variables)
     for mini in reversed(minis):
         rest: np.ndarray = np.float64(1.0)

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from eval.verify.factreasoner.annealing import anneal
 from eval.verify.factreasoner.elimination import eliminate, min_fill
-from eval.verify.factreasoner.network import Logs, Network, logs
+from eval.verify.factreasoner.network import Logs, Network, to_logs
 
 Method = Literal["exact", "annealed", "wmb"]
 RANKS: tuple[Method, ...] = ("exact", "annealed", "wmb")
@@ -54,10 +54,10 @@ def solve(
     """
     posteriors = []
     for network in networks:
-        whole = logs(network)
-        p = expit(whole.single[:, 1] - whole.single[:, 0])
+        logs = to_logs(network)
+        p = expit(logs.single[:, 1] - logs.single[:, 0])
         method, width = "exact", 0
-        for members, part in _parts(whole):
+        for members, part in _parts(logs):
             order, part_width = min_fill(part, max_width)
             part_method: Method = "exact" if part_width <= max_width else approximate
             if part_method == "annealed":
@@ -73,14 +73,14 @@ def solve(
     return posteriors
 
 
-def _parts(whole: Logs) -> list[tuple[np.ndarray, Logs]]:
-    n = len(whole.single)
-    edges = (np.ones(len(whole.pairs)), tuple(whole.pairs.T))
+def _parts(logs: Logs) -> list[tuple[np.ndarray, Logs]]:
+    n = len(logs.single)
+    edges = (np.ones(len(logs.pairs)), tuple(logs.pairs.T))
     count, label = connected_components(coo_array(edges, shape=(n, n)), directed=False)
     parts = []
     for c in np.flatnonzero(np.bincount(label, minlength=count) > 1):
         members = np.flatnonzero(label == c)
-        inside = label[whole.pairs[:, 0]] == c
-        pairs = np.searchsorted(members, whole.pairs[inside])
-        parts.append((members, Logs(whole.single[members], pairs, whole.joint[inside])))
+        inside = label[logs.pairs[:, 0]] == c
+        pairs = np.searchsorted(members, logs.pairs[inside])
+        parts.append((members, Logs(logs.single[members], pairs, logs.joint[inside])))
     return parts

@@ -47,7 +47,7 @@ class Logs(NamedTuple):
     joint: np.ndarray
 
 
-def logs(network: Network) -> Logs:
+def to_logs(network: Network) -> Logs:
     """Take logarithms and sum the factors of each scope.
 
     Pairs that do not interact (the table is a product) become single factors, so that an atom
@@ -57,15 +57,15 @@ def logs(network: Network) -> Logs:
     single = np.zeros((network.variables, 2))
     np.add.at(single, scopes[:, 0], tables)
     scopes, tables = _of_arity(network, 2)
-    turned = scopes[:, 0] > scopes[:, 1]
-    tables[turned] = tables[turned].transpose(0, 2, 1)
-    pairs, where = np.unique(np.sort(scopes, axis=1), axis=0, return_inverse=True)
+    reversed_pairs = scopes[:, 0] > scopes[:, 1]
+    tables[reversed_pairs] = tables[reversed_pairs].transpose(0, 2, 1)
+    pairs, inverse = np.unique(np.sort(scopes, axis=1), axis=0, return_inverse=True)
     joint = np.zeros((len(pairs), 2, 2))
-    np.add.at(joint, where.reshape(-1), tables)
-    apart = np.abs(interaction(joint)) <= DECOUPLED
-    np.add.at(single, pairs[apart, 0], joint[apart, :, 0])
-    np.add.at(single, pairs[apart, 1], joint[apart, 0, :] - joint[apart, 0, :1])
-    return Logs(single, pairs[~apart], joint[~apart])
+    np.add.at(joint, inverse.reshape(-1), tables)
+    decoupled = np.abs(interaction(joint)) <= DECOUPLED
+    np.add.at(single, pairs[decoupled, 0], joint[decoupled, :, 0])
+    np.add.at(single, pairs[decoupled, 1], joint[decoupled, 0, :] - joint[decoupled, 0, :1])
+    return Logs(single, pairs[~decoupled], joint[~decoupled])
 
 
 def interaction(joint: np.ndarray) -> np.ndarray:
