@@ -131,15 +131,8 @@ def tables(results: dict[str, object], seconds: dict[str, float]) -> list[TextTa
     """The results as tables of a page."""
     scalars = {name: value for name, value in results.items() if isinstance(value, int | float)}
     header = ("network, method", "median time", "mean |ΔP|", "equal labels")
-    inference_rows = [
-        (
-            f"{row['size']}, {row['method']}",
-            f"{row['ms']:.0f} ms",
-            f"{row['error']:.4f}",
-            f"{row['equal_labels']:.3f}",
-        )
-        for row in results["inference"]
-    ]
+    cells = ("{size}, {method}", "{ms:.0f} ms", "{error:.4f}", "{equal_labels:.3f}")
+    inference_rows = [tuple(cell.format(**row) for cell in cells) for row in results["inference"]]
     rows = [(name, f"{value:,.3f}", DESCRIPTIONS[name]) for name, value in scalars.items()]
     times = [(name, f"{value:.0f} s") for name, value in seconds.items()]
     return [

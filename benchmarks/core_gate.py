@@ -68,12 +68,8 @@ def merge_topics(files: list[Path], claims: int, documents: int, together: int) 
 
 def precision(labels: list[str | None], selected: np.ndarray) -> float:
     """The share of S among the selected labelled claims."""
-    is_supported = [
-        label == "S"
-        for label, is_selected in zip(labels, selected, strict=True)
-        if is_selected and label
-    ]
-    return float(np.mean(is_supported)) if is_supported else float("nan")
+    kept = [label for label, keep in zip(labels, selected, strict=True) if keep and label]
+    return kept.count("S") / len(kept) if kept else float("nan")
 
 
 class Selected:
@@ -88,9 +84,8 @@ class Selected:
         self.pairs = model.queried
         self.excluding = sum(view.exclusion.nnz // 2 for view in views)
         chosen = [np.array([s.selected for s in core._select(view)]) for view in views]
-        self.precisions = np.array(
-            [precision([c.label for c in w[1]], s) for w, s in zip(work, chosen, strict=True)]
-        )
+        labels = [[claim.label for claim in claims] for _, claims in work]
+        self.precisions = np.array(list(map(precision, labels, chosen)))
         self.kept = float(np.mean(np.concatenate(chosen)))
 
 

@@ -167,9 +167,7 @@ def _measure_size(number: int, shape: str, per_claim: int) -> tuple[str, dict[st
     total, dense_seconds, dense_peak = measure_run(lambda: baseline(by_number, pairs))
     # The solver's tolerance is 1e-4.
     if abs(total - weight) > 1e-3 + 1e-4 * abs(total):
-        raise RuntimeError(
-            f"{number} claims, {shape}: expected weight {total:.4f} (Eq. 1), got {weight:.4f}"
-        )
+        raise RuntimeError(f"{number} {shape}: expected weight {total:.4f}, got {weight:.4f}")
     comparison = "same weight" if abs(total - weight) < 1e-3 else f"weight {total:.4f}"
     row |= {"dense_seconds": dense_seconds, "dense_mb": dense_peak}
     return f"{line} {dense_seconds:7.2f} s {dense_peak:5.0f} MB  {comparison}", row

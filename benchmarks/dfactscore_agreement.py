@@ -163,17 +163,15 @@ def figures(documents: list[Judged]) -> dict[str, float]:
     )
     f, d, file_f, file_d = np.array([document.scores for document in documents]).T
     people = np.array([document.people for document in documents])
+    alone = balanced_accuracy(confusion(labels_alone, right_alone))
+    several = balanced_accuracy(confusion(people[:, 1], people[:, 0]))
     return {
         "verdicts after grouping, balanced accuracy": balanced_accuracy(confusion(labels, right)),
-        "verdicts claim by claim, balanced accuracy": balanced_accuracy(
-            confusion(labels_alone, right_alone)
-        ),
+        "verdicts claim by claim, balanced accuracy": alone,
         "D-FActScore, Spearman": spearman(d, file_d),
         "FActScore, Spearman": spearman(f, file_f),
         "FActScore - D-FActScore, Spearman": spearman(f - d, file_f - file_d),
-        "more than one linked person, balanced accuracy": balanced_accuracy(
-            confusion(people[:, 1], people[:, 0])
-        ),
+        "more than one linked person, balanced accuracy": several,
         "linked title equals supporting_topic": float(linked.mean()),
         "mean FActScore": float(f.mean()),
         "mean FActScore of the file": float(file_f.mean()),

@@ -75,9 +75,8 @@ def run_plain_loop(
 ) -> np.ndarray:
     """Run padded batches in input order, without deduplication, in float32; shape (n, 3)."""
     component = engine.component
-    rows, windows = windows_of(
-        pairs, component.chunk_words, component.focus_words, component.mark_new
-    )
+    options = component.chunk_words, component.focus_words, component.mark_new
+    rows, windows = windows_of(pairs, *options)
     logits = []
     for start in range(0, len(windows), ROWS):
         premises, hypotheses = zip(*windows[start : start + ROWS], strict=True)
@@ -176,9 +175,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checkpoint", default="checkpoints/small/relation")
     parser.add_argument("--data", type=Path, default=Path("data/kb"))
-    parser.add_argument(
-        "--curves", type=Path, default=Path("runs/bench/corruption/curve_uninformative.jsonl")
-    )
+    curves = Path("runs/bench/corruption/curve_uninformative.jsonl")
+    parser.add_argument("--curves", type=Path, default=curves)
     parser.add_argument("--short", type=int, default=20_000, help="number of short pairs")
     parser.add_argument("--long", type=int, default=2_000, help="number of long pairs")
     parser.add_argument("--threads", type=int, default=os.cpu_count())

@@ -32,11 +32,8 @@ Judged = tuple[np.ndarray, np.ndarray]
 def labelled(row: Scored, assessor: str) -> list[tuple[Claim, float]]:
     """The claims of a document with a label and a probability, and the probability."""
     p = {v.claim: v.p for v in row.verdicts if v.assessor == assessor}
-    return [
-        (claim, p[claim.id])
-        for claim in row.claims
-        if claim.label in ("S", "NS") and p.get(claim.id) is not None
-    ]
+    claims = [claim for claim in row.claims if claim.label in ("S", "NS")]
+    return [(claim, p[claim.id]) for claim in claims if p.get(claim.id) is not None]
 
 
 def judged(rows: list[Scored], assessor: str) -> tuple[list[Judged], int]:

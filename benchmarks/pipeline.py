@@ -148,11 +148,8 @@ def verdicts(scored: Sequence[Scored]) -> tuple[dict[Key, str], int]:
 
 def equal_labels(first: Run, other: Run) -> str:
     """The share of equal labels among claims judged in both runs."""
-    pairs = [
-        (label, other.labels[key])
-        for key, label in first.labels.items()
-        if "failed" not in (label, other.labels[key])
-    ]
+    pairs = [(label, other.labels[key]) for key, label in first.labels.items()]
+    pairs = [pair for pair in pairs if "failed" not in pair]
     return share(sum(first_label == other_label for first_label, other_label in pairs), len(pairs))
 
 

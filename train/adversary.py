@@ -171,15 +171,10 @@ class CausalLora(ComponentModule):
     def check_tokenizer(self) -> None:
         """Require an end token, and a chat template if ``chat`` is set."""
         if self.tokenizer.eos_token_id is None:
-            raise UserError(
-                f"base model {self.base}: its tokenizer has no end token; set eos_token in "
-                "tokenizer_config.json"
-            )
+            reason = "no end token; set eos_token in tokenizer_config.json"
+            raise UserError(f"base model {self.base}: {reason}")
         if self.chat and not self.tokenizer.chat_template:
-            raise UserError(
-                f"base model {self.base}: its tokenizer has no chat template; set --model.chat "
-                "false"
-            )
+            raise UserError(f"base model {self.base}: no chat template; set --model.chat false")
 
     def texts_of(self, record: Record) -> tuple[str, dict[str, str]]:
         """A record's prompt, and its completions by the name of their token ids."""
@@ -289,9 +284,8 @@ class Adversary(CausalLora):
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         nll, tokens = np.asarray(outputs, dtype=np.float64).T
         rows = rows_of(records, items)
-        return adversary_measures(
-            nll, tokens, self._bytes(rows, items), [r.topic for r in rows], resamples=0
-        )
+        topics = [record.topic for record in rows]
+        return adversary_measures(nll, tokens, self._bytes(rows, items), topics, resamples=0)
 
     def _bytes(self, rows: Sequence[Generation], items: Sequence[Item]) -> np.ndarray:
         sizes = []

@@ -293,10 +293,8 @@ def find_checkpoint_folder(arguments: Sequence[str]) -> Path | None:
     parser.add_argument("--ckpt_path")
     path = parser.parse_known_args(arguments)[0].ckpt_path
     if path and path not in {"best", "last"} and not Path(path).exists():
-        raise UserError(
-            f"--ckpt_path {path}: no such file; expected a checkpoint folder, a .ckpt file, `best` "
-            "or `last`"
-        )
+        expected = "a checkpoint folder, a .ckpt file, `best` or `last`"
+        raise UserError(f"--ckpt_path {path}: no such file; expected {expected}")
     return Path(path) if path and Path(path).is_dir() else None
 
 

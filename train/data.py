@@ -63,10 +63,8 @@ def _weights_of(train: Train) -> dict[str, float]:
         train = dict.fromkeys(paths, 1.0)
     for path, weight in train.items():
         if not 0 < weight <= _MAX_WEIGHT:  # also rejects NaN
-            raise UserError(
-                f"--data.train: weight of {path}: expected a number in (0, {_MAX_WEIGHT:,}], got "
-                f"{weight}"
-            )
+            valid = f"a number in (0, {_MAX_WEIGHT:,}]"
+            raise UserError(f"--data.train: weight of {path}: expected {valid}, got {weight}")
     return {path: float(weight) for path, weight in train.items()}
 
 
@@ -439,10 +437,8 @@ class RecordData(LightningDataModule):
     def train_dataloader(self) -> TrainBatches:
         items, start, mixture = self.items["train"], 0, []
         if not any(item.weight for item in items):
-            raise UserError(
-                f"{', '.join(self.paths['train'])}: field 'weight': is 0 in all rows; set some "
-                "weights above 0"
-            )
+            paths = ", ".join(self.paths["train"])
+            raise UserError(f"{paths}: field 'weight': is 0 in all rows; set some weights above 0")
         rows = np.asarray([item.row for item in items])
         for part in self.parts["train"]:
             end = start + len(part.rows)

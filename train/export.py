@@ -101,9 +101,7 @@ class Export(Callback):
                 self.to.parent.mkdir(parents=True, exist_ok=True)
                 TemporaryFile(dir=self.to.parent).close()
         if getattr(trainer.strategy, "_state_dict_type", "full") != "full":
-            raise UserError(
-                "--trainer.strategy: the export needs unsharded weights; set state_dict_type: full"
-            )
+            raise UserError("--trainer.strategy: set state_dict_type: full for the export")
 
     def on_fit_end(self, trainer: Trainer, pl_module: ComponentModule) -> None:
         self.steps.keep(trainer)  # without a step, no other hook is called

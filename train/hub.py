@@ -118,15 +118,12 @@ def convert(model: str, output: Path, star: bool = False, constrained: bool | No
             "pytorch_model.bin, see train/hub.py"
         ) from None
     tokenizer = load_tokenizer(model)
+    is_constrained = not star if constrained is None else constrained
     component = Component(
         component="lss_star" if star else "lss",
         architecture="seq2seq",
         prompt_template=LSS_TEMPLATE,
-        decoding={
-            "num_beams": 5,
-            "max_new_tokens": 128,
-            "constrained": not star if constrained is None else constrained,
-        },
+        decoding={"num_beams": 5, "max_new_tokens": 128, "constrained": is_constrained},
         max_length=528,
         base=_base(model),
         versions=library_versions(),

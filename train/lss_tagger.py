@@ -1,4 +1,4 @@
-"""LSS by tagging: predict which words of a claim a reference supports (2308.12157, section 3).
+"""LSS by tagging: predict the supported words of a claim (2308.12157, section 3).
 
 The paper generates the longest supported subsequence with T5, which may add words. This tagger
 keeps or drops each word of the claim, so its output is always a subsequence.
@@ -89,14 +89,8 @@ class LssTagger(ComponentModule):
             if train and not keeps:
                 continue
             try:
-                encoding = encode_words(
-                    self.tokenizer,
-                    words,
-                    record.reference,
-                    self.max_length,
-                    self.focus_words,
-                    self.mark_new,
-                )
+                options = self.max_length, self.focus_words, self.mark_new
+                encoding = encode_words(self.tokenizer, words, record.reference, *options)
             except Exception:  # the tokenizer's exception class is not public
                 raise self.too_long_error(row, record.claim) from None
             positions = first_tokens(encoding, 0, len(words))
@@ -150,10 +144,8 @@ class LssTagger(ComponentModule):
 
     def _texts(self, rows: Sequence[LssExample], outputs: Sequence[np.ndarray]) -> list[str]:
         keeps = [(expit(output) >= self.keep_threshold).tolist() for output in outputs]
-        return [
-            join_words(record.claim, split_words(record.claim), keep)
-            for record, keep in zip(rows, keeps, strict=True)
-        ]
+        claims = [record.claim for record in rows]
+        return [join_words(c, split_words(c), keep) for c, keep in zip(claims, keeps, strict=True)]
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         rows = rows_of(records, items)

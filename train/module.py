@@ -195,10 +195,8 @@ class ComponentModule(LightningModule):
         """Check that the model supports inputs of ``max_length``."""
         places = max_positions(self.model)
         if places is not None and self.max_length > places:
-            raise UserError(
-                f"--model.max_length: expected at most {places} tokens ({self.base}), got "
-                f"{self.max_length}"
-            )
+            limit = f"at most {places} tokens ({self.base})"
+            raise UserError(f"--model.max_length: expected {limit}, got {self.max_length}")
 
     def choose_monitor(self, records: Sequence, sources: Sequence[str]) -> None:
         """Replace ``monitor`` if it is undefined on dev and an equivalent measure exists."""
@@ -425,11 +423,9 @@ class ComponentModule(LightningModule):
         # Fused AdamW is 5 times faster on the CPU, but a gradient scaler cannot clip with it.
         fused = partial(torch.optim.AdamW, fused=self.trainer.precision != "16-mixed")
         optimizer = (self.optimizer or fused)([g for g in groups if g["params"]], self.lr)
-        schedule = self.schedule(
-            optimizer,
-            num_warmup_steps=round(self.warmup_ratio * steps),
-            num_training_steps=max(1, int(steps)),
-        )
+        counts = {"num_warmup_steps": round(self.warmup_ratio * steps)}
+        counts["num_training_steps"] = max(1, int(steps))
+        schedule = self.schedule(optimizer, **counts)
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "interval": "step"},

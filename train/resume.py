@@ -217,9 +217,8 @@ class KeepSteps(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save the first step, initial or resumed."""
         current_step = trainer.global_step
-        missing = [
-            step for step in self.steps if step < current_step and not self.path(step).is_file()
-        ]
+        earlier = [step for step in self.steps if step < current_step]
+        missing = [step for step in earlier if not self.path(step).is_file()]
         if missing:
             raise UserError(
                 f"--export_steps {missing[0]}: the run is at step {current_step} and did not save "
@@ -262,7 +261,7 @@ def read_state(path: Path) -> dict:
         }
     except (RuntimeError, UnpicklingError, EOFError, LookupError, TypeError):
         raise UserError(
-            f"--ckpt_path {path}: not a training checkpoint; expected a .ckpt file written by `fit`"
+            f"--ckpt_path {path}: not a training checkpoint; pass a .ckpt file of `fit`"
         ) from None
 
 

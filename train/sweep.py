@@ -297,7 +297,7 @@ class Search:
         self.study.sampler = sampler_of(self.sweep, self.space, self.seed, number)
         if interrupted is None:
             trial = self.study.ask(self.space)
-        else:  # as in `ask`; there is no public method for a stored trial
+        else:  # as in `ask`, which cannot reopen a stored trial
             trial = optuna.Trial(self.study, interrupted._trial_id)
             for name, distribution in self.space.items():
                 trial._suggest(name, distribution)
