@@ -245,15 +245,9 @@ def run_verifier(
 def model_probabilities(
     method: Callable[[Sequence[Pair]], object], pairs: Sequence[Pair], *classes: int
 ) -> np.ndarray:
-    """Call a model on pairs and validate its probabilities.
+    """Call a model's method on pairs and validate its probabilities, shape (n, *classes).
 
-    Args:
-        method: the model's method.
-        pairs: the (premise, hypothesis) pairs.
-        classes: 3 for relations, none for likelihoods.
-
-    Returns:
-        Shape (n, *classes); rows of NaN for pairs without an answer.
+    ``classes`` is 3 for relations and empty for likelihoods. Failed pairs are rows of NaN.
     """
     answers = np.asarray(method(pairs), dtype=float)
     model, shape = class_path_of(getattr(method, "__self__", method)), (len(pairs), *classes)

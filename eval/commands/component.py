@@ -106,26 +106,18 @@ def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:
     examples = _read(data, "lss", checkpoint)
     outputs = engine.subsequences([(example.claim, example.reference) for example in examples])
     rows = [(e, lss.text) for e, lss in zip(examples, outputs, strict=True) if lss is not None]
-    _check_judged(rows, examples, "claim", "max_length", engine.component.max_length)
+    _check_judged(rows, len(examples), "claim", "max_length", engine.component.max_length)
     judged, texts = [example for example, _ in rows], [text for _, text in rows]
     star = component.component == "lss_star"
-    if star:
-        _check_stars(judged, data, checkpoint)
-    else:
-        lost = sum(keep_targets(example)[2] for example in judged)
-        print(
-            f"{lost} annotations are not subsequences of their claims and have no word F1",
-            file=sys.stderr,
-        )
-    return len(examples), len(examples) - len(rows), lss_measures(judged, texts, star)
-
-
-def _check_stars(examples: Sequence[LssExample], data: str, checkpoint: str) -> None:
-    if all(a.lss_star is None for example in examples for a in example.annotations):
+    if star and all(a.lss_star is None for example in judged for a in example.annotations):
         raise UserError(
             f"{data}: no annotation has an lss_star, but {checkpoint} is an lss_star component; "
             "pass a file with lss_star annotations or an lss checkpoint"
         )
+    if not star:
+        lost = sum(keep_targets(example)[2] for example in judged)
+        print(f"{lost} annotations without word F1: not subsequences of a claim", file=sys.stderr)
+    return len(examples), len(examples) - len(rows), lss_measures(judged, texts, star)
 
 
 def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None = None) -> Judged:
@@ -135,7 +127,7 @@ def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None =
     texts = _read(data, "adversary", checkpoint)
     outputs = engine.log_likelihoods([(engine.prompt_for(t.topic), t.text) for t in texts])
     rows = [(t, row) for t, row in zip(texts, outputs, strict=True) if not row.truncated]
-    _check_judged(rows, texts, "prompt and text", "the model's maximum", engine.positions)
+    _check_judged(rows, len(texts), "prompt and text", "the model's maximum", engine.positions)
     measures = adversary_measures(
         negative_log_likelihood=np.asarray([row.nll for _, row in rows]),
         tokens=np.asarray([row.tokens for _, row in rows]),
@@ -145,12 +137,10 @@ def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None =
     return len(texts), len(texts) - len(rows), measures
 
 
-def _check_judged(
-    rows: Sequence, records: Sequence, content: str, limit: str, longest: int
-) -> None:
+def _check_judged(rows: Sequence, total: int, content: str, limit: str, longest: int) -> None:
     if not rows:
         raise UserError(
-            f"none of {len(records)} rows could be judged: each {content} is longer than "
+            f"none of {total} rows could be judged: each {content} is longer than "
             f"{limit} of {longest:,} tokens"
         )
 

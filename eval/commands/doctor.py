@@ -138,12 +138,6 @@ def _missing_inputs(path: Path) -> Iterator[str]:
 
 
 def _command_for(path: str, tier: str) -> str | None:
-    """Return the command that creates a checkpoint, a dataset or a training log.
-
-    Args:
-        path: the folder, or a file in it.
-        tier: ``small``, ``laptop`` or ``paper``; configurations of this tier come first.
-    """
     target = Path(os.path.relpath(path)).as_posix()
     configs = sorted(_yamls(), key=lambda config: (config.parts[2] != tier, config))
     for config in configs:

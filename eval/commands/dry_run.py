@@ -111,10 +111,7 @@ class _Count:
                 self.claims[name.removesuffix(": ")] += sum(len(row.claims) for row in scored)
 
     def run_stage(self, name: str, stage: Any, args: Sequence, needed: bool) -> Any:
-        """Run a stage with counting models; return ``None`` if it needs their answers.
-
-        A stage without models runs only if its output is ``needed``.
-        """
+        """Run a stage with counting models, if there are any or if its output is ``needed``."""
         parts = find_parts(stage)
         models = find_writers(parts) + [
             part
@@ -171,20 +168,14 @@ class _Count:
 
 @dataclass
 class _Stage:
-    """A stage with counting models.
-
-    Attributes:
-        key: stages with the same key run once per chunk.
-        replace: maps the stage's output and input to the output for the next stage.
-        defence: the selector; a second call judges the claims that it kept.
-    """
+    """A stage with counting models."""
 
     count: _Count
     name: str
     stage: Any
-    key: Hashable
-    replace: Callable
-    defence: str = ""
+    key: Hashable  # stages with the same key run once per chunk
+    replace: Callable  # maps the stage's output and input to the output for the next stage
+    defence: str = ""  # the selector; a second call judges the claims that it kept
     judges_sets: bool = False
 
     def __call__(self, *args: Sequence) -> Any:
@@ -202,10 +193,7 @@ class _Stage:
 def _stand_ins(
     output: list[list[Claim]] | None, documents: Sequence[Document]
 ) -> list[list[Claim]]:
-    """Replace each failed claim by as many texts as a sentence has claims on average.
-
-    If a sentence has several failed claims, each is counted as one claim.
-    """
+    """Replace a sentence's failed claim by as many claims as a sentence has on average."""
     rows = []
     for claims in output or [[] for _ in documents]:
         failed = Counter(claim.sentence for claim in claims if claim.failed is not None)

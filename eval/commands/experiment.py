@@ -16,64 +16,52 @@ from eval.run.provenance import find_missing
 from eval.run.run import Run
 from records import UserError
 
-# Name to the class below eval.experiments, and a description. Classes are imported on demand, so
-# --help is fast.
+# Name of the experiment and its module to its folder below eval.experiments, its class and a
+# description. Classes are imported on demand, so --help is fast.
 EXPERIMENTS = {
-    "agreement": (
-        "agreement.agreement.Agreement",
-        "verdicts compared with human labels and with word overlap (after 2404.10774)",
-    ),
-    "core_settings": (
-        "core.core_settings.CoreSettings",
-        "p, ε and threshold of Core, chosen on half of the topics (2407.03572, section 3)",
-    ),
+    "agreement": ("agreement", "Agreement", "verdicts compared with human labels (2404.10774)"),
+    "core_settings": ("core", "CoreSettings", "p, ε and threshold of Core (2407.03572, section 3)"),
     "decomposition": (
-        "decomposition.decomposition.Decomposition",
+        "decomposition",
+        "Decomposition",
         "DecompScore and factual precision by decomposer (2403.11903, section 3.2)",
     ),
     "dfactscore": (
-        "dfactscore.dfactscore.DFActScore",
-        "FActScore and D-FActScore of namesakes' biographies (2402.05629, sections 2 to 5)",
+        "dfactscore",
+        "DFActScore",
+        "D-FActScore of namesakes' biographies (2402.05629)",
     ),
     "factreasoner": (
-        "factreasoner.factreasoner.FactReasoner",
+        "factreasoner",
+        "FactReasoner",
         "FactReasoner and other assessors on the same claims (2502.18573, Tables 3-27)",
     ),
     "informativeness": (
-        "core.informativeness.Informativeness",
+        "core",
+        "Informativeness",
         "order of bleached, common and specific claims (2407.03572, section 3)",
     ),
     "lss_generation": (
-        "lss.lss_generation.LssGeneration",
+        "lss",
+        "LssGeneration",
         "LSS by tagger, T5 and prompt; generators compared (2308.12157, Tables 2, 5 and 6)",
     ),
-    "lss_lengths": (
-        "lss.lss_lengths.LssLengths",
-        "length of LSS by length of claim, without a model (2308.12157, Figures 2, 4 and 5)",
-    ),
-    "lss_metrics": (
-        "lss.lss_metrics.LssMetrics",
-        "metric(claim, LSS) and human ratings (2308.12157, section 6, Table 4)",
-    ),
-    "optimise": (
-        "optimise.optimise.Optimise",
-        "precision, claims and kept share while an adversary is trained against a metric (DPO)",
-    ),
-    "relation_model": (
-        "factreasoner.relation_model.RelationModel",
-        "ROC curves of relation models on FACTOR (2502.18573, Figures 6-10)",
-    ),
+    "lss_lengths": ("lss", "LssLengths", "length of LSS by length of claim (2308.12157, Figure 2)"),
+    "lss_metrics": ("lss", "LssMetrics", "metric(claim, LSS) and human ratings (2308.12157)"),
+    "optimise": ("optimise", "Optimise", "precision while an adversary is trained by DPO"),
+    "relation_model": ("factreasoner", "RelationModel", "ROC curves on FACTOR (2502.18573)"),
     "robustness": (
-        "robustness.robustness.Robustness",
-        "precision of adversarial texts with and without Core (2407.03572, section 5)",
+        "robustness",
+        "Robustness",
+        "adversarial texts with and without Core (2407.03572)",
     ),
 }
 
 
 def experiment_class(name: str) -> type[Experiment]:
     """Import the class of an experiment."""
-    module, _, kind = EXPERIMENTS[name][0].rpartition(".")
-    return getattr(import_module(f"eval.experiments.{module}"), kind)
+    folder, kind, _ = EXPERIMENTS[name]
+    return getattr(import_module(f"eval.experiments.{folder}.{name}"), kind)
 
 
 def build_parser(name: str) -> ArgumentParser:
@@ -96,7 +84,7 @@ def build_parser(name: str) -> ArgumentParser:
 
 def main(argv: list[str]) -> int:
     """Run one experiment; returns the exit code."""
-    texts = {name: text for name, (_, text) in EXPERIMENTS.items()}
+    texts = {name: text for name, (*_, text) in EXPERIMENTS.items()}
     name, rest = choose_command("python -m eval experiment", texts, argv)
     parser = build_parser(name)
     arguments = parse(parser, rest)

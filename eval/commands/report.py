@@ -40,25 +40,14 @@ def _results(folder: Path) -> ResultFile:
 
 
 def build_report(run_folder: str | Path) -> Path:
-    """Write ``report.html``, its tables and its figures into a run folder.
-
-    Args:
-        run_folder: folder with ``results.json`` and other output; missing files are skipped.
-
-    Returns:
-        The page's path.
-    """
+    """Write ``report.html``, its tables and figures into a run folder; returns the page's path."""
     folder = Path(run_folder)
     file = _results(folder)
     return write_page(page_of(file.experiment), file, folder)
 
 
 def build_comparison(run_folder: str | Path, against: str | Path) -> tuple[Path, list[str]]:
-    """Write ``comparison/`` into a run folder: its results and text scores against another run.
-
-    Returns:
-        The page's path, and one line per comparison.
-    """
+    """Write ``comparison/`` into a run folder; returns the page's path and the printed lines."""
     folder, other = Path(run_folder), Path(against)
     experiment, other_experiment = _results(folder).experiment, _results(other).experiment
     if experiment != other_experiment:

@@ -42,7 +42,11 @@ def find_runs(folder: str | Path) -> list[ListedRun]:
     for name, subfolders, files in os.walk(folder):
         subfolders[:] = [sub for sub in subfolders if sub != "wandb" and not sub.startswith(".")]
         path = Path(name)
-        journals = [path / file for file in files if _is_journal(file)]
+        journals = [
+            path / file
+            for file in files
+            if file.startswith(".") and file.endswith(".partial.jsonl")
+        ]
         if "results.json" in files:
             runs.append(_finished(path))
         elif journals:
@@ -80,10 +84,6 @@ def matches_filters(run: ListedRun, filters: dict[str, str]) -> bool:
         if not any((row.metric, row.domain) == pair for row in results):
             return False
     return all(value in of_run[field] for field, value in filters.items() if field in of_run)
-
-
-def _is_journal(name: str) -> bool:
-    return name.startswith(".") and name.endswith(".partial.jsonl")
 
 
 def _finished(folder: Path) -> ListedRun:
@@ -197,9 +197,7 @@ def build_parser() -> ArgumentParser:
         "(finished, unfinished, unreadable); metric and domain also select the listed values; can "
         "be repeated",
     )
-    parser.add_argument(
-        "--html", type=str | None, default=None, help="also write an HTML page to this file"
-    )
+    parser.add_argument("--html", type=str | None, default=None, help="also write this HTML page")
     parser.add_argument(
         "--against",
         nargs=2,

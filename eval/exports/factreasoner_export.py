@@ -14,10 +14,7 @@ _FACTREASONER = {"supported": "S", "not_supported": "NS", "contradicted": "C", "
 
 
 def factreasoner(rows: Sequence[Judged], assessor: str) -> list[str]:
-    """Write ``*_output.json`` of FactReasoner or its baselines, one object per line.
-
-    FactReasoner's labels are S and NS, with NS also for undecided claims.
-    """
+    """Write ``*_output.json`` of FactReasoner (labels S and NS only) or of its baselines."""
     return [json_line(_factreasoner_row(row, assessor == "factreasoner")) for row in rows]
 
 

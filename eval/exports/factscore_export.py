@@ -8,10 +8,7 @@ from records import json_line
 
 
 def factscore(rows: Sequence[Judged], assessor: str) -> list[str]:
-    """Write FActScore's ``<in>_factscore_output.json``: one object for all texts.
-
-    As there, a text without any decision has ``null``, which does not enter means.
-    """
+    """Write FActScore's ``<in>_factscore_output.json``: one object for all texts."""
     decisions = [
         [{"atom": c.text, "is_supported": v.label == "supported"} for c, v in row.decided()] or None
         if row.score.responded

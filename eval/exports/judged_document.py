@@ -7,14 +7,7 @@ from records import Claim, Passage, Verdict
 
 
 class Judged(NamedTuple):
-    """A document with the verdicts of one assessor and one selection.
-
-    Attributes:
-        scored: the scored document.
-        score: the aggregated verdicts.
-        claims: judged and failed claims, with their verdicts.
-        k: K of recall@K.
-    """
+    """A document with the verdicts of one assessor and one selection; k is K of recall@K."""
 
     scored: Scored
     score: DocumentScore

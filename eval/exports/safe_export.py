@@ -10,10 +10,7 @@ _SAFE = {"supported": "Supported", "irrelevant": "Irrelevant"}
 
 
 def safe(rows: Sequence[Judged], assessor: str) -> list[str]:
-    """Write SAFE's result file (``eval/run_eval.py``): one object, without a second side.
-
-    F1@K is 0 if nothing is supported, as in SAFE.
-    """
+    """Write SAFE's result file (``eval/run_eval.py``): one object, with one side only."""
     prompts = []
     for row in rows:
         document = row.scored.document

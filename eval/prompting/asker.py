@@ -12,17 +12,11 @@ Read = Callable[[str], T | None]
 
 
 class Reading(NamedTuple, Generic[T]):
-    """A model's last answer to a prompt, parsed.
-
-    Attributes:
-        text: the answer.
-        value: the parsed value; ``None`` if it failed.
-        failed: the reason of the failure.
-    """
+    """A model's last answer to a prompt, parsed."""
 
     text: str
     value: T | None
-    failed: str | None
+    failed: str | None  # why there is no value
 
 
 class Asker:

@@ -106,20 +106,13 @@ _BLOCK = re.compile(r"`{3,}(?:[\w+-]+[ \t\r]*\n)?(.*?)`{3,}", re.DOTALL)
 
 
 class _Mention(NamedTuple):
-    """A mention of a label, or of something similar, in an answer.
-
-    Attributes:
-        start, end: its position.
-        label: the label; ``None`` if it is similar to a label but not one.
-        led: whether the words before it announce the answer.
-        alone: whether it is alone on its line.
-    """
+    """A mention of a label, or of something similar, in an answer."""
 
     start: int
     end: int
-    label: str | None
-    led: bool
-    alone: bool
+    label: str | None  # None for text that is similar to a label
+    led: bool  # the words before it announce the answer
+    alone: bool  # it is alone on its line
 
 
 def read_label(text: str, labels: Mapping[str, str], repeated: str = "") -> str | None:
@@ -156,9 +149,7 @@ def read_label(text: str, labels: Mapping[str, str], repeated: str = "") -> str 
 
 
 def cut_next_question(text: str, opening: str, read: Callable[[str], object]) -> str:
-    """Cut an answer before the next question that the model asks itself.
-
-    A model that continues text repeats the prompt's pattern after its answer.
+    """Cut an answer before a further question that the model wrote itself.
 
     Args:
         text: the model's answer.
@@ -172,9 +163,7 @@ def cut_next_question(text: str, opening: str, read: Callable[[str], object]) ->
 def read_by_number(text: str, read: Callable[[str], T | None]) -> list[tuple[int, T, str]]:
     """Return (number, value, line) for each item of a numbered list in an answer, in order.
 
-    Args:
-        text: the model's answer.
-        read: parses the text after a number, or returns ``None``.
+    ``read`` parses the text after a number, or returns ``None``.
     """
     items = []
     for line in _NEXT.sub("\n", text).splitlines():

@@ -115,12 +115,7 @@ def _label(text: str) -> str | None:
 
 
 def label_probability(text: str, tokens: Sequence[Token]) -> tuple[str, float] | str:
-    """Return an answer's label and its probability, or the reason why there is none.
-
-    Args:
-        text: the answer.
-        tokens: all generated tokens.
-    """
+    """Return an answer's label and its probability, or the reason why there is none."""
     answer = cut_next_question(text, "(?i:premise):", _label)
     label = _label(answer)
     if label is None:

@@ -21,31 +21,16 @@ _LAST_LINE = b'{"documents": '
 
 
 class Chunk(NamedTuple):
-    """Documents that were processed together.
-
-    Attributes:
-        ids: document ids.
-        rows: one JSON line per document.
-        usage: usage per language model (``eval.models.chat.Usage.since``).
-        records: one per document; ``None`` if another process made them.
-    """
+    """Documents that were processed together."""
 
     ids: list[str]
-    rows: list[str]
-    usage: list[dict[str, int]]
-    records: Sequence[BaseModel] | None = None
+    rows: list[str]  # one JSON line per document
+    usage: list[dict[str, int]]  # per language model (``eval.models.chat.Usage.since``)
+    records: Sequence[BaseModel] | None = None  # None if another process made them
 
 
 class Journal(LineAppender, Generic[R]):
-    """The rows of complete chunks.
-
-    Args:
-        path: the journal file.
-        record: the class of the rows.
-
-    Attributes:
-        records: document id to its record.
-    """
+    """The rows of complete chunks; ``records`` maps document ids to records."""
 
     def __init__(self, path: Path, record: type[R]):
         self.record = record

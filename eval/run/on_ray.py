@@ -111,13 +111,7 @@ class OnRay:
 
 
 class _Worker:
-    """An actor that holds the stages, on any machine of the cluster.
-
-    Args:
-        kind, config, folder, work: as for :meth:`OnRay.rows`.
-        host: the machine of the process that started the run.
-        directory: its working directory, which relative paths refer to.
-    """
+    """An actor that holds the stages; ``host`` and ``directory`` are those of the main process."""
 
     def __init__(
         self,
@@ -188,10 +182,7 @@ def _with_caches(value: Any, host: str) -> Any:
 def _connect(workers: int, address: str | None, is_retry: bool) -> ModuleType:
     """Connect to a Ray cluster, or start one on loopback.
 
-    Args:
-        workers: number of workers.
-        address: address of the cluster.
-        is_retry: some work is done; then the rest of a cluster that lost a machine is enough.
+    A retry accepts a cluster with fewer processors, since it may have lost a machine.
     """
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ["RAY_DATA_DISABLE_PROGRESS_BARS"] = "1"  # the run has its own progress bar

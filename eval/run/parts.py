@@ -32,11 +32,7 @@ class Parts(list[object]):
 
 
 def find_parts(root: object) -> Parts:
-    """Return ``root`` and all objects reachable from it, each once, parents first.
-
-    Args:
-        root: a stage, a pipeline or an experiment, a list of these, or :class:`Parts`.
-    """
+    """Return ``root`` and all objects reachable from it, each once, parents first."""
     return root if isinstance(root, Parts) else Parts(_walk(root, set()))
 
 

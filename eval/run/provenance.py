@@ -50,9 +50,6 @@ def find_missing(config: object) -> list[str]:
     A string counts as a path if it has the suffix of a data file, is below an existing folder or
     ``data``, ``downloads`` or ``runs``, or is the value of ``checkpoint`` (unless it can be a hub
     id) or ``training_logs``. Hub ids and URLs do not count.
-
-    Returns:
-        One line per path, with its option.
     """
     paths = {name: option for option, name in _named_options(config) if _is_missing(option, name)}
     return [f"{name}: not found ({option})" for name, option in sorted(paths.items())]
@@ -87,12 +84,9 @@ def build_provenance(config: dict, digests: dict[str, str]) -> dict:
 
 
 def find_differences(stored: dict, config: object, digests: dict[str, str]) -> list[str]:
-    """Return the options and files in which two runs differ.
+    """Return the options and files that differ between stored provenance and a new run.
 
-    Args:
-        stored: the provenance of a results file.
-        config: the other run's configuration.
-        digests: the other run's :func:`hash_inputs`.
+    ``digests`` are the new run's :func:`hash_inputs`.
     """
     config = _deciding(json.loads(json.dumps(config)))
     hashes = dict(stored.get("data") or {})

@@ -179,11 +179,9 @@ class Run:
         return (Chunk(*row) for row in rows)
 
     def finish(self, results: Sequence[Result], **more: object) -> ResultFile:
-        """Write ``results.json``, then delete the journals. Write other files before this call.
+        """Write ``results.json``, with ``more`` in its provenance, then delete the journals.
 
-        Args:
-            results: the results, in the order of the file.
-            more: further provenance fields.
+        Write other files before this call.
         """
         file = ResultFile(
             experiment=self.name,
@@ -202,12 +200,10 @@ class Run:
         return file
 
     def usage(self) -> list[dict]:
-        """Return each language model's usage over all parts, including interrupted runs.
+        """Return one row per language model for all parts, including interrupted runs.
 
-        Returns:
-            One row per model: its ``model`` identity, ``answers`` (new or cached), ``failed``
-            answers, ``prompt_tokens``, ``completion_tokens``, and ``cost`` if prices are set. Parts
-            of the run with the same model share a row.
+        A row has the ``model`` identity, ``answers`` (new or cached), ``failed`` answers,
+        ``prompt_tokens``, ``completion_tokens``, and ``cost`` if prices are set.
         """
         chunks = []
         for journal in self._journals():
@@ -263,12 +259,7 @@ class Run:
 
 
 def check_ids(path: str, numbered: Iterable[tuple[int, Any]]) -> None:
-    """Check that document ids are unique in a file.
-
-    Args:
-        path: the file.
-        numbered: (number in the file, document) pairs.
-    """
+    """Check that ids are unique in a file, given as (number in the file, document) pairs."""
     numbers: dict[str, int] = {}
     for number, document in numbered:
         first = numbers.setdefault(document.id, number)
@@ -285,13 +276,9 @@ def process_chunk(
     batch: Sequence[Any],
     compact: bool = False,
 ) -> Chunk:
-    """Process one chunk of documents and count its model usage.
+    """Process one chunk of documents and count the usage of the language models in ``root``.
 
-    Args:
-        root: the object that holds the language models.
-        work: maps the documents to one record each.
-        batch: the documents of the chunk.
-        compact: omit absent optional fields from the rows.
+    ``compact`` omits absent optional fields from the rows.
     """
     models = find_writers(root)
     before = [copy(model.usage) for model in models]

@@ -173,7 +173,7 @@ def test_a_folder_holds_one_configuration(tmp_path):
     with Run("score", pipeline, {"a": 1}, tmp_path) as run:
         scored(run, pipeline)
     (journal,) = tmp_path.iterdir()
-    with pytest.raises(UserError, match=r"not finished.*delete .*\.scored"):
+    with pytest.raises(UserError, match=r"unfinished.*delete .*\.scored"):
         Run("score", pipeline, {"a": 2}, tmp_path).__enter__()
     assert journal.is_file(), "another configuration's journal is not ours to delete"
     with Run("score", pipeline, {"a": 1}, tmp_path) as run:

@@ -247,7 +247,7 @@ def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
     assert not any(path.exists() for path in left)
     (tmp_path / "out/results.json").unlink()
     left[0].write_text("{}\n")
-    with pytest.raises(UserError, match=r"not finished.*delete out/\.scored"):
+    with pytest.raises(UserError, match=r"unfinished.*delete out/\.scored"):
         score_main(ARGUMENTS)
 
 

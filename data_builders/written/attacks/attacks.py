@@ -59,17 +59,11 @@ DOCUMENTS_PER_WRITE = 64
 
 
 class AttackResult(NamedTuple):
-    """The result of an attack on one document.
+    """The result of an attack on one document."""
 
-    Attributes:
-        text: the record; ``None`` if the attack is not applicable.
-        why: why the attack is not applicable or the text is invalid; ``None`` if it is valid.
-        where: the claim or words that are invalid.
-    """
-
-    text: Document | None
-    why: str | None = None
-    where: str = ""
+    text: Document | None  # the record; None if the attack is not applicable
+    why: str | None = None  # why it is not applicable or invalid; None for a valid text
+    where: str = ""  # the claim or words that are invalid
 
 
 @dataclass
@@ -103,10 +97,8 @@ class Attacks(Builder):
             if not isinstance(getattr(attack, "keeps", None), Invariant):
                 yield f"attacks: {kind}: expected an Invariant in `keeps`"
             if not re.fullmatch(r"\w+", kind) or kind in (HONEST, INVALID):
-                yield (
-                    f"attacks: {kind!r}: expected letters, digits and _ only, and neither {HONEST} "
-                    f"nor {INVALID}"
-                )
+                names = f"{HONEST} or {INVALID}"
+                yield f"attacks: {kind!r}: expected letters, digits and _ only, and not {names}"
 
     @cached_property
     def _attacks(self) -> dict[str, Attack]:

@@ -108,20 +108,13 @@ class Edited(Attack):
 
 
 class Correction(NamedTuple):
-    """A false claim that is made true.
+    """A false claim that is made true."""
 
-    Attributes:
-        claim: id of the false claim.
-        old, new: the words that are replaced and their replacement, in the text and in the claim.
-        text: the corrected claim, named ``said`` in the record.
-        by: id of the fact that supports it, or ``knowledge base``.
-    """
-
-    claim: str
-    old: str
+    claim: str  # id of the false claim
+    old: str  # the words that are replaced, in the text and in the claim
     new: str
-    text: str
-    by: str
+    text: str  # the corrected claim, named ``said`` in the record
+    by: str  # id of the fact that supports it, or ``knowledge base``
 
     @property
     def words(self) -> tuple[str, str]:

@@ -40,13 +40,7 @@ _INCOMPLETE = frozenset(
 
 
 class Event(NamedTuple):
-    """A supported claim with a known time.
-
-    Attributes:
-        name: the claim's id.
-        text: the claim, without a year at its end.
-        when: its time, from ``year_range``.
-    """
+    """A supported claim, without a year at its end, and its time from ``year_range``."""
 
     name: str
     text: str

@@ -33,39 +33,24 @@ _LABEL = re.compile(r"(?i)^(changed|false|corrupted|new|answer|output)( sentence
 
 
 class ToChange(NamedTuple):
-    """A supported subclaim that is to be made false.
+    """A supported subclaim that is to be made false."""
 
-    Attributes:
-        key: the claim's key in its dataset; random choices depend only on it and the seed.
-        topic: what the document is about.
-        text: the claim.
-        person: IRI of the topic in the knowledge base, if its document has one.
-    """
-
-    key: str
+    key: str  # of the claim in its dataset; random choices depend only on it and the seed
     topic: str
     text: str
-    person: str | None = None
+    person: str | None = None  # IRI of the topic in the knowledge base
 
 
 @dataclass(frozen=True)
 class Change:
-    """The result of changing a claim.
+    """The result of changing a claim."""
 
-    Attributes:
-        text: the false claim; ``None`` if there is none.
-        reason: why there is none; the builder counts these reasons.
-        kind: what a rule changed, e.g. ``P106``.
-        old, new: the words that a rule replaced, and their replacement.
-        refused: a proposed claim that is not false.
-    """
-
-    text: str | None = None
-    reason: str | None = None
-    kind: str | None = None
-    old: str | None = None
+    text: str | None = None  # the false claim
+    reason: str | None = None  # why there is none; the builder counts these reasons
+    kind: str | None = None  # what a rule changed, e.g. ``P106``
+    old: str | None = None  # the words that a rule replaced, and their replacement
     new: str | None = None
-    refused: str | None = None
+    refused: str | None = None  # a proposed claim that is not false
 
     def refuse(self, why: str) -> Change:
         """Mark the change as refused because the claim is still true."""

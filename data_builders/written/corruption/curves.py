@@ -33,9 +33,7 @@ def read_appended(files: Mapping[str, Sequence[str]], verdict: str | None) -> Ap
     Sentences of a file with claims keep these claims; a sentence without claims is skipped there.
     In other files each sentence is one unlabelled claim. Texts that do not respond are skipped.
 
-    Args:
-        files: kind to its files; rows that state another kind are skipped.
-        verdict: as for the documents.
+    Rows that state another kind than their file are skipped.
     """
     appended: Appended = {}
     for kind, paths in files.items():
@@ -74,9 +72,6 @@ def sentences_for_topic(
         of_anyone: a topic without sentences takes those of another topic, drawn by the seed and
             the topic's name, with the name replaced. A sentence without the other topic's full
             name is skipped.
-
-    Returns:
-        The topic and its sentences, an empty list if none apply.
     """
     if topics.get(topic):
         return topic, list(topics[topic])
@@ -108,13 +103,7 @@ def repeat_sentences(sentences: Sequence[Sentence], number: int) -> list[Sentenc
 
 @dataclass(frozen=True)
 class CorruptedDocument:
-    """A document after corruption.
-
-    Attributes:
-        changes: id of each drawn claim to its change.
-        merged: the claims as a text.
-        source: the document before corruption.
-    """
+    """A document after corruption; ``changes`` has the ids of the drawn claims."""
 
     changes: Mapping[str, Change]
     merged: Merged
@@ -159,7 +148,7 @@ def build_corrupted(
     assumed: str | None,
     ks: Sequence[int],
 ) -> Iterator[Document]:
-    """Yield the corrupted text with each number of appended sentences.
+    """Yield the corrupted text with each number k of appended sentences.
 
     Args:
         document: the corrupted document.

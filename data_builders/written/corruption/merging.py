@@ -25,13 +25,7 @@ _DETAIL = re.compile(r"(?<=\S )[A-Z]\w+|\w*\d\w*")
 
 
 class ToMerge(NamedTuple):
-    """The claims of a text.
-
-    Attributes:
-        topic: what they are about.
-        claims: the claims, some of them made false.
-        originals: the same claims before the change.
-    """
+    """The claims of a text, and the same claims before some were made false."""
 
     topic: str
     claims: Sequence[str]
@@ -40,18 +34,13 @@ class ToMerge(NamedTuple):
 
 @dataclass
 class Merged:
-    """A text made of claims.
-
-    Attributes:
-        sentences: of the text.
-        how: per claim: ``merged``; ``again``: merged after a retry; ``appended`` after the text
-            because every try lost it; ``listed``: there is no merged text.
-        failed: why there is no merged text.
-    """
+    """A text made of claims."""
 
     sentences: list[str]
+    # Per claim: ``merged``; ``again``: merged after a retry; ``appended``: lost by each try;
+    # ``listed``: not merged.
     how: list[str] = field(default_factory=list)
-    failed: str | None = None
+    failed: str | None = None  # why there is no merged text
 
 
 def list_claims(claims: Sequence[str], failed: str | None = None) -> Merged:

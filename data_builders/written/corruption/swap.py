@@ -79,17 +79,11 @@ _NO_NOUN = re.compile(r"^(?:[.,;]|$| (?:who|and|by|from|in|but|of)\b)")
 
 
 class Find(NamedTuple):
-    """A value in a claim that can be replaced.
-
-    Attributes:
-        start, end: its position in the claim.
-        kind: a property, or ``year``, ``month``, ``day``, ``ordinal``, ``number``.
-        replacements: other values of the kind, sorted.
-    """
+    """A value in a claim, and other values of its kind, sorted."""
 
     start: int
     end: int
-    kind: str
+    kind: str  # a property, or year, month, day, ordinal, number
     replacements: Sequence[str]
 
 
@@ -121,11 +115,7 @@ class ValueSwap(KnownPeople):
 
 
 class Values:
-    """The values of the knowledge base, by property and form.
-
-    Args:
-        people: the people whose values are used.
-    """
+    """The values of the knowledge base, by property and form."""
 
     def __init__(self, people: Sequence[Person]):
         # By IRI and by name: a person's facts, and all forms of their values.
