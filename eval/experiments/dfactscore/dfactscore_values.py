@@ -6,6 +6,7 @@ that the automatic verdicts are compared with.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -155,13 +156,9 @@ def _means(kind: str, texts: Sequence[JudgedText], seed: int) -> list[dict]:
         for measure, value in bootstrap(statistics, topics, seed=seed).items():
             failed = sum(map(VALUES[measure].failed, part))
             if value["value"] is not None or (failed and kind == "automatic"):
-                n = _topics(topics, ~np.isnan(columns[measure]))
+                n = len(set(compress(topics, ~np.isnan(columns[measure]))))
                 rows.append(_row(measure, kind, generator, n, failed, value))
     return rows
-
-
-def _topics(topics: Sequence[str], entered: np.ndarray) -> int:
-    return len({topic for topic, is_in in zip(topics, entered, strict=True) if is_in})
 
 
 def _row(
@@ -195,7 +192,7 @@ def _comparison(
         values = bootstrap(table.statistics, [theirs.topic for theirs in part], seed=seed)
         for measure, value in values.items():
             if value["value"] is not None:
-                n = _topics([theirs.topic for theirs in part], table.entered[measure])
+                n = len(set(compress([theirs.topic for theirs in part], table.entered[measure])))
                 failed = table.failed.get(measure, 0)
                 row = _row(measure, "automatic", generator, n, failed, value, against=source)
                 rows.append(row)
@@ -342,7 +339,7 @@ def _views(texts: Sequence[JudgedText], views: Views, seed: int) -> list[dict]:
                     entered &= ~np.isnan(columns["seen"])
                 # Texts without a person, or without views of the person.
                 due = columns["due"] > 0 if name in ("first", "chance") else np.ones_like(entered)
-                failed, n = int((due & ~entered).sum()), _topics(topics, entered)
+                failed, n = int((due & ~entered).sum()), len(set(compress(topics, entered)))
                 row = _row(measure, "automatic", generator, n, failed, value, against=against)
                 rows.append(row)
     return rows

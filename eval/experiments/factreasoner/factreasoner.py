@@ -191,9 +191,8 @@ class FactReasoner(Experiment):
                     self.k or expected_claims(scored)
                 )
                 shared = {"domain": domain, "group": group, "generator": _generator(documents)}
-                values += [
-                    shared | row for row in compute_values(scored, k, challengers, self.seed)
-                ]
+                fields = compute_values(scored, k, challengers, self.seed)
+                values += [shared | row for row in fields]
                 for line in unread_pages(passage for text in scored for passage in text.passages):
                     print(f"warning: {domain}, {group}: {line}", file=sys.stderr)
                 names = {"set": domain, "evidence": group}

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import permutations
+from itertools import compress, permutations
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -177,12 +177,13 @@ def _assessor_fields(
         values = columns[metric][entered]
         sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
         spread = {"value": sd, "ci95": None, "n": len(values)}
-        fields.append({"metric": metric, "n": _distinct(topics, entered), **value, **shared})
+        n = len(set(compress(topics, entered)))
+        fields.append({"metric": metric, "n": n, **value, **shared})
         fields.append({"metric": metric, "variant": "sd", **spread, **shared})
     cells = np.asarray([confusion(judged) for judged in row.judged], dtype=float).reshape(-1, 4)
     if cells.sum():
         pooled = bootstrap(lambda rows: _pooled(cells[rows].sum(axis=0)), topics, seed=seed)
-        n = _distinct(topics, cells.sum(axis=1) > 0)
+        n = len(set(compress(topics, cells.sum(axis=1) > 0)))
         fields += [{"metric": name, "n": n, **value, **shared} for name, value in pooled.items()]
     for name, (value, ci95, n) in posterior_measures(row.judged, topics, seed).items():
         if name in ("brier", "ece"):
@@ -203,10 +204,6 @@ def _means(
 
     means = bootstrap(statistics, topics, seed=seed)
     return [(name, means[name], ~np.isnan(values)) for name, values in table.items()]
-
-
-def _distinct(topics: Sequence[str], entered: np.ndarray) -> int:
-    return len({topic for topic, is_in in zip(topics, entered, strict=True) if is_in})
 
 
 def _pooled(cells: np.ndarray) -> dict[str, float]:
