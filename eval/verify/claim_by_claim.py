@@ -56,7 +56,7 @@ class ClaimByClaim(ABC):
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        """Judge a batch of documents; required passages that are missing fail a claim."""
+        """Judge a batch; if passages are read, a claim without passages is ``failed``."""
         items: list[ClaimToJudge] = []
         failed: list[list[Verdict | None]] = []
         for row, (document, listed, texts) in enumerate(

@@ -28,10 +28,9 @@ class FActScore(ByPrompt):
     Verdicts are named after the paper's variants: ``no_context``; ``retrieval``; with
     ``nonparametric`` also ``retrieval+np``, which supports a claim if both do. As in the released
     code, NP judges only claims that the language model supports. The prompt shows the best passage
-    last, and the answer's text decides (``labels_in_answers.read_true_or_false``).
-    Unlike in the released code, a claim is ``failed`` if its answer has neither True nor False, or
-    if it has no passages. The paper's LLaMA compares the logits of "True" and "False", which no
-    :class:`~eval.models.chat.Writer` returns, so ``p`` is not set.
+    last, and the answer's text decides. Unlike in the released code, a claim is ``failed`` if its
+    answer has neither True nor False, or if it has no passages. The paper's LLaMA compares the
+    logits of "True" and "False", which are not available here, so ``p`` is not set.
 
     Args:
         writer: the language model.
@@ -40,8 +39,8 @@ class FActScore(ByPrompt):
         temperature: sampling temperature; 0 is greedy, the released code uses 0.7 for ChatGPT.
         max_new_tokens: maximum length of an answer, in tokens.
         seed: sampling seed.
-        wording: prompt of FActScore's code, which has the topic, or of FactReasoner's Table 31
-            (2502.18573), which has not and requires ``retrieval``.
+        wording: prompt of FActScore's code with the topic, or of FactReasoner's Table 31
+            (2502.18573) without it, which requires ``retrieval``.
         claims_per_call: claims per prompt; above 1 uses the prompt of eval.verify.several_claims.
     """
 

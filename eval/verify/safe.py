@@ -1,6 +1,6 @@
 """SAFE, the search-augmented factuality evaluator (Wei et al. 2024, 2403.18802, section 3).
 
-Prompts per claim: is it relevant, the next query (several times), do the search results support it.
+A claim has a prompt for its relevance, prompts for the next query, and a prompt for its rating.
 Departures from the released code (long-form-factuality, eval/safe): a claim is ``failed`` if its
 relevance answer cannot be parsed (released: relevant), if no query was searched, or if all searches
 were empty (released: rated). The last label of an answer counts (released: the first brackets).
