@@ -61,11 +61,7 @@ class Pipeline:
         self.gamma = gamma
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
-        """Score documents, without Core and, if a selector is set, with Core.
-
-        Returns:
-            One :class:`Scored` per document, in order.
-        """
+        """Score each document, without Core and, if a selector is set, with Core."""
         all_claims = self.claims(documents)
         claims = usable_claims(all_claims)
         selections: list[list[Selection]] = [[] for _ in documents]
@@ -193,14 +189,10 @@ def group_by_name(verdicts: Sequence[Verdict]) -> list[list[Verdict]]:
 
 
 def verdicts_on_selected(group: Sequence[Verdict], selected: Sequence[Verdict]) -> list[Verdict]:
-    """Return the verdicts that score the selected claims.
+    """Return the verdicts in ``selected`` of the same assessor and name, or else ``group``.
 
-    Args:
-        group: one assessor's verdicts of one name, on all claims.
-        selected: verdicts of assessors that judged the selected claims as a set.
-
-    Returns:
-        The verdicts in ``selected`` of the same assessor and name, or else ``group``.
+    ``group`` has verdicts of one assessor and name on all claims; ``selected`` has those of
+    assessors that judged the selected claims as a set.
     """
     key = (group[0].assessor, group[0].name) if group else ("", "default")
     return [v for v in selected if (v.assessor, v.name) == key] or list(group)

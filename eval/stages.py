@@ -72,26 +72,17 @@ class UnliModel(Protocol):
 
 
 class Selection(BaseModel):
-    """Core's decision on one claim.
-
-    Attributes:
-        claim: the claim's id.
-        selected: whether the claim is kept.
-        weight: its weight in the objective of Eq. 1 (natural logarithm for CPMI weights).
-        document_entailment: probability that the source sentence entails it; ``None`` if the claim
-            was excluded before this check.
-        reason: why it is kept or excluded; ``failed``: its relevance could not be judged.
-        duplicate_of: the selected claim that excluded it as a duplicate.
-    """
+    """Core's decision on one claim, by its id."""
 
     model_config = ConfigDict(frozen=True, allow_inf_nan=False)
 
     claim: str
     selected: bool
-    weight: float
+    weight: float  # in the objective of Eq. 1 (natural logarithm for CPMI weights)
+    # Probability that the source sentence entails the claim; None if excluded before this check.
     document_entailment: Annotated[float, Field(ge=0, le=1)] | None = None
     reason: Literal["selected", "uninformative", "irrelevant", "duplicate", "incoherent", "failed"]
-    duplicate_of: str | None = None
+    duplicate_of: str | None = None  # the selected claim that excluded it as a duplicate
 
 
 class Decomposer(Protocol):

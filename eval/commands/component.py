@@ -38,12 +38,7 @@ from records import (
 )
 
 # The record type that each component is evaluated on.
-RECORDS = {
-    "unli": UnliPair,
-    "relation": RelationPair,
-    "lss": LssExample,
-    "adversary": Generation,
-}
+RECORDS = {"unli": UnliPair, "relation": RelationPair, "lss": LssExample, "adversary": Generation}
 
 Judged = tuple[int, int, Measures]  # rows, failed rows, measures of the rest
 
@@ -179,9 +174,6 @@ def judge(
         batch_size: rows per batch; affects speed only.
         labels: classes of a published NLI model in its order, if its config does not name them.
         revision: branch, tag or commit of a hub model.
-
-    Returns:
-        ``component``, ``n``, ``failed`` and ``metrics``.
     """
     component = component_of(checkpoint)
     if prompt is not None and component != "adversary":

@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
         "installed": [*_versions(), *_pins(), *_extras()],
         "device": [_device()],
         "keys": list(_keys()),
-        "checkpoints": list(_checkpoints()),
+        "checkpoints": _checkpoints(),
         "configs": list(_configs()),
     }
     for name, lines in parts.items():
@@ -101,9 +101,9 @@ def _keys() -> Iterator[str]:
         yield f"{name:<22}{'set' if os.environ.get(name) else 'not set'} ({use})"
 
 
-def _checkpoints() -> Iterator[str]:
-    folders = sorted(path.parent for path in Path("checkpoints").rglob("component.json"))
-    yield from map(str, folders or ["none: `make demo` trains those of configs/*/small"])
+def _checkpoints() -> list[str]:
+    folders = sorted(str(path.parent) for path in Path("checkpoints").rglob("component.json"))
+    return folders or ["none: `make demo` trains those of configs/*/small"]
 
 
 def _configs() -> Iterator[str]:

@@ -181,7 +181,8 @@ class _Stage:
     def __call__(self, *args: Sequence) -> Any:
         if self.key not in self.count.outputs:
             output: Any = self.stage
-            if self.replace is not _passages or not _searches(self.stage):
+            parts = find_parts(self.stage) if self.replace is _passages else []
+            if not any(isinstance(p, KeepsAnswers) or hasattr(p, "encode") for p in parts):
                 needed = self.replace in (_stand_ins, _passages)
                 output = self.count.run_stage(self.name, self.stage, args, needed)
             self.count.outputs[self.key] = self.replace(output, *args)
@@ -225,10 +226,6 @@ def _without_files(verifier: Any) -> Any:
         verifier = copy(verifier)
         verifier.uai = None
     return verifier
-
-
-def _searches(retrieve: object) -> bool:
-    return any(isinstance(p, KeepsAnswers) or hasattr(p, "encode") for p in find_parts(retrieve))
 
 
 def _passages(

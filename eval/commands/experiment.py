@@ -21,31 +21,15 @@ from records import UserError
 EXPERIMENTS = {
     "agreement": ("agreement", "Agreement", "verdicts compared with human labels (2404.10774)"),
     "core_settings": ("core", "CoreSettings", "p, ε and threshold of Core (2407.03572, section 3)"),
-    "decomposition": (
-        "decomposition",
-        "Decomposition",
-        "DecompScore and factual precision by decomposer (2403.11903, section 3.2)",
-    ),
+    "decomposition": ("decomposition", "Decomposition", "DecompScore by decomposer (2403.11903)"),
     "dfactscore": (
         "dfactscore",
         "DFActScore",
         "D-FActScore of namesakes' biographies (2402.05629)",
     ),
-    "factreasoner": (
-        "factreasoner",
-        "FactReasoner",
-        "FactReasoner and other assessors on the same claims (2502.18573, Tables 3-27)",
-    ),
-    "informativeness": (
-        "core",
-        "Informativeness",
-        "order of bleached, common and specific claims (2407.03572, section 3)",
-    ),
-    "lss_generation": (
-        "lss",
-        "LssGeneration",
-        "LSS by tagger, T5 and prompt; generators compared (2308.12157, Tables 2, 5 and 6)",
-    ),
+    "factreasoner": ("factreasoner", "FactReasoner", "FactReasoner and baselines (2502.18573)"),
+    "informativeness": ("core", "Informativeness", "bleached and specific claims (2407.03572)"),
+    "lss_generation": ("lss", "LssGeneration", "LSS by tagger, T5 and prompt (2308.12157)"),
     "lss_lengths": ("lss", "LssLengths", "length of LSS by length of claim (2308.12157, Figure 2)"),
     "lss_metrics": ("lss", "LssMetrics", "metric(claim, LSS) and human ratings (2308.12157)"),
     "optimise": ("optimise", "Optimise", "precision while an adversary is trained by DPO"),

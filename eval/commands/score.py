@@ -13,21 +13,16 @@ from jsonargparse import ArgumentParser
 
 from cli.parser import command_parser, parse
 from cli.printable import printable
-from eval.commands.remarks import (
-    abstention_note,
-    evidence_warnings,
-    failure_reasons,
-    has_only_failures,
-    misspelt_fields,
-)
+from eval.commands import remarks
 from eval.exports import Format, write_formats
 from eval.metrics.corpus import ALL, check_strata, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
 from eval.run import terminal
 from eval.run.on_ray import OnRay
 from eval.run.run import CHUNK, Run, check_ids
-from records import Document, Result, ResultFile, UserError, read_records
+from records import Document, ResultFile, UserError, read_records
 
+_COLUMNS = "{:14} {:20} {:5} {:22}"
 _DOCUMENTS = (
     "file of documents or generations (JSONL, CSV, Parquet) with topic and text, or in the format "
     "of FActScore, D-FActScore, SAFE, VeriScore or FactReasoner"
@@ -91,7 +86,7 @@ def main(argv: list[str]) -> int:
     documents = read_records(arguments.documents, Document)[: arguments.limit]
     check_ids(arguments.documents, enumerate(documents, 1))
     check_strata(documents)
-    for line in misspelt_fields(documents):
+    for line in remarks.misspelt_fields(documents):
         print(f"warning: {printable(line)}", file=sys.stderr)
     options = parser.instantiate(arguments)
     pipeline, files = options.pipeline, [arguments.documents]
@@ -109,19 +104,26 @@ def main(argv: list[str]) -> int:
                 rows = [Scored.model_validate_json(line) for line in lines]
         else:
             file, rows = _score(run, pipeline, documents, arguments)
-    print(_HEAD)
+    print(_COLUMNS.format("kind of text", "generator", "Core", "assessor").rstrip())
     for row in file.results:
         if (row.metric, row.group, row.bin) == ("factual_precision", ALL, ALL):
-            print(printable(_line(row)))
+            name = _COLUMNS.format(row.kind, row.generator, row.selection, row.assessor or "")
+            print(printable(f"{name} precision {terminal.format_value(row)}"))
     for row in file.provenance["usage"]:
         print(terminal.format_usage(row))
     paths = [scored, run.output / "results.json"]
     if arguments.formats:
         paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
-    print(printable("\n".join([*abstention_note(rows), *failure_reasons(rows), *map(str, paths)])))
-    for line in evidence_warnings(pipeline, rows):
+    print(
+        printable(
+            "\n".join(
+                [*remarks.abstention_note(rows), *remarks.failure_reasons(rows), *map(str, paths)]
+            )
+        )
+    )
+    for line in remarks.evidence_warnings(pipeline, rows):
         print(f"warning: {printable(line)}", file=sys.stderr)
-    if has_only_failures(rows):
+    if remarks.has_only_failures(rows):
         print(
             "error: no claim could be judged; see the `failed` lines for the reasons",
             file=sys.stderr,
@@ -138,12 +140,3 @@ def _score(
     k = arguments.k or expected_claims(scored)
     results = summarise(scored, run.key, arguments.domain, seed=arguments.seed, k=k)
     return run.finish(results, k=k), scored
-
-
-_COLUMNS = "{:14} {:20} {:5} {:22}"
-_HEAD = _COLUMNS.format("kind of text", "generator", "Core", "assessor").rstrip()
-
-
-def _line(row: Result) -> str:
-    name = _COLUMNS.format(row.kind, row.generator, row.selection, row.assessor or "")
-    return f"{name} precision {terminal.format_value(row)}"

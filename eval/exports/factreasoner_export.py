@@ -79,16 +79,9 @@ def _factreasoner_row(row: Judged, is_factreasoner: bool) -> dict:
     }
 
 
-_WITHOUT_POSTERIORS: dict = {
-    "entropy": None,
-    "norm_entropy": None,
-    "avg_entropy": None,
-    "avg_norm_entropy": None,
-    "avg_prob": None,
-    "avg_logprob": None,
-    "avg_explogprob": None,
-    "marginals": [],
-}
+_MEASURES = ("entropy", "norm_entropy", "avg_entropy", "avg_norm_entropy", "avg_prob")
+_MEASURES += ("avg_logprob", "avg_explogprob")
+_WITHOUT_POSTERIORS: dict = {**dict.fromkeys(_MEASURES), "marginals": []}
 
 
 def _of_posteriors(decided: Sequence[tuple[Claim, Verdict]]) -> dict:

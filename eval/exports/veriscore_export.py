@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eval.exports.judged_document import Judged
-from records import Passage, Verdict, json_line
+from records import Verdict, json_line
 
 _VERISCORE = {
     "supported": "supported",
@@ -23,7 +23,9 @@ def veriscore(rows: Sequence[Judged], assessor: str) -> list[str]:
         document = row.scored.document
         hits: dict[str, list[dict[str, str]]] = {}
         for claim, _ in row.claims:
-            hits.setdefault(claim.text, [_hit(p) for p in row.evidence(claim)])
+            passages = row.evidence(claim)
+            results = [{"title": p.title, "snippet": p.text, "link": p.url or ""} for p in passages]
+            hits.setdefault(claim.text, results)
         decided: dict[str, Verdict] = {}
         for claim, verdict in row.decided():
             decided.setdefault(claim.text, verdict)
@@ -53,10 +55,6 @@ def veriscore(rows: Sequence[Judged], assessor: str) -> list[str]:
             }
         )
     return [json_line(line) for line in lines]
-
-
-def _hit(passage: Passage) -> dict[str, str]:
-    return {"title": passage.title, "snippet": passage.text, "link": passage.url or ""}
 
 
 def _as_text(hits: Sequence[dict[str, str]]) -> str:

@@ -56,15 +56,10 @@ class Asker:
         read: Read[T] | Sequence[Read[T]],
         step: int = 0,
     ) -> list[Reading[T]]:
-        """Query the model; each try is one batched call over all prompts without a parsed answer.
+        """Query the model until all answers are parsed; each try is one batched call.
 
-        Args:
-            prompts: the prompts.
-            read: parses an answer, or returns ``None``; one function for all prompts, or one each.
-            step: index of the question in methods that ask several per claim; selects the seeds.
-
-        Returns:
-            One reading per prompt, in order.
+        ``read`` parses an answer or returns ``None``: one function for all prompts, or one each.
+        ``step`` is the index of the question in methods that ask several per claim.
         """
         reads = read if isinstance(read, Sequence) else [read] * len(prompts)
         readings: dict[int, Reading[T]] = {}

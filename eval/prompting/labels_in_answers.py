@@ -121,10 +121,9 @@ def read_label(text: str, labels: Mapping[str, str], repeated: str = "") -> str 
     A label is marked by square brackets, ``###`` or a LaTeX box, or is alone on a line, possibly
     after words like "final answer:". At the start of the answer and after such words, it may also
     precede a comma, a colon, a dash or a bracket, unless a reservation or another label follows.
-    The last mention decides. The result is ``None`` if that is not one of the labels ("[Partly
-    supported]"), if another label is next to it ("[Supported] or [Contradicted]"), if the text ends
-    within a later mark, or if the mention is in a sentence after an answer that was announced or
-    alone on its line. A conditional mention ("[Supported] if …") is ignored.
+    The last mention decides, but not if it is another word ("[Partly supported]"), next to another
+    label ("[Supported] or [Contradicted]"), followed by an incomplete mark, or after an answer that
+    was announced or alone on its line. A conditional mention ("[Supported] if …") is ignored.
 
     Args:
         text: the model's answer.

@@ -21,12 +21,7 @@ _JINJA = SandboxedEnvironment(
 
 
 class PromptFile:
-    """A file whose text is part of prompts: a template, or examples.
-
-    Attributes:
-        name: file name.
-        sha256: hash of the text, for journal keys and manifests.
-    """
+    """A file whose text is part of prompts; ``sha256`` goes into journal keys and manifests."""
 
     def __init__(self, path: Path | str):
         path = Path(path)

@@ -136,7 +136,7 @@ class Run:
                 method of ``root`` that does not change it, or ``partial`` of one with JSON values.
             documents: documents, or other records with an ``id``.
             record: class of the returned records.
-            chunk: documents per chunk.
+            chunk: number of documents per chunk.
             file: name of a file in the run's folder, to which the rows are copied in the order of
                 the documents, without absent optional fields.
 

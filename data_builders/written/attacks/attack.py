@@ -48,11 +48,7 @@ class Attack(ABC):
     ) -> list[Attacked | NotApplicable]:
         """Build the texts of several documents; override to query a model in one batch.
 
-        Args:
-            sources: the documents.
-            world: as for :meth:`attack`.
-            rngs: one per document.
-            seed: the build's seed, for sampling from a model.
+        There is one of ``rngs`` per document; ``seed`` is for sampling from a model.
         """
         results: list[Attacked | NotApplicable] = []
         for source, rng in zip(sources, rngs, strict=True):

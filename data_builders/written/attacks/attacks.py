@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -102,9 +103,8 @@ class Attacks(Builder):
 
     @cached_property
     def _attacks(self) -> dict[str, Attack]:
-        if self.attacks is None:
-            return {kind: attack() for kind, attack in SHIPPED.items()}
-        return self.attacks
+        shipped = {kind: attack() for kind, attack in SHIPPED.items()}
+        return shipped if self.attacks is None else self.attacks
 
     def files(self) -> dict[str, dict[str, str]]:
         return {kind: {"test": f"{kind}.jsonl"} for kind in (HONEST, *self._attacks, INVALID)}
@@ -123,19 +123,16 @@ class Attacks(Builder):
         passages = [
             passage.model_dump(mode="json") for page in world.passages.values() for passage in page
         ]
-        world_hash = sha256_text(
-            json.dumps([[asdict(page) for page in world.pages.values()], passages])
-        )
-        files: dict[str, list] = {
-            f"{HONEST}.jsonl": [
-                source.document.model_copy(update={"id": source.id, "kind": HONEST})
-                for source in sources
-            ]
-        }
+        facts = json.dumps([[asdict(page) for page in world.pages.values()], passages])
+        documents = [[s.id, s.document.model_dump(mode="json")] for s in sources]
+        key = [identity_of(self.entailment), self.seed, sha256_text(facts), documents]
+        honest = [s.document.model_copy(update={"id": s.id, "kind": HONEST}) for s in sources]
+        files: dict[str, list] = {f"{HONEST}.jsonl": honest}
         invalid: list[Document] = []
         figures = {}
         for kind, attack in self._attacks.items():
-            results = self._results(kind, attack, sources, world, world_hash, work)
+            journal = work.journal(kind, attack.identity, *key)
+            results = self._results(kind, attack, sources, world, journal)
             built = [result for result in results if result.text is not None]
             files[f"{kind}.jsonl"] = [result.text for result in built if result.why is None]
             invalid += [
@@ -158,18 +155,10 @@ class Attacks(Builder):
         return read_sources(self.documents, self.source_kind, self.verdict)[: self.limit]
 
     def _results(
-        self,
-        kind: str,
-        attack: Attack,
-        sources: Sequence[Source],
-        world: World,
-        world_hash: str,
-        work: Work,
+        self, kind: str, attack: Attack, sources: Sequence[Source], world: World, journal: Path
     ) -> list[AttackResult]:
-        documents = [[s.id, s.document.model_dump(mode="json")] for s in sources]
-        key = [attack.identity, identity_of(self.entailment), self.seed, world_hash, documents]
         rows = journal_rows(
-            work.journal(kind, *key),
+            journal,
             {source.id: source for source in sources},
             lambda batch: self._rows(kind, attack, list(batch.values()), world),
             unit=kind,
@@ -201,12 +190,10 @@ class Attacks(Builder):
             pair = next(unconfirmed)
             if fault is None and pair is not None:
                 fault = ("the relation model does not confirm it", pair.hypothesis)
+            why, where = fault or (None, "")
             text = _document(kind, attack, source, result)
-            yield {
-                "text": text.model_dump(mode="json", exclude_none=True),
-                "why": fault and fault[0],
-                "where": fault[1] if fault else "",
-            }
+            row = text.model_dump(mode="json", exclude_none=True)
+            yield {"text": row, "why": why, "where": where}
 
     def _unconfirmed(
         self, attack: Attack, built: Sequence[tuple[Source, Attacked]], world: World
@@ -257,6 +244,7 @@ def _figures(
         (labelled_precision(text.claims or []), labelled_precision(source.claims))
         for text, source in valid
     ]
+    claims = [len(text.claims or []) for text, _ in valid]
     complete = [pair for pair in pairs if None not in pair]
     means = np.mean(complete, axis=0).round(3).tolist() if complete else [None, None]
     return {
@@ -265,9 +253,7 @@ def _figures(
         "topics": len({text.topic for text, _ in valid}),
         "invalid": _count(result.why for result, _ in built if result.why),
         "not_applicable": _count(result.why for result in results if result.text is None),
-        "claims_a_text": round(float(np.mean([len(t.claims or []) for t, _ in valid])), 1)
-        if valid
-        else None,
+        "claims_a_text": round(float(np.mean(claims)), 1) if claims else None,
         "labelled_precision": dict(zip(("attacked", "documents"), means, strict=True)),
     }
 

@@ -220,18 +220,13 @@ def _kind(value: str) -> str:
 
 
 def _replace(
-    text: str,
-    correction: Correction,
-    claim: Claim,
-    source: Source,
-    corrections: Mapping[str, Correction],
+    text: str, fix: Correction, claim: Claim, source: Source, fixes: Mapping[str, Correction]
 ) -> str | None:
-    old, new = correction.words
-    by = correction.by
+    old, new = fix.words
     pattern = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)")
     claims = [c for c in source.claims if c.id != claim.id and c.text != claim.text]
     shared = any(pattern.search(c.text) for c in claims)
-    twice = any(strip_period(c.old) == old or c.by == by != KNOWN for c in corrections.values())
+    twice = any(strip_period(f.old) == old or f.by == fix.by != KNOWN for f in fixes.values())
     if shared or twice or len(pattern.findall(text)) != 1:
         return None
     # "Milan, Italy" cannot be corrected in one of its parts only.

@@ -88,9 +88,8 @@ class Merged(Attack):
         number = min(len(topic_facts), len(facts), self.sentences)
         first = _claims(topic_facts[:number], topic, source, "S")
         second = _claims(facts[:number], page, source, "S" if self.apart else "NS")
-        claims = [*first, *second]
-        if not self.apart:
-            claims = [claim for pair in zip(first, second, strict=True) for claim in pair]
+        groups = (first, second) if self.apart else zip(first, second, strict=True)
+        claims = [claim for group in groups for claim in group]
         passages = _passages(source, [topic, page], world)
         text = join_sentences(claims, passages=passages, more={"other": page.title})
         return _insert_aside(text, number, page.title) if self.apart else text

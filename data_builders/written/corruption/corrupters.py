@@ -198,14 +198,8 @@ def refuse_true_changes(
 ) -> dict[str, dict[str, Change]]:
     """Refuse changes whose claim another supported claim of the document states.
 
-    Args:
-        sources: the documents.
-        changes: document id to claim id to its change.
-        entailment: also refuse a claim that a supported claim entails or that the model fails to
-            judge; null compares words only.
-
-    Returns:
-        A copy of ``changes``, with refused changes replaced.
+    ``changes`` maps document ids to claim ids to changes. With ``entailment`` also refuse claims
+    that a supported claim entails or that the model fails to judge.
     """
     checked = {source.id: dict(changes[source.id]) for source in sources}
     for source in sources:

@@ -48,8 +48,8 @@ from eval.prompting.prompts import Prompt
 from eval.stages import EntailmentModel
 from records import UserError
 
-# For one document, kind to the topic that the appended sentences are from, and the sentences.
-TopicSentences = dict[str, tuple[str, list[Sentence]]]
+# Document id to kind to the topic that the appended sentences are from, and the sentences.
+AllSentences = dict[str, dict[str, tuple[str, list[Sentence]]]]
 
 
 @dataclass
@@ -153,20 +153,17 @@ class Corruption(Builder):
         files["changes.jsonl"] = (row for document in documents for row in change_rows(document))
         figures = count_changes(documents)
         figures["appended"] = {
-            kind: self._figures(kind, sources, sentences, missing_topics)
+            kind: self._figures(kind, sources, sentences, missing_topics[kind])
             for kind in self.adversarial
         }
         pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
         return Files(files, CARD, pages)
 
     def _sources(self, dropped: Counter[str]) -> list[Source]:
-        sources = read_sources(self.documents, self.source_kind, self.verdict, dropped)
-        return sources[: self.limit]
+        return read_sources(self.documents, self.source_kind, self.verdict, dropped)[: self.limit]
 
-    def _sentences(
-        self, sources: Sequence[Source], appended: Appended
-    ) -> dict[str, TopicSentences]:
-        sentences: dict[str, TopicSentences] = {}
+    def _sentences(self, sources: Sequence[Source], appended: Appended) -> AllSentences:
+        sentences: AllSentences = {}
         for source in sources:
             kinds = {
                 kind: sentences_for_topic(source.topic, topics, kind in self.of_anyone, self.seed)
@@ -176,10 +173,7 @@ class Corruption(Builder):
         return sentences
 
     def _missing_topics(
-        self,
-        sources: Sequence[Source],
-        sentences: Mapping[str, TopicSentences],
-        dropped: Counter[str],
+        self, sources: Sequence[Source], sentences: AllSentences, dropped: Counter[str]
     ) -> dict[str, list[str]]:
         missing = {}
         for kind in self.adversarial:
@@ -281,10 +275,7 @@ class Corruption(Builder):
         return refuse_true_changes(batch, changes, self.entailment)
 
     def _curve(
-        self,
-        kind: str,
-        documents: Sequence[CorruptedDocument],
-        sentences: Mapping[str, TopicSentences],
+        self, kind: str, documents: Sequence[CorruptedDocument], sentences: AllSentences
     ) -> Iterator[object]:
         label, origin = self.assumed.get(kind), self.corrupter.source
         for document in documents:
@@ -295,11 +286,7 @@ class Corruption(Builder):
                 yield from build_corrupted(document, origin, kind, appended, label, self.appended)
 
     def _figures(
-        self,
-        kind: str,
-        sources: Sequence[Source],
-        sentences: Mapping[str, TopicSentences],
-        missing_topics: Mapping[str, list[str]],
+        self, kind: str, sources: Sequence[Source], sentences: AllSentences, missing: list[str]
     ) -> dict[str, object]:
         rows = [(s.topic, *sentences[s.id][kind]) for s in sources if kind in sentences[s.id]]
         numbers = [len(distinct) for *_, distinct in rows]
@@ -308,7 +295,7 @@ class Corruption(Builder):
             "fewest_distinct_sentences": min(numbers),
             "documents_with_repeated_sentences": sum(n < self.appended[-1] for n in numbers),
             "documents_with_sentences_of_another_topic": sum(t != other for t, other, _ in rows),
-            "topics_without_sentences": missing_topics[kind],
+            "topics_without_sentences": missing,
         }
 
 

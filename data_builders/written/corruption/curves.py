@@ -64,14 +64,10 @@ def _sentences(row: Document) -> list[Sentence]:
 def sentences_for_topic(
     topic: str, topics: Mapping[str, Sequence[Sentence]], of_anyone: bool, seed: int
 ) -> tuple[str, list[Sentence]]:
-    """Return the sentences to append to a text, and the topic that they come from.
+    """Return the sentences to append to a text on a topic, and the topic that they come from.
 
-    Args:
-        topic: the text's topic.
-        topics: topic to sentences.
-        of_anyone: a topic without sentences takes those of another topic, drawn by the seed and
-            the topic's name, with the name replaced. A sentence without the other topic's full
-            name is skipped.
+    With ``of_anyone`` a topic without sentences takes those of another topic, drawn by the seed and
+    the topic's name, with the name replaced. Sentences without the other's full name are skipped.
     """
     if topics.get(topic):
         return topic, list(topics[topic])
@@ -148,15 +144,9 @@ def build_corrupted(
     assumed: str | None,
     ks: Sequence[int],
 ) -> Iterator[Document]:
-    """Yield the corrupted text with each number k of appended sentences.
+    """Yield the corrupted text with each number k of ``appended`` sentences.
 
-    Args:
-        document: the corrupted document.
-        origin: the corrupter's ``source``, for ``labelled_by``.
-        kind: kind of the appended sentences.
-        appended: as many sentences as the largest k.
-        assumed: label of their unlabelled claims.
-        ks: the numbers k.
+    ``origin`` is ``labelled_by`` of changed claims, ``assumed`` the label of unlabelled sentences.
     """
     source, sentences = document.source, document.merged.sentences
     text_claims = _text_claims(document, origin)

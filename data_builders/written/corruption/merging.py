@@ -50,23 +50,14 @@ def list_claims(claims: Sequence[str], failed: str | None = None) -> Merged:
 
 @dataclass
 class Merger:
-    """Merges claims with a language model, and retries claims that the text lost.
-
-    Attributes:
-        writer: the language model.
-        prompt: the prompt, with the fields ``topic``, ``claims`` and ``instruction``.
-        instruction: the question that the text answers, a template with ``{topic}``.
-        sampling: keyword arguments of ``Writer.answer``.
-        retries: how often lost claims are requested again.
-        entailment: decides whether a sentence contains a claim; null compares their words.
-    """
+    """Merges claims with a language model, and retries claims that the text lost."""
 
     writer: Writer
-    prompt: Prompt
-    instruction: str
-    sampling: Mapping[str, object]
+    prompt: Prompt  # with the fields ``topic``, ``claims`` and ``instruction``
+    instruction: str  # the question that the text answers, a template with ``{topic}``
+    sampling: Mapping[str, object]  # keyword arguments of ``Writer.answer``
     retries: int
-    entailment: EntailmentModel | None
+    entailment: EntailmentModel | None  # decides which claims a sentence contains; else its words
 
     @cached_property
     def _prompt_again(self) -> Prompt:
