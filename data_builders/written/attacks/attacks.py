@@ -267,22 +267,22 @@ CARD = Card(
     license="other",
     tags=("factuality", "adversarial", "robustness"),
     text="""\
-Texts that rules made of documents, to see whether a factuality metric can be gamed.
+Rule-based adversarial texts that test whether a factuality metric can be gamed.
 
-- `normal.jsonl`: the documents as they were; `clean` of an attacked text names one of them.
-- one file an attack (`kind`): the texts that are what the attack says. `keeps` is what that is:
-  `facts` (the same claims with the same labels: a metric should not move), `truth` (all is true,
-  and little is said), truth of a namesake or of another topic, or falsehoods made true (a metric
-  should rise). `claims` have labels by construction, and name in `rests_on` the claims of the
-  document, or the facts of others, that they rest on. Montage lists in `suggests` which claim is
-  told as the earlier one and was not; corrections list in `corrections` what was exchanged.
-- `invalid.jsonl`: texts that broke this, with the reason (`invalid`, `where`); they are no success
-  of an attack and stand nowhere else.
-- `statistics.json`: valid, invalid, not applicable with reasons; labelled precision of the attacked
-  texts and of their documents.
+- `normal.jsonl`: the original documents; an attacked text names one of them in `clean`.
+- one file per attack (`kind`): the valid texts. `keeps` states what the attack keeps: `facts`
+  (same claims and labels: a metric should not change), `truth` (all claims are true, but carry
+  little information), facts about a namesake or another topic, or false claims made true (a metric
+  should rise). `claims` are labelled by construction; `rests_on` lists the claims of the document,
+  or the facts about others, that decide the label. Montage lists in `suggests` pairs of claims in
+  a false order; corrections list in `corrections` what was replaced.
+- `invalid.jsonl`: texts that violate `keeps`, with the reason (`invalid`, `where`); they are in no
+  other file and do not count as successful attacks.
+- `statistics.json`: numbers of valid, invalid and not applicable texts with reasons; labelled
+  precision of the attacked texts and of their documents.
 
-A label says whether a claim is true (`S`), not whether it is worth saying. **Claims marked `NS` may
-be false statements about real people; never show them without their mark.** For measuring metrics,
-not for training. The licence is that of the documents.
+A label states whether a claim is true (`S`), not whether it is informative. **Claims marked `NS`
+may be false statements about real people; never show them without their mark.** For measuring
+metrics, not for training. The licence is that of the documents.
 """,
 )

@@ -304,26 +304,26 @@ CARD = Card(
     license="other",
     tags=("factuality", "adversarial", "robustness"),
     text="""\
-Texts with some of their facts made false, and sentences behind that should not count (Core, arXiv
-2407.03572, section 5.3, appendix B.2), to see whether a factuality metric can be gamed.
+Texts with some facts made false, followed by uninformative sentences (Core, arXiv 2407.03572,
+section 5.3, appendix B.2), to test whether a factuality metric can be gamed.
 
-- `curve_KIND.jsonl`: for each document its clean twin (`kind: clean`: the text as it was, with all
-  its claims and labels) and, for each number k, the corrupted text with k sentences of that kind
-  behind (`kind: corrupted`, `clean`: the twin's id, `k`, `appended`: the kind). Each supported
-  claim was to be made false with a fixed probability; all other claims stay. The corruption is the
-  same for every k and in every file, and the sentences for k are the first k. Claims `a…` are the
-  appended ones; other claims have the ids that they had. `labelled_by` says who says so: the source
-  file (`given`), an assessor, a knowledge base, the corrupter, or nobody (`assumed`, `none`).
-- `changes.jsonl`: each claim of the documents once: as it was, as it became, what was exchanged,
-  why one that was to be changed stayed as it was (`refused`: what was proposed and is not false),
-  and how it came into the text (`in_text`): `merged`; `again`, where the merging model lost it
-  first; `appended` as a sentence, where it lost it every time; `listed`, where nothing was merged.
-- `statistics.json`: all of this in figures. No document is left out for its merging, and a topic
-  with few sentences repeats them; documents on a topic without any are counted, and the topics
-  named.
+- `curve_KIND.jsonl`: for each document its clean twin (`kind: clean`: the original text with all
+  claims and labels) and, for each number k, the corrupted text followed by k sentences of that
+  kind (`kind: corrupted`, `clean`: the twin's id, `k`, `appended`: the kind). Each supported claim
+  is made false with a fixed probability; all other claims stay. The corruption is the same for all
+  k and in all files, and the sentences for k are the first k. Claims `a…` are the appended ones;
+  other claims keep their ids. `labelled_by` is the origin of a label: the source file (`given`),
+  an assessor, a knowledge base, the corrupter, or none (`assumed`, `none`).
+- `changes.jsonl`: one row per claim: before and after, what was replaced, why a drawn claim did
+  not change (`refused`: a proposed claim that is not false), and how it got into the text
+  (`in_text`): `merged`; `again`: merged after a retry; `appended` as a sentence, since the merging
+  model lost it each time; `listed`: nothing was merged.
+- `statistics.json`: all counts. No document is excluded because of its merging, and a topic with
+  few sentences repeats them; documents on a topic without sentences are counted, and the topics
+  listed.
 
-That a changed claim is false is the rule's or the model's word, checked against the document's
-other supported claims and what else the configuration names. **Claims marked `NS` may be false
+Whether a changed claim is false is decided by the rule or model, and checked against the
+document's other supported claims and the configured knowledge. **Claims marked `NS` may be false
 statements about real people, made on purpose; never show them without their mark.** For measuring
 metrics, not for training. The licence is that of the source documents.
 """,
