@@ -84,23 +84,6 @@ def test_topics_may_have_claims_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "bleached.json:1: not JSON"),
-        ("[]", "no object"),
-        ('{"a": "b"}', "'a': give a list of texts"),
-    ],
-)
-def test_a_file_of_topics_that_is_none_is_the_users_mistake(tmp_path, text, message):
-    path = tmp_path / "bleached.json"
-    path.write_text(text)
-    with pytest.raises(UserError, match=message):
-        Bleached(str(path))
-    with pytest.raises(UserError, match="no such file"):
-        Bleached(str(tmp_path / "other.json"))
-
-
-@pytest.mark.parametrize(
     ("given", "first"),
     [
         (["{topic} is."], "Ada is."),

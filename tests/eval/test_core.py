@@ -121,31 +121,6 @@ def test_bleached_files_hold_together(tmp_path):
     assert load_bleached(str(file)) == ["{topic} is."]
 
 
-@pytest.mark.parametrize(
-    ("bleached", "message"),
-    [
-        ([], "0 bleached claims; give at least 1"),
-        (["Something is."], "has no {topic}"),
-        ("no/such/file.txt", "no such file"),
-    ],
-)
-def test_bad_bleached_claims_are_refused(bleached, message):
-    with pytest.raises(UserError, match=message):
-        Core(Table(), Table(), bleached)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"weighting": "cpmi"}, "cpmi needs unli"),
-        ({"weighting": "capped", "unli": Table()}, "capped needs bleached"),
-    ],
-)
-def test_bad_options_are_refused(options, message):
-    with pytest.raises(UserError, match=message):
-        Core(Table(), **{"weighting": "uniform", **options})
-
-
 # The stage.
 
 

@@ -324,18 +324,6 @@ def test_a_prompt_and_a_bank_of_ones_own(tmp_path):
     options = {"prompt": prompt, "examples": bank, "static": 0, "retrieved": 1}
     Prompted(model, **options)([document("Bob slept.")])
     assert model.calls == [["Bob ate and slept.=2;"]]
-    with pytest.raises(UserError, match=r"own\.txt: 2 examples, but static \+ retrieved = 8"):
-        Prompted(model, examples=bank)
-    prompt.write_text("{{ conllu }}")
-    with pytest.raises(UserError, match="'conllu' is undefined"):
-        Prompted(model, **options)([document("Bob slept.")])
-    bank.write_text("- Ada sang.\n")
-    with pytest.raises(UserError, match="claims without a sentence"):
-        Prompted(model, examples=bank)
-    with pytest.raises(UserError, match="parser: conllu needs one"):
-        Prompted(model, "conllu")
-    with pytest.raises(UserError, match="parser: the method rnd uses no parser"):
-        Prompted(model, "rnd", parser=Words())
 
 
 SPLITS = [
@@ -428,10 +416,3 @@ def test_of_sentences_that_share_as_much_the_first_is_the_source():
         rest = [f"{words[i].capitalize()} {words[6 + i]}." for i in range(6) for _ in range(i)]
         (claim,) = aligned([Claim(id="c", text=" ".join(words))], " ".join([*halves, *rest]))
         assert claim.source == halves[0]
-
-
-def test_claims_of_any_field_have_ids_of_their_own():
-    twice = [{"id": "a", "text": "Ada sang."}, {"id": "a", "text": "Ada ate."}]
-    message = "document d: model_claims: expected claims .ids must be unique within a document"
-    with pytest.raises(UserError, match=message):
-        Given(field="model_claims")([document("Ada sang.", model_claims=twice)])

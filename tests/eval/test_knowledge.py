@@ -7,11 +7,9 @@ import string
 
 import numpy as np
 import pytest
-from jsonargparse import ArgumentParser
 
 from eval.retrieve.knowledge import SEPARATOR, Knowledge, SqliteKnowledge, passages_of, plain_text
 from eval.retrieve.search import with_contexts
-from eval.stages import Retriever
 from records import Claim, Document, Passage, UserError
 
 ADA = (
@@ -131,18 +129,6 @@ def test_without_an_index_the_command_that_builds_it_is_named(tmp_path):
     assert not Knowledge(path).searchable
     with pytest.raises(UserError, match="python -m data_builders knowledge --source sqlite"):
         Knowledge(path).pages("duck")
-
-
-def test_what_is_no_knowledge_source_is_said(tmp_path):
-    with pytest.raises(UserError, match="no such file"):
-        Knowledge(tmp_path / "none.db")
-    text = tmp_path / "text.db"
-    text.write_text("not a database, but long enough to be read as one" * 10)
-    with pytest.raises(UserError, match="not a SQLite file"):
-        Knowledge(text)
-    sqlite3.connect(tmp_path / "other.db").execute("CREATE TABLE pages (a)").connection.close()
-    with pytest.raises(UserError, match=r"no table documents\(text, title\)"):
-        Knowledge(tmp_path / "other.db")
 
 
 def test_the_file_is_not_written_to(path):
@@ -286,18 +272,3 @@ def test_two_texts_of_one_id_are_refused_and_a_failed_search_is_none():
     assert used == [one]
     with pytest.raises(UserError, match="'p' has two texts"):
         with_contexts(ours, [[[one], [], [other]]])
-
-
-def test_yaml_names_the_retriever_by_class_path(path, tmp_path):
-    config = tmp_path / "pipeline.yaml"
-    config.write_text(
-        "retrieve:\n  class_path: eval.retrieve.knowledge.SqliteKnowledge\n"
-        f"  init_args: {{path: '{path}', k: 2, words: null}}\n"
-    )
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_argument("--config", action="config")
-    parser.add_argument("--retrieve", type=Retriever)
-    stage = parser.instantiate(parser.parse_args(["--config", str(config)])).retrieve
-    assert isinstance(stage, SqliteKnowledge)
-    assert stage.words is None
-    assert stage(*documents("Ada Lovelace"))[0][0][0].contexts

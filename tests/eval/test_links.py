@@ -20,7 +20,7 @@ from eval.retrieve.given import Given
 from eval.retrieve.links import PagesOfLinks, unread_pages
 from eval.run.parts import add_answer_caches
 from eval.verify.labels import Labels
-from records import Claim, Document, Passage, UserError, write_json, write_jsonl
+from records import Claim, Document, Passage, write_json, write_jsonl
 from tests.web_server import WebServer
 
 AGENT = "tests/1.0 (me@my-lab.example)"
@@ -124,11 +124,6 @@ def test_a_dry_run_reads_no_page_and_counts_its_beginning(server):
     one = document([passage("a", f"{server.url}/ada")], [["a"]])
     assert "1 documents" in estimate_score(Pipeline(GivenClaims(), [Labels()], Cut(stage())), [one])
     assert server.asked == []
-
-
-def test_web_pages_want_to_know_who_asks():
-    with pytest.raises(UserError, match="user_agent: web pages require"):
-        stage(user_agent=None)
 
 
 def test_an_experiment_says_how_many_pages_it_could_not_read(server, tmp_path, capsys):

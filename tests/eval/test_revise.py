@@ -10,7 +10,7 @@ from eval.revise.rewrite import Rewrite, read_between_marks, read_in_block
 from eval.select.core import Core
 from eval.select.relevance import Prompted
 from eval.verify.labels import Labels
-from records import Claim, Document, UserError
+from records import Claim, Document
 from tests.model_server import ModelServer
 
 TEXT = "Ann Lee paints. She lives in Oslo. Is that not nice?"
@@ -156,11 +156,6 @@ def test_a_claim_whose_relevance_nobody_could_judge_has_failed():
     assert [(s.kept, s.failed, s.precision) for s in first.scores] == [(2, 0, 1.0), (1, 1, 1.0)]
     assert [(s.kept, s.failed, s.precision) for s in second.scores] == [(1, 0, 1.0), (0, 1, None)]
     assert not second.scores[1].empty_selection
-
-
-def test_retries_need_another_draw():
-    with pytest.raises(UserError, match="retries: with temperature 0"):
-        Rewrite(OpenAIServer("m", "http://127.0.0.1:1/v1"), temperature=0)
 
 
 def test_core_judges_a_revised_claim_as_its_sentence_said_it():

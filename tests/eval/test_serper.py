@@ -200,20 +200,6 @@ def test_queries_go_side_by_side_within_bounds(server):
     assert 2 <= server.most <= 3
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"api_key_env": "a0f3c2"}, "not the key"),
-        ({"base_url": "http://serper.example"}, "https URL"),
-        ({"base_url": "https://me:secret@serper.example"}, "contains credentials"),
-        ({"per": "topic", "topic_in_query": False}, "topic_in_query"),
-    ],
-)
-def test_options_that_cannot_be_meant_are_refused(options, message):
-    with pytest.raises(UserError, match=message):
-        Serper(**options)
-
-
 def test_yaml_names_a_searcher_by_class_path():
     parser = ArgumentParser(exit_on_error=False)
     parser.add_argument("--search", type=Searcher)

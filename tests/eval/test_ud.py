@@ -1,13 +1,12 @@
 """Universal Dependencies: CoNLL-U in and out, what is refused, and the table for spaCy's labels."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from eval.decompose.ud.convert import FIXED, RELATIONS, convert
-from eval.decompose.ud.parsers import ConlluFiles, Spacy, Trankit, trankit_rows
+from eval.decompose.ud.parsers import ConlluFiles, Spacy, trankit_rows
 from eval.decompose.ud.tree import Token, check_ud, join_words, read_conllu, ud_version
 from records import BadInput, UserError
 
@@ -230,13 +229,6 @@ def test_trankit_gives_conllu():
     (tree,) = read_conllu(trankit_rows(output))
     assert tree.text == join_words(tree.tokens) == "can't go."
     assert tree.tokens[1].feats == "Polarity=Neg"
-
-
-@pytest.mark.parametrize("parser", [Spacy, Trankit])
-def test_a_parser_that_is_not_installed_says_how(parser, monkeypatch):
-    monkeypatch.setitem(sys.modules, parser.__name__.lower(), None)
-    with pytest.raises(UserError, match=r"install|requirements-spacy"):
-        parser()
 
 
 def test_spacy_itself_where_it_is_installed():

@@ -173,8 +173,3 @@ def test_a_dry_run_asks_nobody(server):
     one = document("She lived in London.")
     assert "1 documents" in estimate_score(Pipeline(Given(), [Labels()], Cut(stage(server))), [one])
     assert server.asked == []
-
-
-def test_a_remote_wiki_wants_to_know_who_asks():
-    with pytest.raises(UserError, match="user_agent"):
-        WikipediaSearch()
