@@ -247,7 +247,7 @@ def test_questions_get_claims_of_their_own(tmp_path):
     assert len(writer.asked) == 2
     bleached = Bleach(str(tmp_path / "out" / "bleached.json"))
     document = Document(id="d", topic=QUESTIONS[1], text="They flap.")
-    assert bleached.about(document) == ["Bees can fly."]
+    assert bleached.claims_for(document) == ["Bees can fly."]
     assert load_by_topic(tmp_path / "out" / "bleached.json").keys() == set(QUESTIONS)
 
 

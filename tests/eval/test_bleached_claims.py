@@ -64,7 +64,7 @@ def test_the_domain_of_a_document_chooses_its_set():
     assert film == Bleached(str(BLEACHED / "films.txt")).claims_for(document())
     assert not set(film) & set(person)
     for fields, said in (({}, "None"), ({"domain": "music"}, "'music'")):
-        message = f"document 'd': domain: {said}; bleached has films, biographies"
+        message = f"document 'd': domain: .* got {said}"
         with pytest.raises(UserError, match=message):
             bleached.claims_for(document(**fields))
 
@@ -79,7 +79,7 @@ def test_topics_may_have_claims_of_their_own(tmp_path):
         f"{QUESTION} is a question.",
     ]
     assert bleached.claims_for(document()) == ["Ada is."]
-    with pytest.raises(UserError, match="document 'd': bleached has nothing of topic 'Bob'"):
+    with pytest.raises(UserError, match="document 'd': .*'Bob'"):
         bleached.claims_for(document("Bob"))
 
 
