@@ -79,7 +79,7 @@ def test_topics_may_have_claims_of_their_own(tmp_path):
         f"{QUESTION} is a question.",
     ]
     assert bleached.claims_for(document()) == ["Ada is."]
-    with pytest.raises(UserError, match="document 'd': .*'Bob'"):
+    with pytest.raises(UserError, match=r"document 'd': .*'Bob'"):
         bleached.claims_for(document("Bob"))
 
 
