@@ -104,8 +104,7 @@ class _Count:
                 ],
                 _Stage(self, f"{name}retrieve", retrieve, ("retrieve", *evidence), _passages),
                 select and _Stage(self, stage, select, (defence, *texts), _select_all),
-                revise
-                and _Stage(self, f"{name}revise", revise, texts, lambda _, batch, claims: claims),
+                revise and _Stage(self, f"{name}revise", revise, texts, lambda _, batch, row: row),
             ).score(documents)
             if not (defence or shares):
                 self.claims[name.removesuffix(": ")] += sum(len(row.claims) for row in scored)
@@ -235,6 +234,7 @@ def _passages(
         return output
     parts = find_parts(output)
     is_page = any(isinstance(part, MediaWiki | WebPages) for part in parts)
+    n_words = WORDS_PER_PAGE if is_page else WORDS_PER_PASSAGE
     k = next((part.k for part in parts if hasattr(part, "k")), PASSAGES_PER_CLAIM)
     rows, passages = [], []
     for document, row in zip(documents, claims, strict=True):
@@ -244,9 +244,7 @@ def _passages(
                 Passage(
                     id=f"p{i}.{n}",
                     title=title,
-                    text=" ".join(
-                        [f"w{i}{n}"] * (WORDS_PER_PAGE if is_page else WORDS_PER_PASSAGE)
-                    ),
+                    text=" ".join([f"w{i}{n}"] * n_words),
                 )
                 for i, title in enumerate(titles)
                 for n in range(k)

@@ -246,9 +246,8 @@ def _alone(line: str, start: int, labels: Mapping[str, str]) -> list[_Mention]:
     word_ends = [word.end() for word in _WORD.finditer(line)]
     words = _plain(line).split(" ")
     last = _last_places(words, labels)
-    longest = (
-        max(len(name.split()) for name in labels) + 4
-    )  # a lead has three words, plus one to detect more
+    # A lead has three words; one more word detects longer text.
+    longest = max(len(name.split()) for name in labels) + 4
     for i, end in enumerate(ends):
         count = bisect_right(word_ends, end)
         content = " ".join(words[max(0, count - longest) : count])
