@@ -19,7 +19,7 @@ from records import UserError
 # Name of the experiment and its module to its folder below eval.experiments, its class and a
 # description. Classes are imported on demand, so --help is fast.
 EXPERIMENTS = {
-    "agreement": ("agreement", "Agreement", "verdicts compared with human labels (2404.10774)"),
+    "agreement": ("agreement", "Agreement", "verdicts and human labels (after 2404.10774)"),
     "core_settings": ("core", "CoreSettings", "p, ε and threshold of Core (2407.03572, section 3)"),
     "decomposition": ("decomposition", "Decomposition", "DecompScore by decomposer (2403.11903)"),
     "dfactscore": (
