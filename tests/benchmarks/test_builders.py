@@ -1,4 +1,4 @@
-"""The builders' benchmark at toy size, through the real door and a real SPARQL server."""
+"""The builders' benchmark at toy size, with the real command and SPARQL server."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_overlap_is_judged_on_the_claims_that_the_verifier_judged(
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     for run in ("one", "other"):
-        # One document: there is no interval, and no correlation.
+        # One document gives no interval and no correlation.
         write_jsonl(tmp_path / run / "scored.jsonl", [scored("a", wrong=2)])
     files = [str(tmp_path / run / "scored.jsonl") for run in ("one", "other")]
     monkeypatch.setattr("sys.argv", ["nli_agreement.py", *files])

@@ -182,7 +182,7 @@ def test_training(
     tmp_path: Path,
     relation: Path,  # noqa: F811 (the fixture)
 ) -> None:
-    """Every method is timed over the same examples: what a fit judges behind them is not."""
+    """Every method is timed on the same examples, without the validation of fit."""
     labels = ("entailment", "neutral", "contradiction")
     pairs = [
         {

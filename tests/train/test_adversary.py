@@ -107,7 +107,7 @@ def test_padding_is_never_learnt(adversary: Adversary) -> None:
     padding = padded["inputs"]["attention_mask"] == 0
     assert padding.any()
     assert (padded["target"][padding] == -100).all()
-    padded["inputs"]["input_ids"][padding] = 7  # whatever fills it
+    padded["inputs"]["input_ids"][padding] = 7  # any padding id
     _, other = adversary.model_step(padded)
     assert other[0][0] == pytest.approx(together[0][0], rel=1e-5)
 
@@ -162,7 +162,7 @@ def test_gpt2_is_judged_by_eval_as_it_was_by_train(
 
 
 @pytest.mark.parametrize("bits", [4, 8])
-@pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without CUDA")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="tests a machine without CUDA")
 def test_few_bits_need_a_gpu(arguments: Callable, capsys: pytest.CaptureFixture, bits: int) -> None:
     with pytest.raises(SystemExit) as stop:
         run_command(partial(main, arguments("adversary", "--model.quantize", str(bits))))

@@ -73,7 +73,7 @@ def test_two_processes_are_one(
         left, right = (curve(tmp_path / f"runs/{r}/metrics.csv", name) for r in ("one", "two"))
         assert len(left) == (6 if name == "train/loss" else 2)
         assert right == pytest.approx(left, abs=1e-4), name
-    # Rank 0 alone exports and says so.
+    # Only rank 0 exports and prints.
     assert done.stdout.count("checkpoint: ") == 1
 
 

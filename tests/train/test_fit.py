@@ -59,7 +59,7 @@ def test_unli_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> N
 
     folder = tmp_path / "checkpoints/run"
     assert files(folder) == CLASSIFIER
-    assert files(folder.parent) == {"run"}  # nothing half-written beside it
+    assert files(folder.parent) == {"run"}  # no partial files
     assert all(path.stat().st_mode & 0o044 for path in folder.iterdir())  # others may read it
     component = read_component(folder, "unli")
     assert component.labels == ["probability"]
@@ -76,7 +76,7 @@ def test_unli_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> N
     gold = [row.label for row in rows]
     assert component.metrics["pearson"] == pytest.approx(pearsonr(predicted, gold)[0], abs=1e-5)
     assert component.metrics["pearson"] > 0.8  # it has learnt its ten rows
-    # The card sets the measures before calibration beside those after it.
+    # The card shows the measures before and after calibration.
     brier = {"before": expit(logits), "after": predicted}
     card = (folder / "README.md").read_text(encoding="utf-8")
     for name, p in brier.items():

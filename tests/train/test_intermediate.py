@@ -1,4 +1,4 @@
-"""What starts from another component, and what reads its input in a way of its own."""
+"""Components that start from another component, and options that change the input."""
 
 from __future__ import annotations
 

@@ -302,7 +302,7 @@ def test_the_lss_loss_is_of_the_words_that_were_judged(tiny_bert: str) -> None:
     logits, soft = np.concatenate(outputs), np.concatenate([item.target[1] for item in items])
     by_hand = -soft * log_expit(logits) - (1 - soft) * log_expit(-logits)
     assert (loss.total.item(), int(loss.count)) == (pytest.approx(by_hand.sum(), rel=1e-5), 7)
-    # A word that was cut off is no loss, and is never kept.
+    # A truncated word adds no loss and is never kept.
     places, keep = items[0].target
     cut = replace(items[0], target=([*places[:-1], None], keep))
     loss, outputs = module.model_step(module.collate([cut], [0]))

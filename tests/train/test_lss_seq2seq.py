@@ -189,7 +189,7 @@ def test_balance(tiny_t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(dropped) == 4
     assert dropped[2:] == [7, 8]
     assert dropped == rows("drop")
-    # Section 4.2's is a number, whatever is left.
+    # Section 4.2 removes a fixed number.
     assert len(rows("drop", 3)) == 6
     assert rows("drop", 7) == [7, 8]
     with pytest.raises(UserError, match="cannot remove 8 rows: only 7 are the whole claim"):

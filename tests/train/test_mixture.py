@@ -163,11 +163,11 @@ def test_pairs_of_each_others_sentences_stand_on_one_side() -> None:
     (dev,) = held([rows], 0, 0.3)
     assert 60 < sum(dev) < 180
     assert all(len(set(dev[start : start + 4])) == 1 for start in range(0, 400, 4))
-    assert len(set(dev[3::4])) == 2  # what is only told ties nothing
+    assert len(set(dev[3::4])) == 2  # a hypothesis alone ties no rows
 
 
 def test_rows_that_cannot_be_held_apart_are_left_out() -> None:
-    """A chain of groups, each of which shares a text with the next, is no single set."""
+    """A chain of groups, each sharing a text with the next, is not one set."""
     rows = [
         RelationPair(premise=f"p{place + more}", hypothesis="h", label="neutral", group=str(place))
         for place in range(300)

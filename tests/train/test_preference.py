@@ -90,7 +90,7 @@ def save_adversary(base: str, folder: Path, seed: int = 0, chat: bool = True) ->
 
 @pytest.fixture
 def started(tiny_llama: str, tmp_path: Path) -> str:
-    """The adversary that training goes on from."""
+    """The adversary that training starts from."""
     return save_adversary(tiny_llama, tmp_path / "sft")
 
 

@@ -1,4 +1,4 @@
-"""A fit that breaks says where, and leaves what it had."""
+"""A fit that fails reports the step and keeps its checkpoint."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Poison(Callback):
 
 
 class Interrupted(Callback):
-    """Ctrl-C behind a step."""
+    """Ctrl-C after a step."""
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
         if trainer.global_step == 3:
@@ -46,7 +46,7 @@ class Interrupted(Callback):
 
 
 class Terminated(Callback):
-    """What `kill`, a time limit or an orchestrator sends, behind a step."""
+    """SIGTERM (kill, time limit, orchestrator) after a step."""
 
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx) -> None:
         if trainer.global_step == 2:
@@ -125,7 +125,7 @@ def logits(module: Unli, batch: dict) -> np.ndarray:
 
 
 def test_without_a_pad_token_padding_is_masked(tiny_bert: str) -> None:
-    # The filler is 0; whatever stands there changes nothing.
+    # The filler is 0; its value has no effect.
     module = Unli(base=tiny_bert, max_length=48)
     module.configure_model()
     module.eval()

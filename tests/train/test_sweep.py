@@ -1,4 +1,4 @@
-"""A sweep file is one search, here and for wandb; a killed sweep goes on; a failure is no score."""
+"""One sweep file works here and with wandb; an interrupted sweep resumes; failures have no score."""
 
 from __future__ import annotations
 
