@@ -1,4 +1,4 @@
-"""One sweep file works here and with wandb; an interrupted sweep resumes; failures have no score."""
+"""A sweep file works here and with wandb; an interrupted sweep resumes; failures have no score."""
 
 from __future__ import annotations
 
