@@ -44,13 +44,10 @@ class ClaimPairs(Builder):
     """Distant UNLI and relation pairs from documents with claims.
 
     Args:
-        output: folder of the dataset.
         documents: files of document records with ``claims``, or of a supported project's format,
             whose topics are people.
         per_document: maximum number of pairs per rule and document.
         shares: ratio of train, dev and test; documents of a topic are in the same split.
-        limit: use only the first N documents, for a trial run.
-        seed: seed of all random choices.
     """
 
     documents: list[str]

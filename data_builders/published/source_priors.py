@@ -44,7 +44,6 @@ class SourcePriors(Builder):
     """Priors of sources, learned from the agreement of their passages' verdicts on claims.
 
     Args:
-        output: folder of the dataset.
         documents: files of documents with claims and passages, or Climate-FEVER, AVeriTeC.
         entailment: relation model that decides which passages support or contradict a claim.
         by: field that identifies a source: ``source``, ``title``, or the ``host`` of the url.

@@ -73,7 +73,6 @@ class Summaries(Builder):
     """LSS examples and documents from rated XSum summaries and from CNN/DailyMail.
 
     Args:
-        output: folder of the dataset.
         hallucinations: Maynez et al.'s ``hallucination_annotations_xsum_summaries.csv`` (or the
             Hub's ``xsum_faithfulness`` with ``hallucinated_span_start`` and ``_end``).
         factuality: their ``factuality_annotations_xsum_summaries.csv``.

@@ -9,7 +9,7 @@ import tarfile
 import datasets
 import pytest
 
-from data_builders.published.wafer.citations import is_fragment, unmarked
+from data_builders.published.wafer.citations import is_fragment, strip_mark
 from data_builders.published.wafer.wafer import Wafer
 from records import BadInput, UserError
 
@@ -99,7 +99,7 @@ FAULTS = {
     "claim of too few words": "The mill was old [CIT].",
     "claim of too many words": "The mill " + "was old and " * 30 + "grey [CIT].",
     "claim with markup or an address": "The [[mill]] was sold to the town in the spring [CIT].",
-    "claim that is no whole sentence": "and was sold to the town in the wet spring [CIT].",
+    "claim that is not a complete sentence": "and was sold to the town in the wet spring [CIT].",
     "reference without text": {"text": ""},
     "reference of too few words": {"text": "The mill is old."},
     "reference of too many words": {"text": " ".join([PAGE] * 9)},
@@ -134,7 +134,7 @@ def test_each_fault_is_a_counted_drop(tmp_path, reason):
         ({"claim_words": (1, 200)}, "claim of too few words"),
         ({"claim_words": (1, 200)}, "claim of too many words"),
         ({"markup": False}, "claim with markup or an address"),
-        ({"fragments": False}, "claim that is no whole sentence"),
+        ({"fragments": False}, "claim that is not a complete sentence"),
         ({"reference_words": (1, 100)}, "reference of too few words"),
         ({"long_reference": "cut"}, "reference of too many words"),
         ({"error_pages": False}, "reference that is an error page"),
@@ -190,7 +190,7 @@ def test_text_can_come_from_a_file_of_passages(tmp_path):
         {"url": "https://page.example/4", "chunk_id": "c_1", "text": " ".join(words[:20])},
     ]
     source = write(tmp_path / "wafer.jsonl", [row])
-    with pytest.raises(UserError, match=r"no pair is left .1 x reference without text"):
+    with pytest.raises(UserError, match=r"no pair left .1 x reference without text"):
         Wafer(tmp_path / "out", train=[source]).build()
     texts = write(tmp_path / "passages.jsonl", passages)
     Wafer(tmp_path / "out", train=[source], passages=[texts]).build()
@@ -218,7 +218,7 @@ def test_the_claim_stands_before_its_mark(tmp_path, mark):
     row["input"] = f"Mill [SEP] History [SEP] It is old. {claim}{mark} It was then made a school."
     source = write(tmp_path / "in.jsonl", [row])
     Wafer(tmp_path / "out", train=[source]).build()
-    assert read(tmp_path / "out/train.jsonl")[0]["claim"] == claim + unmarked(mark)
+    assert read(tmp_path / "out/train.jsonl")[0]["claim"] == claim + strip_mark(mark)
 
 
 def test_unsplit_files_are_split_by_page(tmp_path):

@@ -24,7 +24,6 @@ class Conflicts(Builder):
     """Claims of ConflictBank with a supporting and a conflicting context each.
 
     Args:
-        output: folder of the dataset.
         bank: ConflictBank's files (JSONL or Parquet, any number of shards in any order), or
             ``hub:Warrieryes/CB_claim_evidence`` to stream it from the Hub.
         kind: what the conflicting context conflicts by: another object (``fact``), another time

@@ -56,7 +56,6 @@ class Pairs(Builder):
     """Public NLI and UNLI sets as one file of relation or UNLI records.
 
     Args:
-        output: folder of the dataset.
         sources: the sets; a pair of several sets is attributed to the first.
         target: ``relation`` (entailment, neutral, contradiction, not_entailment) or ``unli``
             (probabilities; only for sources with a probability).

@@ -1,4 +1,4 @@
-"""Rows of WAFER's files: reading them, and what makes a claim or a reference unfit."""
+"""Read WAFER's rows, and checks of claims and references."""
 
 import json
 import re
@@ -15,8 +15,8 @@ MARK = "[CIT]"
 _MARKUP = re.compile(
     r"\{\{|\}\}|\[\[|\]\]|==|\||</?\w+[^>]*>|https?://|www\.|\[\d+\]|\[CIT|citation needed|&\w+;"
 )
-_MARKS_BEHIND = re.compile(r"([.!?][\"'”’)]*)((?:\s*\[CIT\])+)")
-# A UUID or a hash, as the authors' script names chunks: its digits give no order.
+_MARKS_AFTER_STOP = re.compile(r"([.!?][\"'”’)]*)((?:\s*\[CIT\])+)")
+# Chunk names of the authors' script (UUID or hash) have no order.
 _HASH = re.compile(r"[0-9a-fA-F-]{32,}")
 _LIST_MARK = re.compile(r"[*#•·–—-]\s|\(?\d{1,2}[.)]\s|[:;]")
 _ERROR_PAGE = re.compile(
@@ -33,11 +33,7 @@ _ENGLISH = frozenset(
 
 
 def citation_rows(path: str | Path) -> Iterator[tuple[str, dict]]:
-    """Rows of a file of WAFER's with their place; a ``.tar.gz`` is read without unpacking it.
-
-    Raises:
-        BadInput: a row that is no JSON object, as ``file:line: what is wrong``.
-    """
+    """Yield the rows of a WAFER file with their locations; a ``.tar.gz`` is streamed."""
     if not str(path).lower().endswith((".tar.gz", ".tgz", ".tar")):
         yield from ((f"{path}:{number}", row) for number, row in iter_rows(path, any_text=True))
         return
@@ -49,34 +45,31 @@ def citation_rows(path: str | Path) -> Iterator[tuple[str, dict]]:
                 for number, line in enumerate(archive.extractfile(member), 1):
                     where = f"{path}/{member.name}:{number}"
                     if line.strip():
-                        yield where, _object(line, where)
+                        yield where, _parse_object(line, where)
     except (tarfile.TarError, EOFError, OSError) as error:
         raise BadInput([f"{path}: file: cannot be read ({error})"]) from None
 
 
-def _object(line: bytes, where: str) -> dict:
+def _parse_object(line: bytes, where: str) -> dict:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BadInput([f"{where}: json: {error}; is the line whole?"]) from None
+        raise BadInput([f"{where}: json: {error}; the line may be truncated"]) from None
     if not isinstance(row, dict):
         raise BadInput([f"{where}: json: expected an object"])
     return row
 
 
 def read_citation(row: dict, where: str) -> dict:
-    """What matters of one WAFER row, its own fields or ``None``.
+    """Parse one WAFER row.
 
     Returns:
-        ``claim`` (the marked sentence without the mark), ``marks`` (how many it has), ``failed``,
+        ``claim`` (the marked sentence without the mark), ``marks`` (their number), ``failed``,
         ``reference`` (the page's passages in the order of their chunks), ``url`` and the titles.
-
-    Raises:
-        BadInput: a field that WAFER always has is missing or of another type.
     """
     for field, kind in (("id", (str, int)), ("input", str), ("output", list), ("meta", dict)):
         if not isinstance(row.get(field), kind):
-            raise BadInput([f"{where}: {field}: missing or of another type than WAFER's"])
+            raise BadInput([f"{where}: {field}: missing, or not of WAFER's type"])
     outputs = [output for output in row["output"] if isinstance(output, dict)]
     if not outputs or not all(isinstance(o.get("answer"), str) for o in outputs):
         raise BadInput([f"{where}: output: answer: expected an address or {FAILED!r}"])
@@ -94,7 +87,7 @@ def read_citation(row: dict, where: str) -> dict:
     address = cited["answer"] if cited["answer"] != FAILED else ""
     return {
         "id": str(row["id"]),
-        "claim": unmarked(sentence) if sentence else None,
+        "claim": strip_mark(sentence) if sentence else None,
         "marks": sentence.count(MARK) if sentence else 0,
         "failed": any(output["answer"] == FAILED for output in outputs),
         "reference": " ".join(passages) or None,
@@ -108,36 +101,33 @@ def read_citation(row: dict, where: str) -> dict:
 
 
 def _texts(output: dict) -> list[str]:
-    found = [p for p in output.get("provenance") or [] if isinstance(p, dict) and p.get("text")]
-    found.sort(key=lambda passage: chunk_number(passage.get("chunk_id")))
-    return list(dict.fromkeys(" ".join(str(p["text"]).split()) for p in found))
+    pieces = [p for p in output.get("provenance") or [] if isinstance(p, dict) and p.get("text")]
+    pieces.sort(key=lambda passage: chunk_number(passage.get("chunk_id")))
+    return list(dict.fromkeys(" ".join(str(p["text"]).split()) for p in pieces))
 
 
 def chunk_number(chunk: object) -> int:
-    """A chunk's number: it, or the last number in its name; 0 without one.
-
-    A longer one than SQLite takes counts by its first digits.
-    """
+    """Return the last number in a chunk's id, 0 without one (18 digits at most, for SQLite)."""
     if _HASH.fullmatch(str(chunk)):
         return 0
     return int((re.findall(r"\d+", str(chunk)) or ["0"])[-1][:18])
 
 
 def _marked_sentence(text: str) -> str | None:
-    # A mark stands behind the full stop mostly; there the splitter gives it to the next sentence.
-    text = _MARKS_BEHIND.sub(r" \2\1", text.split("[SEP]")[-1])
+    # Move marks before the full stop: the splitter would assign them to the next sentence.
+    text = _MARKS_AFTER_STOP.sub(r" \2\1", text.split("[SEP]")[-1])
     return next((s for s in split_sentences(text) if MARK in s), None)
 
 
-def unmarked(sentence: str) -> str:
-    """A sentence without its citation's mark and the blanks that this leaves."""
+def strip_mark(sentence: str) -> str:
+    """Remove citation marks and the spaces around them."""
     mark = re.escape(MARK)
     sentence = re.sub(rf"(?:\s*{mark})+\s*(?=[.,;:!?)]|$)", "", sentence)
     return " ".join(re.sub(rf"\s*{mark}\s*", " ", sentence).split())
 
 
 def is_fragment(claim: str, title: str) -> bool:
-    """Whether a claim is a part of a sentence, a list item or only a title."""
+    """Return whether a claim is a part of a sentence, a list item or only a title."""
     first = next((letter for letter in claim if letter.isalnum()), "")
     opening = claim[0].isalnum() or claim[0] in "\"'“‘(«$£€"
     if not opening or first.islower() or _LIST_MARK.match(claim) or claim[-1] in ",;:-–—(":
@@ -146,16 +136,16 @@ def is_fragment(claim: str, title: str) -> bool:
 
 
 def has_markup(claim: str) -> bool:
-    """Whether a claim holds wiki or HTML markup, an address or another citation's mark."""
+    """Return whether a claim has wiki or HTML markup, a URL or a citation mark."""
     return bool(_MARKUP.search(claim))
 
 
 def is_error_page(reference: str) -> bool:
-    """Whether a reference reads like what a server says instead of the page."""
+    """Return whether a reference looks like an error page."""
     return bool(_ERROR_PAGE.search(reference))
 
 
 def english_share(reference: str) -> float:
-    """Share of a text's words that are among the commonest function words of English."""
+    """Return the share of a text's words that are common English function words."""
     words = [word.strip(".,;:\"'()").lower() for word in reference.split()]
     return sum(word in _ENGLISH for word in words) / max(1, len(words))

@@ -1,4 +1,4 @@
-"""What millions of rows leave behind while they are filtered, on disk instead of in memory."""
+"""On-disk store of pairs and indexes, since WAFER has millions of rows."""
 
 import json
 import re
@@ -12,18 +12,18 @@ from tqdm import tqdm
 from data_builders.published.wafer.citations import chunk_number
 from records import BadInput, iter_rows
 
-HASHES, BANDS = 12, 4  # of the near-duplicate index: four bands of three minima
+HASHES, BANDS = 12, 4  # near-duplicate index: four bands of three minima
 _MASK = (1 << 61) - 1
 _FACTORS = [((2 * i + 1) ** 15 & _MASK, i * 0x9E3779B97F4A7C15) for i in range(1, HASHES + 1)]
 
 
 def number_of(text: str) -> int:
-    """61 bits that depend on the text alone."""
+    """Return a 61-bit hash of a text."""
     return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "big") & _MASK
 
 
-def neighbours(text: str) -> frozenset[str]:
-    """Pairs of neighbouring words of a text, lower-cased, without punctuation."""
+def bigrams(text: str) -> frozenset[str]:
+    """Return the lower-cased word bigrams of a text, without punctuation."""
     words = re.findall(r"\w+", text.lower())
     return frozenset(f"{a} {b}" for a, b in pairwise(["", *words]))
 
@@ -36,11 +36,7 @@ def _bands(shingles: frozenset[str]) -> list[int]:
 
 
 class Store:
-    """What millions of rows leave behind, on disk: pairs, splits of pages, near-duplicate index.
-
-    Args:
-        base: an empty scratch file.
-    """
+    """Pairs, splits of pages, passages and near-duplicate index, in an empty SQLite file."""
 
     def __init__(self, base: sqlite3.Connection):
         self.base = base
@@ -53,7 +49,7 @@ class Store:
         )
 
     def add_passages(self, path: str) -> None:
-        """Keep the passages of a file by their page's address."""
+        """Add the passages of a file, indexed by URL."""
         for number, row in tqdm(iter_rows(path), desc="passages", unit="row", disable=None):
             for field in ("url", "text"):
                 if not isinstance(row.get(field), str) or not row[field]:
@@ -65,29 +61,29 @@ class Store:
         self.base.execute("CREATE INDEX IF NOT EXISTS by_url ON passage(url)")
 
     def text(self, citation: dict) -> str:
-        """The cited chunks of a page, or all of them where none is named; fills in its title."""
+        """Return the cited chunks of a page (all if none is cited), and fill in the title."""
         query = "SELECT chunk, text, title FROM passage WHERE url = ? ORDER BY number, rowid"
-        found = self.base.execute(query, (citation["url"],)).fetchall()
-        named = {str(chunk) for chunk in citation["chunks"]}
-        found = [row for row in found if row[0] in named] or found
-        citation["reference_title"] = citation["reference_title"] or (found[0][2] if found else "")
-        return " ".join(dict.fromkeys(text for _, text, _ in found))
+        rows = self.base.execute(query, (citation["url"],)).fetchall()
+        chunks = {str(chunk) for chunk in citation["chunks"]}
+        rows = [row for row in rows if row[0] in chunks] or rows
+        citation["reference_title"] = citation["reference_title"] or (rows[0][2] if rows else "")
+        return " ".join(dict.fromkeys(text for _, text, _ in rows))
 
     def splits_of(self, citation: dict) -> set[str]:
-        """The splits that have the same page or the same text already."""
+        """Return the splits that contain the same page or the same text."""
         query = "SELECT split FROM page WHERE key IN (?, ?)"
         return {split for (split,) in self.base.execute(query, _page_keys(citation))}
 
     def index(self, citation: dict, split: str) -> None:
-        """Remember the split of a page and of its text."""
+        """Store the split of a page and of its text."""
         rows = [(key, split) for key in _page_keys(citation)]
         self.base.executemany("INSERT OR IGNORE INTO page VALUES (?, ?)", rows)
 
     def near_duplicate(self, claim: str, threshold: float) -> bool:
-        """Whether an earlier claim is nearly this one; if none is, this one is remembered."""
-        shingles = neighbours(claim)
+        """Return whether an earlier claim is a near-duplicate; if not, index this one."""
+        shingles = bigrams(claim)
         if not shingles:
-            return False  # a claim without a word
+            return False
         keys = _bands(shingles)
         marks = ",".join("?" * len(keys))
         query = (
@@ -95,26 +91,26 @@ class Store:
             f"WHERE key IN ({marks})"
         )
         for (earlier,) in self.base.execute(query, keys):
-            other = neighbours(earlier)
+            other = bigrams(earlier)
             if len(shingles & other) >= threshold * len(shingles | other):
                 return True
         (last,) = self.base.execute("SELECT coalesce(max(place), 0) FROM pair").fetchone()
-        rows = [(key, last + 1) for key in keys]  # the place that `add` gives next
+        rows = [(key, last + 1) for key in keys]  # the rowid of the next `add`
         self.base.executemany("INSERT OR IGNORE INTO band VALUES (?, ?)", rows)
         return False
 
     def add(self, split: str, rank: int, row: dict) -> None:
-        """Keep one row."""
+        """Store one row."""
         line = json.dumps(row, ensure_ascii=False)
         values = (split, rank, line)
         self.base.execute("INSERT INTO pair(split, rank, row) VALUES (?, ?, ?)", values)
 
     def counts(self) -> dict[str, int]:
-        """Split to its rows."""
+        """Return the number of rows per split."""
         return dict(self.base.execute("SELECT split, count(*) FROM pair GROUP BY split"))
 
     def rows(self, split: str, sample: int | None) -> Iterator[dict]:
-        """The rows of a split in the files' order, at most ``sample`` of them."""
+        """Yield at most ``sample`` rows of a split, in input order."""
         query = (
             "SELECT row FROM pair WHERE place IN (SELECT place FROM pair WHERE split = ? "
             "ORDER BY rank, place LIMIT ?) ORDER BY place"

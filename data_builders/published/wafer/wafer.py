@@ -1,9 +1,9 @@
-"""``wafer``: WAFER's citations to cleaned pairs of a claim and the page that it cites.
+"""``wafer``: cleaned pairs of a claim and the page that it cites, from WAFER.
 
-WAFER (Petroni et al. 2022, "Improving Wikipedia verifiability with AI") lists Wikipedia sentences
-with the web page that each cites. 2308.12157, section 4, draws the pairs that people then annotate
-from it. That paper's own filters are not published as code: those here are named options whose
-defaults fit the published pairs (references of 50 to 100 words, claims of 9 to 75).
+WAFER (Petroni et al. 2022, "Improving Wikipedia verifiability with AI") contains Wikipedia
+sentences with their cited web pages. 2308.12157, section 4, samples its pairs for annotation from
+it. The filters of that paper are not published; here they are options whose defaults fit the
+published pairs (references of 50 to 100 words, claims of 9 to 75).
 """
 
 from collections import Counter
@@ -33,34 +33,33 @@ from records.reading import json_fault
 
 @dataclass
 class Wafer(Builder):
-    """Claims of Wikipedia and the text of the page that each cites, from WAFER's files.
+    """Claims of Wikipedia and the text of their cited pages, from WAFER's files.
 
-    Files are ``.jsonl``, ``.jsonl.gz`` or the ``.tar.gz`` as published. Published files hold no
-    page text; give files in which its script has filled in ``provenance``, or ``passages``.
+    Files are ``.jsonl``, ``.jsonl.gz`` or the published ``.tar.gz``. Published files have no page
+    text: use files whose ``provenance`` WAFER's script has filled in, or set ``passages``.
 
     Args:
-        output: folder of the dataset.
-        train: WAFER files whose claims stay in train, less those whose page dev or test has.
-        dev: files of dev; also the failed ones of dev.
-        test: files of test.
-        unsplit: files that are split here: all claims of a page go to one split.
+        train: WAFER files of train; claims whose page is in dev or test are skipped.
+        dev: WAFER files of dev, including those of failed verification.
+        test: WAFER files of test.
+        unsplit: WAFER files to split here; all claims of a page are in one split.
         passages: files of passages with ``url`` and ``text`` (and ``title``, ``chunk_id``), for
             provenance without text.
-        claim_words: least and most words of a claim.
-        reference_words: least and most words of a reference.
-        long_reference: what becomes of a longer one: left out, or cut after that many words.
-        markup: leave out claims with wiki or HTML markup, an address or another citation's mark.
-        fragments: leave out claims that are no whole sentence: lower-case or list mark at the
+        claim_words: minimum and maximum words of a claim.
+        reference_words: minimum and maximum words of a reference.
+        long_reference: ``drop`` skips longer references, ``cut`` truncates them.
+        markup: skip claims with wiki or HTML markup, a URL or a citation mark.
+        fragments: skip claims that are not complete sentences: lower-case or list mark at the
             beginning, comma or colon at the end, or a title (fewer than three lower-case words).
-        several_citations: leave out sentences with more than one mark.
-        error_pages: leave out references that read like an error or a blocked page.
-        english: least share of the reference's words that are common English function words.
-        near_duplicate: leave out a claim whose pairs of neighbouring words overlap (Jaccard) with
-            those of an earlier one at least so far; above 1 keeps all.
-        sample: at most this many pairs a split, drawn by the seed; null for all.
-        shares: pages of train, dev and test among ``unsplit``.
-        limit: only the first so many rows of each file, for a trial.
-        seed: of the sample and the split.
+        several_citations: skip sentences with several citations.
+        error_pages: skip references that look like an error or a blocked page.
+        english: minimum share of the reference's words that are common English function words.
+        near_duplicate: skip claims whose word bigrams have at least this Jaccard similarity to
+            those of an earlier claim; above 1 keeps all.
+        sample: maximum pairs per split, sampled with the seed; null keeps all.
+        shares: ratio of train, dev and test pages of ``unsplit``.
+        limit: use only the first N rows of each file, for a trial run.
+        seed: seed of the sample and the split.
     """
 
     train: list[str] = field(default_factory=list)
@@ -80,20 +79,20 @@ class Wafer(Builder):
     sample: int | None = None
     shares: tuple[int, int, int] = (8, 1, 1)
 
-    # Test first: a page that test or dev has is then known when train is read.
+    # Test first: pages of test and dev must be indexed before train is read.
     citations = ("test", "dev", "train", "unsplit")
     reads = (*citations, "passages")
     least: ClassVar = {"claim_words": 1, "reference_words": 1, "sample": 1, "shares": 1}
 
     def faults(self) -> Iterable[str]:
         if not any(getattr(self, split) for split in self.citations):
-            yield "train, dev, test, unsplit: no file; give WAFER's files in one of them"
+            yield "train, dev, test, unsplit: expected WAFER files in at least one"
         for name in ("claim_words", "reference_words"):
             least, most = getattr(self, name)
             if least > most:
-                yield f"{name}: [{least}, {most}] is no range; give least and most words"
+                yield f"{name}: expected [minimum, maximum], got [{least}, {most}]"
         if self.near_duplicate <= 0:
-            yield f"near_duplicate: {self.near_duplicate}; give more than 0"
+            yield f"near_duplicate: expected more than 0, got {self.near_duplicate}"
 
     def files(self) -> dict[str, dict[str, str]]:
         pairs = {split: f"{split}.jsonl" for split in SPLITS}
@@ -112,7 +111,7 @@ class Wafer(Builder):
         counts = store.counts()
         kept = [split for split in SPLITS if counts.get(split)]
         if not kept:
-            raise UserError(f"no pair is left ({work.dropped_summary()}); loosen a filter")
+            raise UserError(f"no pair left ({work.dropped_summary()}); loosen a filter")
         if self.sample is not None:
             work.dropped["not drawn into the sample"] += sum(
                 max(0, counts[split] - self.sample) for split in kept
@@ -128,19 +127,19 @@ class Wafer(Builder):
         )
         for where, row in islice(rows, self.limit):
             citation = read_citation(row, where)
-            # Web pages have halves of escaped pairs.
+            # Web pages contain unpaired surrogates.
             reason = "text that is not valid Unicode" if json_fault(citation) else None
-            reason = reason or self._fault_of_claim(citation)
+            reason = reason or self._claim_fault(citation)
             if reason is None and citation["failed"]:
                 citation["reference"] = citation["reference"] or ""
                 store.add("failed", 0, {**_columns(citation), "split": split})
                 continue
-            reason = reason or self._fault_of_reference(citation, store)
-            reason = reason or self._place(citation, split, store)
+            reason = reason or self._reference_fault(citation, store)
+            reason = reason or self._add(citation, split, store)
             if reason is not None:
                 dropped[reason] += 1
 
-    def _fault_of_claim(self, citation: dict) -> str | None:
+    def _claim_fault(self, citation: dict) -> str | None:
         claim = citation["claim"]
         if claim is None:
             return "no sentence with the citation's mark"
@@ -155,10 +154,10 @@ class Wafer(Builder):
         if self.markup and has_markup(claim):
             return "claim with markup or an address"
         if self.fragments and is_fragment(claim, citation["title"]):
-            return "claim that is no whole sentence"
+            return "claim that is not a complete sentence"
         return None
 
-    def _fault_of_reference(self, citation: dict, store: Store) -> str | None:
+    def _reference_fault(self, citation: dict, store: Store) -> str | None:
         citation["reference"] = citation["reference"] or store.text(citation)
         if not citation["reference"]:
             return "reference without text"
@@ -175,21 +174,21 @@ class Wafer(Builder):
             return "reference that is not English"
         return None
 
-    def _place(self, citation: dict, split: str, store: Store) -> str | None:
-        known = store.splits_of(citation)
-        own = (
-            split if split != "unsplit" else next(iter(sorted(known)), self._draw(citation["url"]))
-        )
-        if known - {own}:
+    def _add(self, citation: dict, split: str, store: Store) -> str | None:
+        page_splits = store.splits_of(citation)
+        target = split
+        if split == "unsplit":
+            target = next(iter(sorted(page_splits)), self._draw_split(citation["url"]))
+        if page_splits - {target}:
             return "reference of another split"
         if store.near_duplicate(citation["claim"], self.near_duplicate):
             return "near-duplicate of an earlier claim"
         rank = number_of(f"{self.seed}:sample:{citation['id']}:{citation['claim']}")
-        store.add(own, rank, {**_columns(citation), "split": own})
-        store.index(citation, own)
+        store.add(target, rank, {**_columns(citation), "split": target})
+        store.index(citation, target)
         return None
 
-    def _draw(self, url: str) -> str:
+    def _draw_split(self, url: str) -> str:
         return split_at(number_of(f"{self.seed}:split:{url}") % sum(self.shares), self.shares)
 
 
@@ -208,14 +207,13 @@ cleaned from WAFER (Petroni et al. 2022) for the annotation of longest supported
 (2308.12157, section 4). `title` and `section` are the article's; `url` and `reference_title` the
 page's.
 
-- `pairs`: **not labelled**. That a page is cited does not say that it supports the claim, nor which
-  words of it; do not train on a citation as if it were an entailment.
-- `failed`: rows that editors tagged as failed verification, not filtered by reference; some have
-  none.
+- `pairs`: **not labelled**. A cited page need not support the claim; do not train on citations as
+  entailments.
+- `failed`: rows that editors tagged as failed verification, not filtered by reference; some have no
+  reference.
 
-All claims of a page, and of pages with the same text, stay in one split; where WAFER's own splits
-were given they are kept, and what train shares with dev or test is left out of train. The filters
-and their counts are in `manifest.json`. Claims come from Wikipedia (CC BY-SA 4.0); references
-belong to the pages' owners.
+All claims of a page, and of pages with the same text, are in one split. WAFER's splits are kept,
+except that train rows with a page of dev or test are skipped. The filters and their counts are in
+`manifest.json`. Claims come from Wikipedia (CC BY-SA 4.0); references belong to the pages' owners.
 """,
 )
