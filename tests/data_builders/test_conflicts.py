@@ -187,7 +187,7 @@ def test_claims_that_lack_an_evidence_are_made_up_for_by_others(tmp_path):
     assert len(read_records(tmp_path / "out" / "documents.jsonl", Document)) == 5
     assert data_bytes(tmp_path / "out") == data_bytes(tmp_path / "whole")
     manifest = built(tmp_path / "all", lacking, number=50)
-    assert manifest["dropped"]["claim that was asked for and not found"] == 30
+    assert manifest["dropped"]["requested claim that is not available"] == 30
 
 
 def test_every_row_that_is_left_out_is_counted(tmp_path):
@@ -217,7 +217,7 @@ def test_every_row_that_is_left_out_is_counted(tmp_path):
 
 
 def test_mistakes_are_one_line(tmp_path):
-    with pytest.raises(BadInput, match=r"x\.jsonl:1: record: neither `category`"):
+    with pytest.raises(BadInput, match=r"x\.jsonl:1: expected `category`"):
         built(tmp_path / "x", [{"foo": 1}])
     with pytest.raises(BadInput, match=r"y\.jsonl:1: category: expected one of default"):
         built(tmp_path / "y", [{**evidence_rows(1)[0], "category": "other"}])

@@ -110,7 +110,7 @@ def test_a_folder_holds_texts_tables_and_what_is_not_read(tmp_path):
         "Grace Hopper": "Grace wrote a compiler.",
         "St. Ives": "# A town",
     }
-    assert manifest(out)["dropped"] == {"file of a kind that is not read": 1}
+    assert manifest(out)["dropped"] == {"file of a unsupported type": 1}
 
 
 def test_the_door_builds_and_shows_its_plan(tmp_path, capsys):
@@ -145,7 +145,7 @@ def test_without_a_page_the_file_that_was_there_stays(tmp_path):
     with pytest.raises(UserError, match="has no page of 'sprots'"):
         KnowledgeFile(out, [path], **options).build()
     (tmp_path / "x.docx").write_text("x")
-    with pytest.raises(UserError, match=r"no page is left .* that is not read"):
+    with pytest.raises(UserError, match=r"no page left .* that is not read"):
         KnowledgeFile(out, [str(tmp_path / "x.docx")]).build()
     assert {p: p.read_bytes() for p in before} == before
 
@@ -241,7 +241,7 @@ def test_wildhallucinations_gives_pages_and_topics(tmp_path):
         {"topic": "Zorb", "category": "sports", "wiki": 1, "perplexity": 3.5, "pages": 2}
     ]
     assert manifest(out)["dropped"] == {
-        "entity of which no web page was fetched": 1,
+        "entity without a fetched web page": 1,
         "page whose title another page has": 1,
         "web page that was not fetched or is empty": 2,
     }
@@ -376,7 +376,7 @@ def test_a_dump_is_read_as_plain_text_with_redirects(tmp_path, name):
     out = KnowledgeFile(tmp_path / "out", [str(path)]).build().parent
     assert content(out) == [("Ada", "Ada met Babbage.")]
     assert manifest(out)["dropped"] == {
-        "page that is no article (another namespace)": 1,
+        "page of another namespace": 1,
         "page that is not wikitext": 1,
         "page without text": 1,
     }

@@ -1,8 +1,7 @@
 """``conflicts``: claims of ConflictBank, each with a supporting and a conflicting context.
 
-FactReasoner (2502.18573, section 4) asks of 1,000 such claims whether an assessor is misled when
-what was retrieved disagrees with itself. Every claim of it is true; a balanced set of true and
-false claims is ``kb_conflicts``.
+FactReasoner (2502.18573, section 4) uses 1,000 such claims to test whether contradictory contexts
+mislead an assessor. All claims are true; ``kb_conflicts`` is balanced between true and false.
 """
 
 from collections.abc import Iterator
@@ -26,13 +25,13 @@ class Conflicts(Builder):
     Args:
         bank: ConflictBank's files (JSONL or Parquet, any number of shards in any order), or
             ``hub:Warrieryes/CB_claim_evidence`` to stream it from the Hub.
-        kind: what the conflicting context conflicts by: another object (``fact``), another time
-            (``temporal``), or another meaning of the subject (``semantic``).
-        number: how many claims.
-        prior: probability that a context is true, for the assessors that use one; the same for
-            both contexts, since nothing about their sources is known.
-        seed: of the sample.
-        limit: only the first so many rows of each file, for a trial.
+        kind: kind of conflict: another object (``fact``), another time (``temporal``), or another
+            meaning of the subject (``semantic``).
+        number: number of claims.
+        prior: probability that a context is true, for assessors that use one; the same for both
+            contexts.
+        seed: seed of the sample.
+        limit: use only the first N rows of each file, for a trial run.
     """
 
     bank: list[str]
@@ -58,9 +57,9 @@ class Conflicts(Builder):
         if not groups:
             raise UserError(
                 f"bank: no claim has a supporting and a {self.kind} conflicting evidence; "
-                "give all shards, or another kind"
+                "pass all shards or set another kind"
             )
-        work.dropped["claim that was asked for and not found"] += self.number - len(groups)
+        work.dropped["requested claim that is not available"] += self.number - len(groups)
         files = {
             "documents.jsonl": self._documents(groups),
             "relation.jsonl": self._relation(groups),
@@ -90,22 +89,22 @@ class Conflicts(Builder):
                 ],
                 passages=[
                     Passage(
-                        id=f"c_{place}",
+                        id=f"c_{number}",
                         title=group.subject,
-                        text=told.evidence,
+                        text=pair.evidence,
                         source=f"conflictbank/{self.kind}/{side}",
                         prior=self.prior,
                     )
-                    for place, (side, told) in enumerate(sides)
+                    for number, (side, pair) in enumerate(sides)
                 ],
                 kind=self.kind,
             )
 
     def _relation(self, groups: list[Group]) -> Iterator[RelationPair]:
         for group in groups:
-            for told, label in ((group.true, "entailment"), (group.conflicting, "contradiction")):
+            for pair, label in ((group.true, "entailment"), (group.conflicting, "contradiction")):
                 yield RelationPair(
-                    premise=told.evidence,
+                    premise=pair.evidence,
                     hypothesis=group.true.claim,
                     label=label,
                     source=f"conflictbank/{self.kind}",
@@ -123,19 +122,18 @@ def _card(kind: Kind, number: int) -> Card:
 
 
 CARD = """\
-{number} true claims of ConflictBank (Su et al. 2024, 2408.12076), each with a context that supports
-it and one that conflicts with it, as FactReasoner (2502.18573, section 4) uses them. The conflict
-is of the kind `{kind}`.
+{number} true claims of ConflictBank (Su et al. 2024, 2408.12076), each with a supporting and a
+conflicting context, as used by FactReasoner (2502.18573, section 4). The conflict is of the kind
+`{kind}`.
 
-- `documents`: one claim a document (`label` S), its two passages `c_0` (supports) and `c_1`
+- `documents`: one claim per document (`label` S) and its passages `c_0` (supports) and `c_1`
   (conflicts), both with the same `prior`. `topic` is the claim's subject.
-- `relation`: each context against the claim, entailment and contradiction; `group` is the subject,
-  which must not stand on both sides of a split.
+- `relation`: each context with the claim, entailment and contradiction; `group` is the subject,
+  which must not be in several splits.
 
-The contexts were written by a language model, and **the conflicting ones are false on purpose**:
-never show them without their mark. The relations are rules, nobody judged the pairs. A `temporal`
-context moves the claim to another time, a `semantic` one speaks of a namesake; both conflict with
-the claim by design, but a reader may find that they leave it open. Every claim is true and the
-supporting context comes first, so this set cannot tell an assessor from one that says yes always,
-or one that trusts the first context; `kb_conflicts` is balanced in both.
+A language model wrote the contexts, and **the conflicting ones are false on purpose**: never show
+them without their mark. The relations come from rules, not annotators: a `temporal` context has
+another time, a `semantic` one is about a namesake, and a reader may find them neutral. All claims
+are true and the supporting context comes first, so an assessor that always answers yes, or that trusts
+the first context, scores well; `kb_conflicts` is balanced in both respects.
 """

@@ -1,1 +1,1 @@
-"""FActScore's knowledge source built anew."""
+"""Build knowledge sources in FActScore's format."""

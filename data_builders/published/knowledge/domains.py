@@ -1,4 +1,4 @@
-"""What two domains give to be scored: WildHallucinations' topics, ExpertQA's judged answers."""
+"""Rows to score from two sets: WildHallucinations' topics and ExpertQA's judged answers."""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
@@ -7,15 +7,15 @@ from pathlib import Path
 
 from data_builders.published.knowledge.sources import (
     area_of,
-    as_written,
     evidence_of,
     field,
+    report_bad_types,
     web_pages,
 )
 from records import BadInput, Claim, Document, Passage, iter_rows
 
-# ExpertQA's judgement of a claim (2309.07852); the two classes are those of its own
-# compute_factuality_f1.py, where "Unsure" belongs to neither.
+# ExpertQA's judgement of a claim (2309.07852) to a label, as in its compute_factuality_f1.py, where
+# "Unsure" is in neither class.
 CORRECTNESS = {
     "Definitely correct": "S",
     "Probably correct": "S",
@@ -28,21 +28,21 @@ OTHER_CATEGORY = "entity or question of another category"
 
 
 def rows(files: Sequence[Path], limit: int | None) -> Iterator[tuple[Path, int, dict]]:
-    """Every row with its file and line."""
-    every = ((path, number, row) for path in files for number, row in iter_rows(path))
-    return islice(every, limit)
+    """Yield rows with their file and line."""
+    all_rows = ((path, number, row) for path in files for number, row in iter_rows(path))
+    return islice(all_rows, limit)
 
 
 def topics(
-    files: Sequence[Path], limit: int | None, known: Container[str], dropped: Counter[str]
+    files: Sequence[Path], limit: int | None, titles: Container[str], dropped: Counter[str]
 ) -> Iterator[dict]:
-    """WildHallucinations' entities that have a page, each once, with their category."""
+    """Yield WildHallucinations' entities that have a page, without duplicates."""
     seen: set[str] = set()
     for path, number, row in rows(files, limit):
         topic = row["entity"].strip()
         texts, lost = web_pages(path, number, row)
         dropped["web page that was not fetched or is empty"] += lost
-        if topic in seen or topic not in known:
+        if topic in seen or topic not in titles:
             continue
         seen.add(topic)
         yield {
@@ -57,17 +57,17 @@ def topics(
 def answers(
     files: Sequence[Path], limit: int | None, dropped: Counter[str], category: str | None = None
 ) -> Iterator[Document]:
-    """ExpertQA's answers: the experts' judgements are the labels, the evidence the passages."""
+    """Yield ExpertQA's answers, with the experts' judgements as labels and evidence as passages."""
     for index, (path, number, row) in enumerate(rows(files, limit)):
         if category is not None and area_of(row).casefold() != category.casefold():
             dropped["question of another category"] += 1
             continue
-        with as_written("ExpertQA", path, number):
-            found = list(_answers(index, path, number, row, dropped))
-        yield from found
+        with report_bad_types("ExpertQA", path, number):
+            documents = list(_read_answers(index, path, number, row, dropped))
+        yield from documents
 
 
-def _answers(
+def _read_answers(
     index: int, path: Path, number: int, row: dict, dropped: Counter[str]
 ) -> Iterator[Document]:
     question = row["question"].strip()
@@ -79,7 +79,7 @@ def _answers(
         elif not question:
             dropped["answer to an empty question"] += 1
         else:
-            claims, passages = _judged(f"{path}:{number}", answer, question, dropped)
+            claims, passages = _read_claims(f"{path}:{number}", answer, question, dropped)
             yield Document(
                 id=f"expertqa-{index}-{model}",
                 topic=question,
@@ -92,30 +92,30 @@ def _answers(
             )
 
 
-def _judged(
+def _read_claims(
     where: str, answer: dict, question: str, dropped: Counter[str]
 ) -> tuple[list[Claim], list[Passage]]:
     claims: list[Claim] = []
     ids: dict[str, str] = {}
-    for place, claim in enumerate(answer.get("claims") or []):
+    for index, claim in enumerate(answer.get("claims") or []):
         text = (claim.get("claim_string") or "").strip()
         judged = claim.get("correctness")
         if judged is not None and judged not in CORRECTNESS:
-            known = ", ".join(CORRECTNESS)
-            raise BadInput([f"{where}: correctness: expected one of {known}, got {judged!r}"])
+            expected = ", ".join(CORRECTNESS)
+            raise BadInput([f"{where}: correctness: expected one of {expected}, got {judged!r}"])
         if not text:
             dropped["claim without text"] += 1
             continue
-        own = evidence_of(claim)
-        for piece in own:
+        evidence = evidence_of(claim)
+        for piece in evidence:
             ids.setdefault(piece, f"e{len(ids)}")
         claims.append(
             Claim(
                 id=f"c{len(claims)}",
                 text=text,
-                sentence=place,
+                sentence=index,
                 label=CORRECTNESS.get(judged),
-                contexts=[ids[piece] for piece in own],
+                contexts=[ids[piece] for piece in evidence],
                 correctness=judged,
                 support=claim.get("support"),
             )

@@ -1,9 +1,8 @@
-"""``knowledge``: FActScore's knowledge source built anew, from a dump or any texts, with search.
+"""``knowledge``: build a knowledge source in FActScore's format, with a full-text index.
 
-FActScore (2305.14251) checks biographies against one SQLite file of Wikipedia pages. Here the same
-file is built from today's dump, from another domain's texts, or from the web pages of
-WildHallucinations (2407.17468) and the evidence of ExpertQA (2309.07852), with a full-text index.
-``eval/retrieve/knowledge.py`` reads it.
+FActScore (2305.14251) verifies biographies with a SQLite file of Wikipedia pages. This builder
+makes such a file from a current dump, other texts, the web pages of WildHallucinations (2407.17468)
+or the evidence of ExpertQA (2309.07852). ``eval/retrieve/knowledge.py`` reads it.
 """
 
 from __future__ import annotations
@@ -30,28 +29,28 @@ from data_builders.rows import files_of
 from eval.retrieve.knowledge import Knowledge
 from records import UserError, sha256_file, sha256_text
 
-BATCH = 1000  # items a commit: what a kill loses at most
+BATCH = 1000  # items per commit, the most that an interruption loses
 NOT_PARSED = "page whose wikitext cannot be parsed"
 
 
 @dataclass
 class KnowledgeFile(Builder):
-    """A knowledge source as FActScore reads it (SQLite), with a full-text index.
+    """A knowledge source in FActScore's format (SQLite), with a full-text index.
 
     Args:
-        output: folder of the dataset; the file is ``knowledge.db`` in it.
-        input: files and folders that are read. Of a folder every file: MediaWiki dumps (``.xml``,
-            ``.xml.bz2``), tables with ``title`` and ``text`` (JSONL, Parquet, CSV), and texts
-            (``.txt``, ``.md``), whose names are their titles.
+        output: folder of the dataset; the database is ``knowledge.db`` in it.
+        input: files, or folders with files: MediaWiki dumps (``.xml``, ``.xml.bz2``), tables with
+            ``title`` and ``text`` (JSONL, Parquet, CSV), and texts (``.txt``, ``.md``), whose file
+            names are their titles.
         source: ``pages`` for the above; ``wildhallucinations`` and ``expertqa`` for tables of these
-            sets; ``labelled`` for texts with labelled claims, whose supported ones are the pages of
-            their topics; ``sqlite`` for one file with ``documents(title, text)``, FActScore's, of
-            which only the index is made (``knowledge.fts.db``): the file itself is not touched.
-        category: only the entities of this ``category`` of WildHallucinations, or the questions of
-            this ``metadata.field`` of ExpertQA, in any case; null for all.
-        workers: processes that turn wikitext into text; changes the speed, not the result.
-        limit: only the first so many items of the input, for a trial.
-        seed: has no effect: nothing is drawn.
+            sets; ``labelled`` for texts with labelled claims, whose supported claims become the
+            page of their topic; ``sqlite`` for one file with ``documents(title, text)``, to build
+            only its index (``knowledge.fts.db``) without changing the file.
+        category: use only entities of this ``category`` of WildHallucinations, or questions of this
+            ``metadata.field`` of ExpertQA, ignoring case; null uses all.
+        workers: processes that convert wikitext; changes the speed only.
+        limit: use only the first N items of the input, for a trial run.
+        seed: has no effect: nothing is random.
     """
 
     input: list[str]
@@ -65,14 +64,14 @@ class KnowledgeFile(Builder):
 
     def faults(self) -> Iterable[str]:
         if self.source not in SOURCES:
-            yield f"source: {self.source}; give one of {', '.join(SOURCES)}"
+            yield f"source: expected one of {', '.join(SOURCES)}, got {self.source}"
         if self.category is not None and self.source not in ("wildhallucinations", "expertqa"):
-            yield f"category: the pages of {self.source} have none"
+            yield f"category: source {self.source} has no categories"
 
     def files(self) -> dict[str, dict[str, str]]:
-        own = {"wildhallucinations": "topics", "expertqa": "documents"}.get(self.source)
-        split = "test" if own else "train"
-        return {kind: {split: f"{kind}.jsonl"} for kind in ("titles", own) if kind}
+        extra = {"wildhallucinations": "topics", "expertqa": "documents"}.get(self.source)
+        split = "test" if extra else "train"
+        return {kind: {split: f"{kind}.jsonl"} for kind in ("titles", extra) if kind}
 
     def writes(self) -> list[str]:
         return [*super().writes(), self._made_file()]
@@ -101,11 +100,8 @@ class KnowledgeFile(Builder):
         empty = with_pages and not count(store.path, "documents")
         if empty and self.category is not None:
             raise UserError(f"category: {self.source} has no page of {self.category!r}")
-        if empty and self.source != "expertqa":  # whose answers are of use without a page
-            raise UserError(
-                f"input: no page is left ({work.dropped_summary()}); give other files, or `source`"
-            )
-        # The old manifest is of the old file.
+        if empty and self.source != "expertqa":  # its answers are useful without pages
+            raise UserError(f"input: no page left ({work.dropped_summary()}); check the files and `source`")
         remove_earlier(self.output, (), self.writes(), self.inputs())
         store.finish(made)
         return self._made(files, made, work)
@@ -114,36 +110,39 @@ class KnowledgeFile(Builder):
         files = files_of(self.input)
         if self.source == "sqlite":
             if len(files) != 1:
-                raise UserError(f"input: {len(files)} files; source sqlite takes one")
-            Knowledge(files[0])  # says what is wrong with it
+                raise UserError(f"input: source sqlite expects one file, got {len(files)}")
+            Knowledge(files[0])  # validates the file
         if self.source == "pages" and any(map(is_dump, files)):
             _parser_version()
         return files
 
     def _key(self, files: list[Path]) -> str:
         parser = _parser_version() if any(map(is_dump, files)) else None
-        own = [(path.name, sha256_file(path)) for path in files]
-        asked = () if self.category is None else (self.category.casefold(),)
-        return sha256_text(repr((2, self.source, self.limit, BATCH, parser, own, *asked)))
+        hashes = [(path.name, sha256_file(path)) for path in files]
+        category = () if self.category is None else (self.category.casefold(),)
+        return sha256_text(repr((2, self.source, self.limit, BATCH, parser, hashes, *category)))
 
-    def _asked(self, item: Item) -> Item:
+    def _mark_other_category(self, item: Item) -> Item:
         if self.category is None or item.category.casefold() == self.category.casefold():
             return item
         return replace(item, drop=domains.OTHER_CATEGORY)
 
     def _fill(self, store: Store, files: list[Path]) -> None:
-        items = map(self._asked, islice(SOURCES[self.source](files), store.position, self.limit))
+        items = map(
+            self._mark_other_category,
+            islice(SOURCES[self.source](files), store.position, self.limit),
+        )
         bar = tqdm(items, desc="pages", unit=" pages", initial=store.position, disable=None)
         with _pool(self.workers if any(map(is_dump, files)) else 1) as pool:
             for batch in _batches(bar, BATCH):
-                store.write(_plain(batch, pool))
+                store.write(_convert(batch, pool))
 
     def _made(self, files: list[Path], made: Path, work: Work) -> Made:
         pages = made if self.source != "sqlite" else files[0]
         database = {
             "file": made.name,
             "documents": count(pages, "documents"),
-            # SQLite writes its version into the file, so the bytes are equal where it is.
+            # SQLite writes its version into the file: bytes are equal for equal versions.
             "sqlite": sqlite_version,
             "sha256": sha256_file(made),
         }
@@ -152,8 +151,8 @@ class KnowledgeFile(Builder):
             database["content_sha256"] = content_sha256(made)
         rows: dict[str, Iterable] = {"titles.jsonl": titles(pages)}
         if self.source == "wildhallucinations":
-            known = Knowledge(made)
-            rows["topics.jsonl"] = domains.topics(files, self.limit, known, work.dropped)
+            pages_by_title = Knowledge(made)
+            rows["topics.jsonl"] = domains.topics(files, self.limit, pages_by_title, work.dropped)
         if self.source == "expertqa":
             rows["documents.jsonl"] = domains.answers(
                 files, self.limit, work.dropped, self.category
@@ -174,23 +173,23 @@ def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         yield batch
 
 
-def _pool(workers: int) -> Pool | _Here:
-    return multiprocessing.get_context("spawn").Pool(workers) if workers > 1 else _Here()
+def _pool(workers: int) -> Pool | _InProcessPool:
+    return multiprocessing.get_context("spawn").Pool(workers) if workers > 1 else _InProcessPool()
 
 
-class _Here:
-    """Stands for a pool where one process is enough."""
+class _InProcessPool:
+    """A pool that runs in this process."""
 
     map = staticmethod(lambda function, values, chunksize: [function(v) for v in values])
 
-    def __enter__(self) -> _Here:
+    def __enter__(self) -> _InProcessPool:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
 
 
-def _plain(batch: list[Item], pool: Pool | _Here) -> list[Item]:
+def _convert(batch: list[Item], pool: Pool | _InProcessPool) -> list[Item]:
     raw = [item.text for item in batch if item.wikitext]
     texts = iter(pool.map(plain_text, raw, chunksize=16))
     plain = []
@@ -208,7 +207,7 @@ def _parser_version() -> str:
         return version("mwparserfromhell")
     except PackageNotFoundError:
         raise UserError(
-            "a dump needs mwparserfromhell to read it; run `pip install mwparserfromhell`"
+            "reading a dump needs mwparserfromhell; run `pip install mwparserfromhell`"
         ) from None
 
 
@@ -219,21 +218,21 @@ LICENCES = {
     "expertqa": "mit",
     "labelled": "other",
 }
-_MORE = {
+_FILES_TEXT = {
     "pages": "",
     "labelled": """
-Pages are what labelled texts say truly of a topic, one claim a passage (`words: null`).
+Pages are the supported claims of labelled texts, one claim per passage (`words: null`).
 """,
     "sqlite": "",
     "wildhallucinations": """
-- `topics.jsonl`: the entities that have a page (`topic`, `category`, `wiki`: 1 where Wikipedia has
-  them, `perplexity`, `pages`: how many web pages), to generate texts about and score them.
+- `topics.jsonl`: the entities that have a page (`topic`, `category`, `wiki`: 1 if in Wikipedia,
+  `perplexity`, `pages`: number of web pages), as topics of texts to score.
 """,
     "expertqa": """
-- `documents.jsonl`: the answers to the experts' questions as documents to be scored. Claims are
-  those of the set; their label is the experts' judgement of `correctness` (definitely or probably
-  correct: S; likely or definitely incorrect: NS; unsure: none), and `support` is kept beside it.
-  Passages are the pieces of evidence, `contexts` those of the claim.
+- `documents.jsonl`: the answers to the experts' questions as documents to score, with the claims
+  of the set. Labels are the experts' judgements of `correctness` (definitely or probably correct:
+  S; likely or definitely incorrect: NS; unsure: none); `support` is kept. Passages are the pieces
+  of evidence, `contexts` those of the claim.
 """,
 }
 
@@ -245,18 +244,18 @@ def _text(source: str, name: str, database: dict) -> str:
         else f"the full-text index of a file with {database['documents']:,} pages"
     )
     return f"""\
-Pages to check texts against, as FActScore keeps them.
+Pages to verify texts with, in FActScore's format.
 
-- `{name}`: {pages}; the full-text index is the table `documents_fts` (FTS5). Titles of redirects
-  lead to their pages by the table `redirects`.
-- `titles.jsonl`: the titles and how many words their texts have.
-{_MORE[source].strip()}
+- `{name}`: {pages}; the full-text index is the table `documents_fts` (FTS5). The table `redirects`
+  maps titles to pages.
+- `titles.jsonl`: the titles and the number of words of their texts.
+{_FILES_TEXT[source].strip()}
 
-Read it with `eval.retrieve.knowledge.Knowledge`, or name it in a pipeline as
-`eval.retrieve.knowledge.SqliteKnowledge`. `database.content_sha256` in the manifest is over the
-sorted titles and the hashes of their texts.
+Read it with `eval.retrieve.knowledge.Knowledge`, or in a pipeline with
+`eval.retrieve.knowledge.SqliteKnowledge`. `database.content_sha256` in the manifest is the hash of
+the sorted titles and the hashes of their texts.
 
-What the pages say is taken for true by those who use this set; it is as right, as complete and as
-dated as its source. Do not use it to train what is then judged against it. The licence of the texts
-is their source's (Wikipedia: CC BY-SA 4.0).
+Metrics treat the pages as true; they are as correct, complete and current as their source. Do not
+train models on pages that later verify them. The licence of the texts is their source's (Wikipedia:
+CC BY-SA 4.0).
 """

@@ -1,7 +1,7 @@
-"""Where pages come from: dumps, tables, folders of texts, FActScore's file, two domains.
+"""Sources of pages: dumps, tables, folders of texts, FActScore's file, and two other sets.
 
-Every source is a stream of :class:`Item` in an order that only its files decide, so a killed build
-can skip what it has.
+A source is a stream of :class:`Item` in a fixed order, so an interrupted build can resume by
+position.
 """
 
 import bz2
@@ -25,15 +25,15 @@ TEXTS = (".txt", ".md")
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a source holds.
+    """A page, a redirect or a skipped entry of a source.
 
     Attributes:
-        title: the page's title.
-        text: its text; wikitext where ``wikitext`` says so.
-        target: of a redirect, the title of the page that it leads to.
-        drop: why it is no page, where it is none.
-        row: its row in the table ``documents`` that it comes from.
-        category: what the set says that it is of.
+        title: title of the page.
+        text: its text; wikitext if ``wikitext`` is set.
+        target: title of a redirect's target.
+        drop: reason to skip the item.
+        row: its rowid in the source table ``documents``.
+        category: its category in the set.
     """
 
     title: str
@@ -46,12 +46,12 @@ class Item:
 
 
 def is_dump(path: Path) -> bool:
-    """Whether a file is a dump, by its name (``x.xml``, ``x.xml.bz2``, ``x.xml-p1p9.bz2``)."""
+    """Return whether a file name is a dump's (``x.xml``, ``x.xml.bz2``, ``x.xml-p1p9.bz2``)."""
     return ".xml" in path.name.lower()
 
 
 def pages(files: Sequence[Path]) -> Iterator[Item]:
-    """Dumps, tables with ``title`` and ``text``, and single texts, each by its file's suffix."""
+    """Read dumps, tables with ``title`` and ``text``, and text files, by file suffix."""
     for path in files:
         suffix = next((s.lower() for s in reversed(path.suffixes) if s.lower() != ".gz"), "")
         if is_dump(path):
@@ -59,12 +59,12 @@ def pages(files: Sequence[Path]) -> Iterator[Item]:
         elif suffix in TABLES:
             yield from table(path)
         elif suffix in TEXTS:
-            yield Item(path.name.removesuffix(path.suffix), _read(path))
+            yield Item(path.name.removesuffix(path.suffix), _read_text(path))
         else:
-            yield Item(path.name, drop="file of a kind that is not read")
+            yield Item(path.name, drop="file of an unsupported type")
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -72,7 +72,7 @@ def _read(path: Path) -> str:
 
 
 def table(path: Path) -> Iterator[Item]:
-    """Rows of ``title`` and ``text``; FActScore's own have a list of texts."""
+    """Read rows of ``title`` and ``text``; the text may be a list, as in FActScore."""
     for number, row in iter_rows(path, any_text=True):
         text = field(path, number, row, "text", (str, list))
         if isinstance(text, list):
@@ -83,33 +83,29 @@ def table(path: Path) -> Iterator[Item]:
 
 
 def field(path: Path, number: int, row: dict, name: str, kind: type | tuple) -> object:
-    """A row's field of a type.
-
-    Raises:
-        BadInput: it is not there or of another type.
-    """
+    """Return a field of a row; raise ``BadInput`` if it is missing or of another type."""
     if row.get(name) is None:
         raise BadInput([f"{path}:{number}: {name}: field required"])
     if not isinstance(row[name], kind):
-        raise BadInput([f"{path}:{number}: {name}: not a {_named(kind)}"])
+        raise BadInput([f"{path}:{number}: {name}: expected a {_kind_name(kind)}"])
     return row[name]
 
 
-def _named(kind: type | tuple) -> str:
+def _kind_name(kind: type | tuple) -> str:
     names = {str: "text", list: "list", dict: "object"}
     kinds = kind if isinstance(kind, tuple) else (kind,)
     return " or a ".join(names[k] for k in kinds)
 
 
 def dump(path: Path) -> Iterator[Item]:
-    """Articles and redirects of a MediaWiki XML export; one page at a time is in memory."""
+    """Stream the articles and redirects of a MediaWiki XML export."""
     with _open(path) as file:
         try:
             events = ElementTree.iterparse(file, events=("start", "end"))
             _, root = next(events)
             for event, element in events:
-                if event == "end" and _local(element) == "page":
-                    yield _page(element)
+                if event == "end" and _local_name(element) == "page":
+                    yield _read_page(element)
                     root.clear()
         except ElementTree.ParseError as error:
             raise BadInput([f"{path}:{error.position[0]}: xml: {error.msg}"]) from None
@@ -122,18 +118,18 @@ def _open(path: Path) -> BinaryIO:
     return opener(path, "rb")
 
 
-def _local(element: ElementTree.Element) -> str:
+def _local_name(element: ElementTree.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _page(element: ElementTree.Element) -> Item:
-    own = {_local(child): child for child in element}
-    title = own["title"].text or "" if "title" in own else ""
-    if "ns" in own and own["ns"].text != "0":
-        return Item(title, drop="page that is no article (another namespace)")
-    if "redirect" in own:
-        return Item(title, target=own["redirect"].get("title", ""))
-    revision = {_local(child): child for child in own.get("revision", ())}
+def _read_page(element: ElementTree.Element) -> Item:
+    children = {_local_name(child): child for child in element}
+    title = children["title"].text or "" if "title" in children else ""
+    if "ns" in children and children["ns"].text != "0":
+        return Item(title, drop="page of another namespace")
+    if "redirect" in children:
+        return Item(title, target=children["redirect"].get("title", ""))
+    revision = {_local_name(child): child for child in children.get("revision", ())}
     if "model" in revision and revision["model"].text != "wikitext":
         return Item(title, drop="page that is not wikitext")
     text = revision["text"].text if "text" in revision else None
@@ -141,24 +137,19 @@ def _page(element: ElementTree.Element) -> Item:
 
 
 @contextmanager
-def as_written(project: str, path: Path, number: int) -> Iterator[None]:
-    """What the block reads of a row.
-
-    Raises:
-        BadInput: something in it is of another type than its project writes.
-    """
+def report_bad_types(project: str, path: Path, number: int) -> Iterator[None]:
+    """Raise ``BadInput`` if the block fails because a value has another type."""
     try:
         yield
     except (AttributeError, TypeError) as error:
-        said = f"row: not as {project} writes it ({error})"
-        raise BadInput([f"{path}:{number}: {said}"]) from None
+        raise BadInput([f"{path}:{number}: not a row of {project} ({error})"]) from None
 
 
 def wildhallucinations(files: Sequence[Path]) -> Iterator[Item]:
-    """An entity's web pages as one page: those of ``info`` that were fetched (status 200)."""
+    """Join the fetched web pages (``info`` with status 200) of each entity to one page."""
     for path in files:
         for number, row in iter_rows(path):
-            with as_written("WildHallucinations", path, number):
+            with report_bad_types("WildHallucinations", path, number):
                 category = str(row.get("category") or "")
                 entity = field(path, number, row, "entity", str)
                 texts, _ = web_pages(path, number, row)
@@ -166,11 +157,11 @@ def wildhallucinations(files: Sequence[Path]) -> Iterator[Item]:
             yield Item(entity, "\n\n".join(texts), drop=drop, category=category)
 
 
-NO_WEB_PAGE = "entity of which no web page was fetched"
+NO_WEB_PAGE = "entity without a fetched web page"
 
 
 def web_pages(path: Path, number: int, row: dict) -> tuple[list[str], int]:
-    """The texts of an entity's web pages, each once, and how many were not fetched or empty."""
+    """Return an entity's unique web page texts, and the number not fetched or empty."""
     texts: dict[str, None] = {}
     lost = 0
     for info in field(path, number, row, "info", list):
@@ -183,22 +174,22 @@ def web_pages(path: Path, number: int, row: dict) -> tuple[list[str], int]:
 
 
 def expertqa(files: Sequence[Path]) -> Iterator[Item]:
-    """A question's evidence as one page: what stands in ``evidence`` of any answer's claims."""
+    """Join the ``evidence`` of all claims of a question's answers to one page."""
     for path in files:
         for number, row in iter_rows(path):
-            found: dict[str, None] = {}
-            with as_written("ExpertQA", path, number):
+            pieces: dict[str, None] = {}
+            with report_bad_types("ExpertQA", path, number):
                 question, category = field(path, number, row, "question", str), area_of(row)
                 for answer in field(path, number, row, "answers", dict).values():
                     for claim in (answer or {}).get("claims") or []:
-                        found |= dict.fromkeys(evidence_of(claim))
-            texts = list(found)
+                        pieces |= dict.fromkeys(evidence_of(claim))
+            texts = list(pieces)
             drop = None if texts else "question without evidence"
             yield Item(question, "\n\n".join(texts), drop=drop, category=category)
 
 
 def area_of(row: dict) -> str:
-    """The field of a question of ExpertQA, e.g. ``Healthcare / Medicine``."""
+    """Return the field of an ExpertQA question, e.g. ``Healthcare / Medicine``."""
     return str((row.get("metadata") or {}).get("field") or "")
 
 
@@ -209,33 +200,32 @@ def evidence_of(claim: dict) -> list[str]:
 
 
 def labelled(files: Sequence[Path]) -> Iterator[Item]:
-    """What labelled texts say truly of a topic as its page: their supported claims, each once.
+    """Build one page per topic from the unique supported claims of labelled texts.
 
-    Where no encyclopedia is at hand, texts are judged by what is known to be true of the topic; a
-    claim is a passage of its own (``words: null`` of ``SqliteKnowledge``). A text's own supported
-    claims are on the page as well, so it is no evidence on whether their labels are right. What a
-    text says that gives up on its topic ("I'm sorry") is true of the text alone.
+    For topics without an encyclopedia. Each claim is one passage (``words: null`` of
+    ``SqliteKnowledge``). The page of a text contains its own supported claims, so it cannot verify
+    their labels. Texts that do not respond ("I'm sorry") are skipped.
     """
-    found: dict[str, dict[str, None]] = {}
-    others = []  # behind the pages, so that a limit is of pages
+    claims_by_topic: dict[str, dict[str, None]] = {}
+    skipped = []  # yielded after the pages, so that a limit applies to pages
     for path in files:
         for document in read_records(path, Document):
             if not responds(document):
-                others.append(Item(document.topic, drop="text that does not respond"))
+                skipped.append(Item(document.topic, drop="text that does not respond"))
                 continue
-            own = found.setdefault(document.topic, {})
-            own |= {c.text: None for c in document.claims or [] if c.label == "S"}
-    for topic, claims in found.items():
+            topic_claims = claims_by_topic.setdefault(document.topic, {})
+            topic_claims |= {c.text: None for c in document.claims or [] if c.label == "S"}
+    for topic, claims in claims_by_topic.items():
         yield Item(
             topic,
             f" {SEPARATOR}".join(claims),
             drop=None if claims else "topic without a supported claim",
         )
-    yield from others
+    yield from skipped
 
 
 def sqlite(files: Sequence[Path]) -> Iterator[Item]:
-    """The pages of FActScore's file, or any with ``documents(title, text)``."""
+    """Read FActScore's file, or any SQLite file with ``documents(title, text)``."""
     (path,) = files
     with sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True) as connection:
         query = "SELECT rowid, title, text FROM documents ORDER BY rowid"

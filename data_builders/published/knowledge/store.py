@@ -1,7 +1,7 @@
-"""The database while it grows: batches that are written whole, with the place in the source.
+"""The resumable database of a build.
 
-Documents, their full-text index and the position are committed together, so a build that is killed
-goes on behind its last batch, and the batches, and with them the finished bytes, are the same.
+Each transaction commits a batch of documents, their full-text index entries and the position in the
+source. An interrupted build resumes after its last batch, and its output is byte-identical.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from eval.retrieve.knowledge import DAMAGED, plain_text
 from records import UserError, sha256_text
 
 PAGE_CACHE = -65536  # KiB, negative by SQLite's convention
-# ``content=''``: the index holds no text of its own; its rows are those of ``documents``.
+# ``content=''``: the index does not store the texts; its rowids are those of ``documents``.
 INDEX = (
     "CREATE VIRTUAL TABLE documents_fts USING fts5(title, text, content='', "
     "tokenize='porter unicode61 remove_diacritics 2')"
@@ -30,12 +30,12 @@ NOT_UNICODE = "page whose text is not valid Unicode"
 
 
 class Store:
-    """A database that is being built.
+    """A database under construction.
 
     Args:
-        path: where it grows.
-        key: what the build depends on; a database of another key is thrown away.
-        with_pages: whether the pages themselves are kept, or only their index.
+        path: path of the partial file.
+        key: hash of the build's inputs; a database with another key is deleted.
+        with_pages: store the pages and their index, not only the index.
     """
 
     def __init__(self, path: Path, key: str, with_pages: bool):
@@ -56,7 +56,7 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, isolation_level=None)
-        with self._told():
+        with self._report_damage():
             connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA cache_size = {PAGE_CACHE}")
@@ -64,13 +64,13 @@ class Store:
         return connection
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _report_damage(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.DatabaseError as error:
             if not getattr(error, "sqlite_errorname", "").startswith(DAMAGED):
                 raise
-            raise UserError(f"{self.path}: damaged ({error}); delete it, start again") from None
+            raise UserError(f"{self.path}: damaged ({error}); delete it and build again") from None
 
     def _create(self, key: str) -> None:
         with self._transaction():
@@ -86,7 +86,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self._told():
+        with self._report_damage():
             self._connection.execute("BEGIN IMMEDIATE")
             with self._connection:
                 yield
@@ -94,7 +94,7 @@ class Store:
     def _meta(self, name: str) -> str | None:
         try:
             query = "SELECT value FROM meta WHERE name = ?"
-            with self._told():
+            with self._report_damage():
                 row = self._connection.execute(query, (name,)).fetchone()
         except sqlite3.OperationalError:
             return None
@@ -104,7 +104,7 @@ class Store:
         self._connection.execute("REPLACE INTO meta VALUES (?, ?)", (name, str(value)))
 
     def write(self, items: Sequence[Item]) -> None:
-        """Add a batch, whole or not at all."""
+        """Add a batch in one transaction."""
         with self._transaction():
             for item in items:
                 self._add(item)
@@ -116,7 +116,7 @@ class Store:
     def _add(self, item: Item) -> None:
         title, text = item.title.strip(), item.text
         if item.row is not None:
-            title = item.title  # the file's own, to the letter
+            title = item.title  # unchanged from the file
         reason = item.drop or _fault(title, text, item.target)
         run = self._connection.execute
         if not reason and item.target is not None:
@@ -134,7 +134,7 @@ class Store:
         run(index, (self.last_row, title, plain_text(text)))
 
     def finish(self, path: Path) -> None:
-        """Merge the index, and put a compact copy in its place."""
+        """Optimize the index and write a compact copy to ``path``."""
         if not self.done:
             with self._transaction():
                 self._connection.execute(
@@ -142,16 +142,16 @@ class Store:
                 )
                 self._set("done", "yes")
             self.done = True
-        beside = path.with_name(f".{path.name}.tmp")
-        beside.unlink(missing_ok=True)
-        with self._told():
-            self._connection.execute("VACUUM INTO ?", (str(beside),))
-        with open(beside, "rb+") as file:
+        temporary = path.with_name(f".{path.name}.tmp")
+        temporary.unlink(missing_ok=True)
+        with self._report_damage():
+            self._connection.execute("VACUUM INTO ?", (str(temporary),))
+        with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(temporary, path)
 
     def close(self) -> None:
-        """Close the database; it stays where it is."""
+        """Close the database and keep the partial file."""
         self._connection.close()
 
 
@@ -168,7 +168,7 @@ def _fault(title: str, text: str, target: str | None) -> str | None:
 
 
 def content_sha256(path: Path) -> str:
-    """SHA-256 over the pages' titles, sorted by their bytes, and the SHA-256 of their texts."""
+    """Return the SHA-256 of the sorted titles and their texts' SHA-256."""
     digest = hashlib.sha256()
     for title, text in _rows(path, "SELECT title, text FROM documents ORDER BY title"):
         digest.update(f"{title}\0{sha256_text(text)}\n".encode())
@@ -176,13 +176,13 @@ def content_sha256(path: Path) -> str:
 
 
 def titles(path: Path) -> Iterator[dict]:
-    """Each page's title and how many whitespace words its text has, in the file's order."""
+    """Yield each page's title and number of whitespace words, in file order."""
     for title, text in _rows(path, "SELECT title, text FROM documents ORDER BY rowid"):
         yield {"title": title, "words": len(plain_text(text or "").split())}
 
 
 def count(path: Path, table: str) -> int:
-    """How many rows a table has."""
+    """Return the number of rows of a table."""
     return next(_rows(path, f"SELECT count(*) FROM {table}"))[0]
 
 
