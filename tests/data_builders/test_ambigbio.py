@@ -80,7 +80,7 @@ def test_passages_are_found_for_each_name(folder):
     assert list(found) == NAMES[:3]
     assert set(found["Ann O'Lee"]["titles"][:2]) == {"Ann O'Lee (poet)", "Ann O'Lee (chemist)"}
     assert found["Eve Roe"]["passages"][0] == "Eve Roe#0"
-    assert manifest["dropped"] == {"name for which no passage was found": 1}
+    assert manifest["dropped"] == {"name without a passage": 1}
     assert [entry["file"] for entry in manifest["inputs"]] == ["names.jsonl", "passages.jsonl"]
     assert manifest["config"]["retriever"] == {
         "class": "eval.retrieve.bm25.BM25",

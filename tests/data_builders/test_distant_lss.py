@@ -228,7 +228,7 @@ def test_every_drop_is_counted(tmp_path):
     ).build()
     assert json.loads((tmp_path / "out/manifest.json").read_text())["dropped"] == {
         "passage of too few or too many words": 1,
-        "passage that is there already": 1,
+        "duplicate passage": 1,
         "passage without a fitting sentence": 1,
         "sentence to which no rule applies": 4,
     }

@@ -150,7 +150,7 @@ def test_every_drop_is_counted(whole, wiki):
     assert names == {"name that fewer than 2 people share": 3}
     assert len(rows(whole, "names")) + sum(names.values()) == len(wiki.pages.names)
     assert manifest["dropped"]["link: title without a page"] > 20
-    assert manifest["dropped"]["link to something else than a person"] > 20
+    assert manifest["dropped"]["link to a page that is not a person"] > 20
     found = {row["page"]: {c["title"] for c in row["candidates"]} for row in rows(whole, "names")}
     others = sum(
         len(people - found.get(page, set())) for page, people in people_linked(wiki).items()

@@ -134,6 +134,6 @@ conflicting context, as used by FactReasoner (2502.18573, section 4). The confli
 A language model wrote the contexts, and **the conflicting ones are false on purpose**: never show
 them without their mark. The relations come from rules, not annotators: a `temporal` context has
 another time, a `semantic` one is about a namesake, and a reader may find them neutral. All claims
-are true and the supporting context comes first, so an assessor that always answers yes, or that trusts
-the first context, scores well; `kb_conflicts` is balanced in both respects.
+are true and the supporting context comes first, so an assessor scores well that always answers yes
+or trusts the first context; `kb_conflicts` is balanced in both respects.
 """

@@ -194,7 +194,7 @@ def area_of(row: dict) -> str:
 
 
 def evidence_of(claim: dict) -> list[str]:
-    """A claim's pieces of evidence, each once; bare web addresses are no evidence one can read."""
+    """Return a claim's unique pieces of evidence, except bare URLs."""
     texts = (text.strip() for text in claim.get("evidence") or [] if isinstance(text, str))
     return list(dict.fromkeys(t for t in texts if t and len(t.split()) > 1))
 

@@ -38,7 +38,7 @@ from eval.stages import EntailmentModel
 from records import Passage, UserError, iter_rows, write_jsonl
 
 PROMPT = Path(__file__).parents[1] / "prompts" / "ambigbio.jinja"
-# How many people a name of the English Wikipedia has, about; for the plan's times only.
+# Approximate people per name of the English Wikipedia, for time estimates.
 PEOPLE_A_NAME = 4
 
 
@@ -48,29 +48,29 @@ class AmbigBio(AskingBuilder):
 
     Args:
         api: URL of the wiki's api.php.
-        category: where the wiki lists its disambiguation pages of people.
-        names: file with a ``name`` a line, the published ``AmbigBio.csv``, or the ``names.jsonl``
-            of an earlier build; the wiki is then not asked for names.
-        sample: how many names are drawn.
-        views: first and last month (``YYYY-MM``) of the page views; none are asked for without it.
-        views_api: service of the page views.
-        views_project: whose pages they are.
-        passages: file of passage records to search, instead of the candidates' pages in the wiki.
-        knowledge: SQLite file ``documents(title, text)`` of a dated snapshot, to take pages from
+        category: category of the wiki's disambiguation pages of people.
+        names: file with a ``name`` per row, the published ``AmbigBio.csv``, or the ``names.jsonl``
+            of an earlier build, instead of names from the wiki.
+        sample: number of names.
+        views: first and last month (``YYYY-MM``) of page views; null fetches none.
+        views_api: URL of the page view service.
+        views_project: project of the page views.
+        passages: file of passage records to search instead of the candidates' pages in the wiki.
+        knowledge: SQLite file ``documents(title, text)`` of a dated snapshot, to use its pages
             instead of the wiki.
-        words: words a passage.
-        retriever: the class that finds the passages, without ``passages``; BM25 with five if null.
-        writer: the language model that writes; no biography is written without one.
-        ambiguity: whether the prompt's demonstrations have namesakes among their passages; their
-            biographies tell of one of them.
-        careful: whether the prompt asks not to confuse people of one name (the released "careful"
-            prompt, which has demonstrations with namesakes).
-        prompt: jinja2 file of the prompt; null for ours.
-        temperature: of sampling.
-        top_p: share of probability of the nucleus.
-        max_new_tokens: a text that reaches it is cut after its last whole sentence.
-        judge: relation model that says of each citation whether the passages entail it.
-        seed: of the sample of names and of sampling.
+        words: words per passage.
+        retriever: retriever class, without ``passages``. Default: BM25 with five passages.
+        writer: language model that writes the biographies; null writes none.
+        ambiguity: use demonstrations whose passages include namesakes; each biography is about one
+            of them.
+        careful: ask not to confuse people of one name (the released "careful" prompt, which has
+            demonstrations with namesakes).
+        prompt: jinja2 file of the prompt. Default: the shipped one.
+        temperature: sampling temperature.
+        top_p: probability mass of nucleus sampling.
+        max_new_tokens: maximum tokens; a longer text is cut after its last complete sentence.
+        judge: relation model that judges whether the cited passages entail each sentence.
+        seed: seed of the sample of names and of sampling.
     """
 
     api: str = "https://en.wikipedia.org/w/api.php"
@@ -102,9 +102,9 @@ class AmbigBio(AskingBuilder):
 
     def faults(self) -> Iterable[str]:
         if self.passages is not None and self.knowledge is not None:
-            yield "passages and knowledge: give one of them, or none for the wiki's pages"
+            yield "passages, knowledge: set only one, or none for the wiki's pages"
         if self.judge is not None and self.writer is None:
-            yield "judge: there is nothing to judge without a writer"
+            yield "judge: needs a writer"
         if self.views is not None:
             yield from option_errors(check_months, self.views)
         yield from option_errors(lambda: self._prompt)
@@ -127,9 +127,9 @@ class AmbigBio(AskingBuilder):
         names = self._sample
         people: int | None = None
         if self.names is not None:
-            given = read_names(self.names, self.limit)
-            names = len(given)
-            people = len({c.title for name in given for c in name.candidates})
+            names_read = read_names(self.names, self.limit)
+            names = len(names_read)
+            people = len({c.title for name in names_read for c in name.candidates})
             steps.append(Step("names", str(self.names), names, "names"))
         else:
             pages = -(-names // TITLES_PER_REQUEST)
@@ -157,23 +157,23 @@ class AmbigBio(AskingBuilder):
             names = with_views(names, views, self.views)
         pool = Path(self.passages) if self.passages else self._pool(names, work)
         make = self.retriever or (lambda path: BM25(path, k=5, topic_in_query=False))
-        found, retriever = retrieve(make, pool, names, work.dropped)
+        by_name, retriever = retrieve(make, pool, names, work.dropped)
         files: dict[str, Any] = {
             "names.jsonl": names,
-            "retrieval.jsonl": _retrieval(found),
-            "passages.jsonl": list({p.id: p for own in found.values() for p in own}.values())
+            "retrieval.jsonl": _retrieval(by_name),
+            "passages.jsonl": list({p.id: p for group in by_name.values() for p in group}.values())
             if self.passages
             else (row for _, row in iter_rows(pool)),
         }
         if self.writer is not None:
-            answers = self._answers(found, work)
+            answers = self._answers(by_name, work)
             model = model_name(self.writer)
             strata = {name.name: Stratum(name.group, name.bin) for name in names}
-            made = generations(answers, found, model, self.judge, strata, work.dropped)
+            made = generations(answers, by_name, model, self.judge, strata, work.dropped)
             files["generations.jsonl"] = list(made)
-        config = {"retriever": retriever, **self._judged_by()}
+        config = {"retriever": retriever, **self._judge_identity()}
         source = self.passages or self.knowledge
-        card = _card(found, source, self.writer is not None)
+        card = _card(by_name, source, self.writer is not None)
         return Made(files, card, {"AmbigBio.csv": csv_text(names)}, config)
 
     def _names(self, work: Work) -> list[Name]:
@@ -182,8 +182,7 @@ class AmbigBio(AskingBuilder):
             if self.passages or self.knowledge or any(name.candidates for name in names):
                 return names
             raise UserError(
-                f"{self.names}: no name has candidates, whose pages could be read; give passages "
-                "or knowledge"
+                f"{self.names}: no name has candidates with pages; set passages or knowledge"
             )
         wiki = work.client(MediaWiki, self.api)
         return find_names(wiki, self.category, self._sample, self.seed, work.dropped)
@@ -191,21 +190,21 @@ class AmbigBio(AskingBuilder):
     def _pool(self, names: Sequence[Name], work: Work) -> Path:
         if self.knowledge is not None:
             knowledge = Knowledge(self.knowledge, self.words)
-            found = knowledge_passages(knowledge, names, work.dropped)
+            passages = knowledge_passages(knowledge, names, work.dropped)
         else:
             wiki = next((client for client in work.clients if isinstance(client, MediaWiki)), None)
             wiki = wiki or work.client(MediaWiki, self.api)
-            found = wiki_passages(wiki, names, self.words, work.dropped)
+            passages = wiki_passages(wiki, names, self.words, work.dropped)
         path = work.scratch("passages.partial.jsonl")
-        if not write_jsonl(path, found):
-            raise UserError("no page of the names has any text; check api, names or knowledge")
+        if not write_jsonl(path, passages):
+            raise UserError("no page of the names has text; check api, names or knowledge")
         return path
 
-    def _answers(self, found: dict[str, list[Passage]], work: Work) -> dict[str, Answer]:
+    def _answers(self, by_name: dict[str, list[Passage]], work: Work) -> dict[str, Answer]:
         variant = {"ambiguity": self.ambiguity, "careful": self.careful}
         prompts = {
             name: self._prompt.messages(name=name, passages=passages, **variant)
-            for name, passages in found.items()
+            for name, passages in by_name.items()
         }
         sampling = sampling_of(self, 1)
         journal = work.journal("biographies", self.writer.identity, sampling, prompts)
@@ -216,71 +215,66 @@ class AmbigBio(AskingBuilder):
         prompt = {"file": self._prompt.name, "sha256": self._prompt.sha256}
         return super().config() | {"prompt": prompt}
 
-    def _judged_by(self) -> dict[str, object]:
+    def _judge_identity(self) -> dict[str, object]:
         if self.judge is None:
             return {}
-        from eval.run.provenance import hash_inputs  # brings PyTorch, as the judge has done already
+        from eval.run.provenance import hash_inputs  # imports PyTorch
 
         checkpoint = str(getattr(self.judge, "checkpoint", ""))
         return {"judge": {"class": type(self.judge).__name__, **hash_inputs([checkpoint])}}
 
 
-def _retrieval(found: dict[str, list[Passage]]) -> list[dict]:
+def _retrieval(by_name: dict[str, list[Passage]]) -> list[dict]:
     return [
         {
             "name": name,
-            "passages": [passage.id for passage in own],
-            "titles": list(dict.fromkeys(passage.title for passage in own)),
+            "passages": [passage.id for passage in passages],
+            "titles": list(dict.fromkeys(passage.title for passage in passages)),
         }
-        for name, own in found.items()
+        for name, passages in by_name.items()
     ]
 
 
-def _card(found: dict[str, list[Passage]], source: Path | None, written: bool) -> Card:
-    """The card.
-
-    Args:
-        source: the user's file that was searched; none where the wiki was.
-    """
-    several = sum(n for pages, n in page_counts(found).items() if pages > 1)
-    owned = WIKI if source is None else OWN.format(file=Path(source).name)
+def _card(by_name: dict[str, list[Passage]], source: Path | None, written: bool) -> Card:
+    several = sum(n for pages, n in page_counts(by_name).items() if pages > 1)
+    licence = WIKI if source is None else FILE.format(file=Path(source).name)
     return Card(
         pretty_name="AmbigBio: biographies of names that several people share",
         license="cc-by-sa-4.0" if source is None else "other",
         task_categories=("text-generation", "question-answering"),
         tags=("factuality", "entity-ambiguity", "retrieval-augmented-generation"),
-        text=TEXT.format(names=len(found), several=several, owned=owned)
+        text=TEXT.format(names=len(by_name), several=several, licence=licence)
         + (WRITTEN if written else ""),
     )
 
 
 TEXT = """\
-Names that several people share, the people whom each may mean, and the passages that a retriever
-finds for the query "Tell me a bio of NAME" (after Chiang and Lee 2024, arXiv 2402.05629).
+Names that several people share, the people with each name, and the passages that a retriever
+returns for the query "Tell me a bio of NAME" (after Chiang and Lee 2024, arXiv 2402.05629).
 
 - `names`: `name`, the disambiguation page with its revision, and `candidates`: title, page id,
-  revision, Wikidata id and page views of each person. A person counts whose title, or a redirect
-  to it, is the name without what stands in parentheses or after a comma and without Sir, Dame,
+  revision, Wikidata id and page views of each person. A person is a candidate if the page's title,
+  or a redirect to it, equals the name after removing parentheses, text after a comma, Sir, Dame,
   Lord, Lady, Jr and Sr.
-- `retrieval`: the ids of the passages found, best first, and the titles of their pages. Of {names}
-  names {several} have passages of at least two pages.
-- `passages`: what was searched (or, of a file of the user's, what was found), with the revision
-  that was read.
-- `AmbigBio.csv`: prompt and name in the form of the published file (tab-separated, no header).
+- `retrieval`: ids of the retrieved passages, best first, and titles of their pages. {several} of
+  {names} names have passages of at least two pages.
+- `passages`: the searched passages (only the retrieved ones of a `passages` file), with their
+  revision.
+- `AmbigBio.csv`: prompt and name in the format of the published file (tab-separated, no header).
 
-{owned} Sharing a name is all that the people of a row have in common: do not use
-the rows to link facts across people.
+{licence} The people of a row have only the name in common: do not use the rows
+to link facts across people.
 """
 WIKI = """\
-The passages are text of Wikipedia's authors under CC BY-SA 4.0; each row's `url` leads to the
-revision and its history."""
-OWN = "The licence of the passages is that of `{file}`, from which they come."
+The passages are by Wikipedia's authors under CC BY-SA 4.0; each row's `url` is that of the revision
+and its history."""
+FILE = "The licence of the passages is that of `{file}`."
 WRITTEN = """\
 
-- `generations`: what a language model wrote from the passages. `text` has no citations in it,
-  `cited_text` is the model's own text. `citations` has a sentence a row: `claim`, `passage` (title
-  and text of what it cites), `numbers`, and, where a relation model judged, `entailed`: 1 where the
-  passages together entail the sentence, by that model and no human. `uncited_sentences` counts
-  those without a number. **The texts may state falsehoods about real people**; they are made to
+- `generations`: biographies that a language model wrote from the passages. `text` is without
+  citations, `cited_text` with them. `citations` has one row per cited sentence: `claim`, `passage`
+  (titles and texts), `numbers`, and optionally `entailed`: 1 if the passages together entail the
+  sentence, as judged by a relation model, not a human. `uncited_sentences` is the number of
+  sentences without a citation. **The texts may state falsehoods about real people**; use them to
   test metrics.
 """

@@ -1,7 +1,7 @@
-"""Biographies that a language model writes from the passages, and the citations in them.
+"""Biographies that a language model writes from passages, and their citations.
 
-The models of 2402.05629 cite as in ALCE (Gao et al. 2023): numbers of passages in brackets behind a
-statement. A citation is a sentence without its brackets and the passages that they name.
+The models of 2402.05629 cite as in ALCE (Gao et al. 2023): numbers of passages in brackets after a
+statement. A citation is a sentence without its brackets, and the cited passages.
 """
 
 from collections import Counter
@@ -26,16 +26,16 @@ from records.abstention import responds
 
 def generations(
     answers: dict[str, Answer],
-    found: dict[str, list[Passage]],
+    by_name: dict[str, list[Passage]],
     generator: str,
     judge: EntailmentModel | None,
     strata: Mapping[str, Stratum],
     dropped: Counter[str],
 ) -> Iterator[Generation]:
-    """The answers as generation records with citations; what is no biography is counted.
+    """Yield the answers as generation records with citations; count failures and refusals.
 
-    Such a record is a document with passages as well: ``text`` has no brackets in it, so that a
-    decomposer does not stumble over them; ``cited_text`` is as the model wrote it.
+    The records are also documents with passages: ``text`` is without brackets, for decomposers;
+    ``cited_text`` is the original answer.
     """
     for name, answer in answers.items():
         text = without_numbers(answer.text)
@@ -47,7 +47,7 @@ def generations(
             dropped["biography that abstains"] += 1
         else:
             sentences = cited_sentences(answer.text)
-            citations = list(_citations(sentences, found[name], dropped))
+            citations = list(_citations(sentences, by_name[name], dropped))
             if judge is not None:
                 citations = _judged(citations, judge, dropped)
             yield Generation(
@@ -60,7 +60,7 @@ def generations(
                 citations=citations,
                 uncited_sentences=sum(not sentence.numbers for sentence in sentences),
                 cited_text=answer.text,
-                passages=[{"id": p.id, "title": p.title, "text": p.text} for p in found[name]],
+                passages=[{"id": p.id, "title": p.title, "text": p.text} for p in by_name[name]],
             )
 
 
@@ -68,44 +68,44 @@ def _citations(
     sentences: Sequence[Cited], passages: Sequence[Passage], dropped: Counter[str]
 ) -> Iterator[dict]:
     for claim, numbers in sentences:
-        known = [number for number in numbers if 1 <= number <= len(passages)]
-        dropped["citation of a passage that was not given"] += len(numbers) - len(known)
+        valid = [number for number in numbers if 1 <= number <= len(passages)]
+        dropped["citation of a passage that was not given"] += len(numbers) - len(valid)
         if not claim.strip(" .,;:!?"):
-            dropped["citation behind no words"] += len(known)
-        elif known:
+            dropped["citation without a statement"] += len(valid)
+        elif valid:
             yield {
                 "claim": claim,
                 "passage": [
-                    f"Title: {p.title}\n{p.text}" for n in known for p in [passages[n - 1]]
+                    f"Title: {p.title}\n{p.text}" for n in valid for p in [passages[n - 1]]
                 ],
-                "numbers": known,
+                "numbers": valid,
             }
 
 
 def _judged(citations: Sequence[dict], judge: EntailmentModel, dropped: Counter[str]) -> list[dict]:
-    """The citations with ``entailed``: 1 where the passages together entail the sentence.
+    """Add ``entailed``: 1 if the passages together entail the sentence.
 
-    A citation that the model could not judge stays without it, and is counted.
+    Citations that the model could not judge are counted and have no such field.
     """
     pairs = [("\n".join(citation["passage"]), citation["claim"]) for citation in citations]
     table = judge.relations(pairs) if pairs else []
-    found = []
+    judged = []
     for citation, row in zip(citations, table, strict=True):
         if np.isnan(row).any():
             dropped["verdict on a citation that could not be judged"] += 1
-            found.append(citation)
+            judged.append(citation)
         else:
-            found.append({**citation, "entailed": int(entails(row))})
-    return found
+            judged.append({**citation, "entailed": int(entails(row))})
+    return judged
 
 
-# Pages of a snapshot beside the candidates' that full-text search adds.
+# Additional pages of a snapshot per name, from full-text search.
 PAGES_A_NAME = 20
 
 
 @runtime_checkable
 class Search(Retriever, Protocol):
-    """A retriever of the pipeline; its class is known by its signature, not by its base."""
+    """A retriever of the pipeline, checked by signature, not by base class."""
 
 
 MakeSearch = Callable[[str], Search]
@@ -114,9 +114,9 @@ MakeSearch = Callable[[str], Search]
 def wiki_passages(
     wiki: MediaWiki, names: Sequence[Name], words: int, dropped: Counter[str]
 ) -> Iterator[Passage]:
-    """Passages of all candidates' pages as they are now, with the revision that was read.
+    """Yield passages of all candidates' current pages, with their revisions.
 
-    A whole text is one request (TextExtracts gives whole pages one at a time).
+    TextExtracts returns one full page per request.
     """
     titles = list(dict.fromkeys(c.title for name in names for c in name.candidates))
     gone: Counter[str] = Counter()
@@ -125,7 +125,7 @@ def wiki_passages(
     for _, page in wiki.pages(titles, TEXT, "texts", gone, per_request=1):
         passages = page_passages(page, words, site)
         if page["title"] in seen or not passages:
-            gone["empty text" if not passages else "page that two titles lead to"] += 1
+            gone["empty text" if not passages else "duplicate page"] += 1
             continue
         seen.add(page["title"])
         yield from passages
@@ -136,17 +136,17 @@ def wiki_passages(
 def knowledge_passages(
     knowledge: Knowledge, names: Sequence[Name], dropped: Counter[str]
 ) -> Iterator[Passage]:
-    """Passages of the pages of a dated snapshot that a name may be about.
+    """Yield passages of the pages of a dated snapshot that match the names.
 
-    These are the candidates' pages and, where the snapshot has a full-text index, the pages that
-    match the name best: a retriever over the whole of Wikipedia would hardly find others.
+    These are the candidates' pages and, if the snapshot has a full-text index, the best matches of
+    the name.
     """
     seen: set[str] = set()
     for name in tqdm(names, desc="pages of the snapshot", unit="name", disable=None):
-        own = [knowledge.resolve(candidate.title) for candidate in name.candidates]
-        dropped["candidate without a page in the snapshot"] += own.count(None)
+        titles = [knowledge.resolve(candidate.title) for candidate in name.candidates]
+        dropped["candidate without a page in the snapshot"] += titles.count(None)
         more = knowledge.pages(name.name, PAGES_A_NAME) if knowledge.searchable else []
-        for title in dict.fromkeys([*own, *more]):
+        for title in dict.fromkeys([*titles, *more]):
             if title is not None and title not in seen:
                 seen.add(title)
                 for passage in knowledge.passages(title):
@@ -156,25 +156,25 @@ def knowledge_passages(
 def retrieve(
     make: MakeSearch, pool: Path, names: Sequence[Name], dropped: Counter[str]
 ) -> tuple[dict[str, list[Passage]], dict]:
-    """The passages found for each name, best first, and what the retriever says that it is.
+    """Return the passages of each name, best first, and the retriever's identity.
 
-    Names without a passage are counted and left out.
+    Names without a passage are counted and skipped.
     """
     search = make(str(pool))
     documents = [Document(id=name.name, topic=name.name, text="") for name in names]
     queries = [[Claim(id="query", text=QUERY.format(name=name.name))] for name in names]
     claims, passages = search(documents, queries)
-    found = {}
-    for name, (claim,), own in zip(names, claims, passages, strict=True):
-        by_id = {passage.id: passage for passage in own}
+    by_name = {}
+    for name, (claim,), retrieved in zip(names, claims, passages, strict=True):
+        by_id = {passage.id: passage for passage in retrieved}
         if claim.contexts:
-            found[name.name] = [by_id[context] for context in claim.contexts]
+            by_name[name.name] = [by_id[context] for context in claim.contexts]
         else:
-            dropped["name for which no passage was found"] += 1
-    said = getattr(search, "identity", {"class": type(search).__name__})
-    return found, said
+            dropped["name without a passage"] += 1
+    identity = getattr(search, "identity", {"class": type(search).__name__})
+    return by_name, identity
 
 
-def page_counts(found: dict[str, list[Passage]]) -> Counter[int]:
-    """How many names have passages of so many pages."""
-    return Counter(len({passage.title for passage in own}) for own in found.values())
+def page_counts(by_name: dict[str, list[Passage]]) -> Counter[int]:
+    """Count the names by the number of pages that their passages come from."""
+    return Counter(len({passage.title for passage in passages}) for passages in by_name.values())

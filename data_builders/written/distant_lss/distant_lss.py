@@ -1,9 +1,8 @@
-"""``distant_lss``: LSS examples that nobody annotated, from texts and from WiCE's token labels.
+"""``distant_lss``: LSS examples from rule-changed sentences and from WiCE's token labels.
 
-Ours: no paper's data and no paper's recipe. Two sources: sentences changed by rules in the manner
-of FactCC (Kryściński et al. 2020), whose changed words are known, and WiCE (Kamoi et al. 2023),
-whose tokens are labelled by people. The reference of a changed sentence is the passage that it came
-from. 2308.12157, A.5, trains on FactCC's own generated data instead, which is not made here.
+Not from a paper. Sentences are changed by rules similar to FactCC (Kryściński et al. 2020), so the
+changed words are known, with the source passage as reference; WiCE (Kamoi et al. 2023) has human
+token labels. 2308.12157, A.5, trains on FactCC's generated data instead.
 """
 
 import random
@@ -24,7 +23,7 @@ from data_builders.splits import SPLITS, by_split, split_at, tied_groups
 from data_builders.written.distant_lss.transform import RULES, Pieces, Pool, Setting, entities
 from records import BadInput, LssExample, group_of, iter_rows, read_records, sha256_text
 
-# How many sentences and names of other passages are kept at hand, a split (and preposition).
+# Maximum sentences and names in the pool, per split (and preposition).
 POOL = 5000
 
 
@@ -33,16 +32,16 @@ class DistantLss(Builder):
     """Distant LSS examples: rule-changed sentences of passages, and WiCE's token labels.
 
     Args:
-        passages: files of passage or document records, or of any rows with ``text`` (and
-            ``title``, ``topic`` or ``id``, whose rows stay in one split).
+        passages: files of passage or document records, or of rows with ``text``; rows with the
+            same ``title``, ``topic`` or ``id`` are in one split.
         wice: WiCE's files of non-supported tokens.
-        rules: which changes to make; see ``data_builders/written/distant_lss/transform.py``.
-        per_passage: at most this many claims of a passage, of different rules where possible.
-        claim_words: least and most words of a sentence that is taken.
-        reference_words: least and most words of a passage.
-        near: how often a name is replaced by one of the same passage, where there is one.
-        shares: references of train, dev and test.
-        limit: only the first so many passages of each file, for a trial.
+        rules: changes to make; see ``data_builders/written/distant_lss/transform.py``.
+        per_passage: maximum claims per passage, by different rules if possible.
+        claim_words: minimum and maximum words of a sentence.
+        reference_words: minimum and maximum words of a passage.
+        near: probability of replacing a name by one of the same passage, if any.
+        shares: ratio of train, dev and test references.
+        limit: use only the first N passages of each file, for a trial run.
     """
 
     passages: list[str] = field(default_factory=list)
@@ -60,14 +59,14 @@ class DistantLss(Builder):
 
     def faults(self) -> Iterable[str]:
         if not self.passages and not self.wice:
-            yield "passages, wice: no file; give at least one of them"
+            yield "passages, wice: expected at least one file"
         unknown = [rule for rule in self.rules if rule not in RULES]
         if unknown or not self.rules:
-            yield f"rules: {unknown or 'none'}; known are {', '.join(RULES)}"
+            yield f"rules: expected some of {', '.join(RULES)}, got {unknown or 'none'}"
         for name in ("claim_words", "reference_words"):
             least, most = getattr(self, name)
             if least > most:
-                yield f"{name}: [{least}, {most}] is no range; give least and most words"
+                yield f"{name}: expected [minimum, maximum], got [{least}, {most}]"
 
     def files(self) -> dict[str, dict[str, str]]:
         return {"lss": by_split("lss")}
@@ -88,7 +87,7 @@ class DistantLss(Builder):
         for name, example in examples:
             group = tied[group_of(example)]
             wice[self._split(group)].append(_row(name, example, "wice", group, ""))
-        seen: set[str] = set()  # over all splits: two titles may have one text
+        seen: set[str] = set()  # over all splits: two titles may have the same text
         files = {
             path: self._rows(split, pools[split], wice[split], seen, work.dropped)
             for split, path in by_split("lss").items()
@@ -99,9 +98,10 @@ class DistantLss(Builder):
         number = int(sha256_text(f"{self.seed}:split:{group}")[:15], 16)
         return split_at(number % sum(self.shares), self.shares)
 
-    def _read(self, what: str) -> Iterator[tuple[str, str, str]]:
+    def _read(self, label: str) -> Iterator[tuple[str, str, str]]:
         for path in self.passages:
-            rows = tqdm(iter_rows(path), desc=f"{what} {Path(path).name}", unit="row", disable=None)
+            desc = f"{label} {Path(path).name}"
+            rows = tqdm(iter_rows(path), desc=desc, unit="row", disable=None)
             for number, row in islice(rows, self.limit):
                 text = row.get("text")
                 if not isinstance(text, str) or not text.strip():
@@ -127,14 +127,14 @@ class DistantLss(Builder):
             split = self._split(group)
             offers = [("", sentence, pools[split].sentences) for sentence in self._sentences(text)]
             for kind, names in entities(text).items():
-                own = pools[split].entities.setdefault(kind, [])
-                offers += [(kind, name, own) for name in names]
+                kept_names = pools[split].entities.setdefault(kind, [])
+                offers += [(kind, name, kept_names) for name in names]
             for kind, item, kept in offers:
                 seen[split, kind] += 1
                 if len(kept) < POOL:
                     kept.append(item)
-                elif (place := rng.randrange(seen[split, kind])) < POOL:
-                    kept[place] = item
+                elif (index := rng.randrange(seen[split, kind])) < POOL:
+                    kept[index] = item
         return pools
 
     def _rows(
@@ -152,7 +152,7 @@ class DistantLss(Builder):
                 continue
             digest = sha256_text(text)[:16]
             if digest in seen:
-                dropped["passage that is there already"] += 1
+                dropped["duplicate passage"] += 1
             elif not least <= len(text.split()) <= most:
                 dropped["passage of too few or too many words"] += 1
             else:
@@ -171,28 +171,28 @@ class DistantLss(Builder):
         unused = rng.sample(self.rules, len(self.rules))
         for number, sentence in enumerate(sentences[: self.per_passage]):
             unused = unused or rng.sample(self.rules, len(self.rules))
-            made = next(
+            applied = next(
                 ((r, p) for r in unused if (p := RULES[r](sentence, setting, rng)) is not None),
                 None,
             )
-            if made is None:
+            if applied is None:
                 dropped["sentence to which no rule applies"] += 1
                 continue
-            rule, pieces = made
+            rule, pieces = applied
             unused.remove(rule)
             example = example_of(pieces, setting.reference)
             if example is None:
-                dropped["claim whose LSS can be read in several ways"] += 1
+                dropped["claim with an ambiguous LSS"] += 1
             else:
                 yield _row(f"{digest}-{number}", example, f"distant/{rule}", group, title)
 
 
 def example_of(pieces: Pieces, reference: str) -> LssExample | None:
-    """The record of a claim in pieces.
+    """Build the record of a claim in pieces.
 
     Returns:
-        ``None`` where neither its whitespace tokens nor the LSS as text tell exactly which words
-        stay, as where a word that goes stands beside the same word that stays.
+        ``None`` if neither its whitespace tokens nor the LSS text determine which words are
+        supported, e.g. if a removed word is next to an equal kept word.
     """
     claim = "".join(text for text, _ in pieces)
     spans, start = [], 0
@@ -207,12 +207,12 @@ def example_of(pieces: Pieces, reference: str) -> LssExample | None:
     for token in claim.split():
         start = claim.index(token, start)
         end = start + len(token)
-        own = {k for w, k in zip(words, keep, strict=True) if start <= w.start and w.end <= end}
+        states = {k for w, k in zip(words, keep, strict=True) if start <= w.start and w.end <= end}
         start = end
-        if len(own) != 1:
+        if len(states) != 1:
             tokens = None
             break
-        tokens.append(own.pop())
+        tokens.append(states.pop())
     if tokens is None and align(lss, words) != keep:
         return None
     return LssExample(reference=reference, claim=claim, annotations=[{"lss": lss}], keep=tokens)
@@ -224,7 +224,7 @@ def _row(name: str, example: LssExample, source: str, group: str, title: str) ->
         "reference": example.reference,
         "claim": example.claim,
         "annotations": [{"lss": annotation.lss} for annotation in example.annotations],
-        # A few of WiCE's tokens hold a blank; there the LSS as text has to do.
+        # A few of WiCE's tokens contain a space; for them only the LSS text is used.
         "keep": example.keep if len(example.keep or ()) == len(example.claim.split()) else None,
         "source": source,
         "group": group,
@@ -238,27 +238,27 @@ CARD = Card(
     task_categories=("token-classification",),
     tags=("factuality", "faithfulness", "lss", "distant-supervision"),
     text="""\
-Claims, references and the longest subsequence of the claim's words that the reference supports
-(2308.12157 defines it; these data are ours). **Nobody annotated the rows whose `source` begins with
-`distant/`**: each is a sentence of its reference that a rule changed, so the words that the rule
-put in are known (after FactCC, Kryściński et al. 2020, by regular expressions, without a parser):
+Claims, references and the longest subsequence of the claim's words that the reference supports (as
+defined in 2308.12157; the data are not from that paper). **Rows whose `source` begins with
+`distant/` are not annotated**: a rule changed a sentence of the reference, so the inserted words
+are known (after FactCC, Kryściński et al. 2020, with regular expressions instead of a parser). The
+LSS removes the change:
 
-- `entity_swap`: another name after the same preposition; the phrase goes, in a list only the name;
-- `date_swap`, `number_swap`: another year, month or number; the phrase, the year or the number
-  goes;
-- `pronoun_swap`: he for she or she for he; the pronoun goes, and the rest may be no sentence;
-- `negation`: "not" or "never" put in, and out again;
-- `noise_phrase`, `noise_clause`: a phrase or a sentence of another passage put in, and out again;
-- `foreign`: a sentence of another passage that shares no longer word with this one; all goes;
-- `whole`: the sentence as it is.
+- `entity_swap`: another name after the same preposition; removes the phrase, in a list the name;
+- `date_swap`, `number_swap`: another year, month or number; removes the phrase, year or number;
+- `pronoun_swap`: he for she or she for he; removes the pronoun, the rest may be ungrammatical;
+- `negation`: "not" or "never" inserted;
+- `noise_phrase`, `noise_clause`: a phrase or a sentence of another passage inserted;
+- `foreign`: a sentence of another passage without common longer words; removes all words;
+- `whole`: the unchanged sentence.
 
-`wice`: claims of WiCE whose tokens people labelled; the reference is the evidence, cited sentences
-first. `keep` marks the claim's whitespace tokens where each stays or goes as a whole; elsewhere the
-text of the LSS tells exactly. No row has a rating.
+`wice`: claims of WiCE with human token labels; the reference is the evidence, cited sentences
+first. `keep` marks the claim's whitespace tokens if each is kept or removed as a whole; otherwise
+the LSS text is unambiguous. No row has a rating.
 
-A changed sentence copies its reference but for the change: no rewording, so a model trained on this
-alone learns to compare strings. Names are known by their capitals, and a swapped name may be true
-by chance. Not for evaluation. References of a title belong to one split, and names and sentences
-are borrowed within a split. The licence is that of the texts; WiCE has its own.
+Changed sentences copy their references except for the change, so a model trained only on them
+learns to compare strings. Names are recognised by capital letters, and a swapped name may be true
+by chance. Not for evaluation. References of a title are in one split, and so are the borrowed names
+and sentences. The licence is that of the texts; WiCE has its own.
 """,
 )

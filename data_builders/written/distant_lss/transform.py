@@ -1,10 +1,10 @@
-"""Sentences made partly false, and the words of them that stay true.
+"""Rules that make sentences partly false, and mark the words that are still supported.
 
 After FactCC (Kryściński et al. 2020, section 3.1: swaps of entities, numbers, dates and pronouns,
-negation, noise), with regular expressions where FactCC has a parser and an entity recogniser. Each
-rule returns the claim in pieces, each of which is supported or not. Where a rule can tell a whole
-phrase ("in Paris", "on 3 May 1950"), the phrase goes and the rest is a sentence; where it cannot,
-only the changed words go.
+negation, noise), with regular expressions instead of a parser and an entity recogniser. A rule
+returns the claim in pieces, each supported or not. If a rule recognises a complete phrase ("in
+Paris", "on 3 May 1950"), the phrase is unsupported and the rest is a sentence; otherwise only the
+changed words are unsupported.
 """
 
 import random
@@ -25,7 +25,7 @@ _NUMBERS = (
     *("eleven", "twelve", "twenty", "fifty", "hundred"),
 )
 _NUMBER = re.compile(rf"(?<![\w.,$£€-])(?:\d{{1,3}}(?:,\d{{3}})*|{'|'.join(_NUMBERS)})(?= [a-z])")
-# O'Brien, and of "Ann's" or "the Parkers'" what stands before the apostrophe.
+# O'Brien; for "Ann's" and "the Parkers'" the part before the apostrophe.
 _PART = r"[A-Z](?:[\w-]|[’'](?!s\b)(?=\w))+"
 _NAME = rf"{_PART}(?:(?: (?:of|de|van|von|the|and the|for))? {_PART})*"
 _ENTITY_PHRASE = re.compile(rf"\b(in|at|by|from|to|with|near|for|of|as) (?:the )?({_NAME})")
@@ -43,7 +43,7 @@ NEGATED = re.compile(
     r"|\b(?:is|was|are|were|has|had|have|do|does|did|would|could|should)nt\b",
     re.IGNORECASE,
 )
-# Names of times, which stand behind the prepositions of places and people as well.
+# Names of times, which follow the prepositions of places and people as well.
 _TIMES = frozenset(
     {*MONTHS, "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
 )
@@ -59,10 +59,10 @@ Pieces = list[tuple[str, bool]]
 
 @dataclass
 class Pool:
-    """What other passages of the same split offer.
+    """Material from other passages of the same split.
 
     Attributes:
-        sentences: whole sentences.
+        sentences: complete sentences.
         entities: preposition to names that follow it.
     """
 
@@ -72,13 +72,13 @@ class Pool:
 
 @dataclass
 class Setting:
-    """Where a sentence stands.
+    """The context of a sentence.
 
     Attributes:
         reference: the passage.
-        near: the entities of the passage itself, by preposition.
-        pool: of the other passages.
-        share_near: how often a name of the same passage replaces one, where there is one.
+        near: entities of the passage, by preposition.
+        pool: material from other passages.
+        share_near: probability of using a name of the same passage, if any.
     """
 
     reference: str
@@ -88,18 +88,18 @@ class Setting:
 
 
 def entities(text: str) -> dict[str, list[str]]:
-    """Names of a text by the preposition before them, which stands for a kind of entity."""
-    found: dict[str, list[str]] = {}
+    """Return the names of a text by the preposition before them, a proxy for the entity type."""
+    names: dict[str, list[str]] = {}
     for match in _ENTITY_PHRASE.finditer(text):
         if match[2].split()[0] not in _TIMES:
-            found.setdefault(match[1], []).append(match[2])
-    return found
+            names.setdefault(match[1], []).append(match[2])
+    return names
 
 
-def _without(sentence: str, start: int, end: int, changed: str) -> Pieces:
-    """The sentence with ``changed`` for ``[start:end]``, which is not supported.
+def _replace_phrase(sentence: str, start: int, end: int, changed: str) -> Pieces:
+    """Replace ``[start:end]`` by ``changed``, which is not supported.
 
-    Where commas set the phrase off, one of them goes with it.
+    If commas delimit the phrase, one of them belongs to it.
     """
     before, after = sentence[:start], sentence[end:]
     if before.endswith(", ") and after.startswith("."):
@@ -110,21 +110,21 @@ def _without(sentence: str, start: int, end: int, changed: str) -> Pieces:
 
 
 def swap_entity(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
-    """Another name after the same preposition; the phrase goes, in a list only the name."""
-    found = [
+    """Use another name after the same preposition; removes the phrase, in a list the name."""
+    matches = [
         m
         for m in _ENTITY_PHRASE.finditer(sentence)
         if m[2].split()[0] not in _TIMES and sentence[m.end() : m.end() + 1] not in ("'", "’")
     ]
-    rng.shuffle(found)
-    for match in found:
+    rng.shuffle(matches)
+    for match in matches:
         near = rng.random() < setting.share_near
         for source in (setting.near, setting.pool.entities)[:: 1 if near else -1]:
             names = [n for n in source.get(match[1], ()) if _fits(n, match[2], sentence)]
             if source is not setting.near:
                 names = [n for n in names if n not in setting.reference]
             if names:
-                return _put(sentence, match, rng.choice(names))
+                return _swap_name(sentence, match, rng.choice(names))
     return None
 
 
@@ -132,17 +132,17 @@ def _fits(name: str, old: str, sentence: str) -> bool:
     return name not in sentence and not set(name.lower().split()) & set(old.lower().split())
 
 
-def _put(sentence: str, match: re.Match, name: str) -> Pieces:
+def _swap_name(sentence: str, match: re.Match, name: str) -> Pieces:
     start, end = match.span(2)
     after = sentence[end:]
-    # "in Paris and Rome": the phrase does not end here.
+    # "in Paris and Rome": the phrase continues.
     if re.match(r",? (?:and|or) |\(|, [A-Z]", after) or match[1] == "as":
         return [(sentence[:start], True), (name, False), (after, True)]
-    return _without(sentence, match.start(), end, sentence[match.start() : start] + name)
+    return _replace_phrase(sentence, match.start(), end, sentence[match.start() : start] + name)
 
 
 def swap_date(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
-    """Another year or month. Of a full date with another year the year goes, else the phrase."""
+    """Change a year or month; removes the year if only the year of a date changes, else all."""
     full = list(_FULL_DATE.finditer(sentence))
     if full:
         match = rng.choice(full)
@@ -160,13 +160,15 @@ def swap_date(sentence: str, setting: Setting, rng: random.Random) -> Pieces | N
         start = match.start()
         preposition = re.search(r"\b(?:on|in|since|until|by|before|after) $", sentence[:start])
         start = preposition.start() if preposition else start
-        return _without(sentence, start, match.end(), sentence[start : match.start()] + changed)
+        return _replace_phrase(
+            sentence, start, match.end(), sentence[start : match.start()] + changed
+        )
     years = list(_YEAR_PHRASE.finditer(sentence))
     if not years:
         return None
     match = rng.choice(years)
     changed = match[0].replace(match[1], _other_year(match[1], setting.reference, rng))
-    return _without(sentence, *match.span(), changed)
+    return _replace_phrase(sentence, *match.span(), changed)
 
 
 def _other_year(year: str, reference: str, rng: random.Random) -> str:
@@ -175,34 +177,34 @@ def _other_year(year: str, reference: str, rng: random.Random) -> str:
 
 
 def swap_number(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
-    """Another number of things; the number goes: "won three medals", "won medals"."""
-    found = [
+    """Change a count; removes the number: "won three medals" becomes "won medals"."""
+    matches = [
         m for m in _NUMBER.finditer(sentence) if not re.match(rf" {_MONTH}", m.string[m.end() :])
     ]
-    if not found:
+    if not matches:
         return None
-    match = rng.choice(found)
+    match = rng.choice(matches)
     if match[0] in _NUMBERS:
-        others = [number for number in _NUMBERS if number not in setting.reference]
+        candidates = [number for number in _NUMBERS if number not in setting.reference]
     else:
         value = int(match[0].replace(",", ""))
         steps = [value + step for step in (-2, -1, 1, 2, 3, 5, 10)] + [2 * value, 10 * value]
-        others = [f"{n:,}" for n in steps if n > 0 and f"{n:,}" not in setting.reference]
-    if not others:
+        candidates = [f"{n:,}" for n in steps if n > 0 and f"{n:,}" not in setting.reference]
+    if not candidates:
         return None
     return [
         (sentence[: match.start()], True),
-        (rng.choice(others), False),
+        (rng.choice(candidates), False),
         (sentence[match.end() :], True),
     ]
 
 
 def swap_pronoun(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
-    """He for she and she for he; the pronoun goes."""
-    found = list(_PRONOUN.finditer(sentence))
-    if not found:
+    """Swap he and she; removes the pronoun."""
+    matches = list(_PRONOUN.finditer(sentence))
+    if not matches:
         return None
-    match = rng.choice(found)
+    match = rng.choice(matches)
     return [
         (sentence[: match.start()], True),
         (_PRONOUNS[match[0]], False),
@@ -211,17 +213,17 @@ def swap_pronoun(sentence: str, setting: Setting, rng: random.Random) -> Pieces 
 
 
 def negate(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
-    """ "Not" or "never" after an auxiliary of a sentence that denies nothing; the word goes."""
-    found = list(_AUXILIARY.finditer(sentence))
-    if not found or NEGATED.search(sentence):
+    """Insert "not" or "never" after an auxiliary of a sentence without negation; removes it."""
+    matches = list(_AUXILIARY.finditer(sentence))
+    if not matches or NEGATED.search(sentence):
         return None
-    end = rng.choice(found).end()
+    end = rng.choice(matches).end()
     word = rng.choice(("not", "never")) if rng.random() < 0.3 else "not"
     return [(sentence[:end], True), (f" {word}", False), (sentence[end:], True)]
 
 
 def add_phrase(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
-    """A phrase of another passage before the last full stop; the phrase goes."""
+    """Insert a phrase of another passage before the full stop; removes the phrase."""
     kinds = [
         kind for kind in ("in", "at", "with", "near", "for") if setting.pool.entities.get(kind)
     ]
@@ -235,45 +237,45 @@ def add_phrase(sentence: str, setting: Setting, rng: random.Random) -> Pieces | 
 
 
 def add_clause(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
-    """A sentence of another passage joined by "and"; it goes with the word that joins."""
+    """Join a sentence of another passage with "and"; removes both."""
     if not setting.pool.sentences:
         return None
     other = rng.choice(setting.pool.sentences)
-    if not _foreign(other, setting.reference):
+    if not _is_foreign(other, setting.reference):
         return None
     if rng.random() < 0.5:
         return [
             (sentence[:-1], True),
-            (f", and {_inside(other)[:-1]}", False),
+            (f", and {_lower_opening(other)[:-1]}", False),
             (sentence[-1], True),
         ]
-    return [(f"{other[:-1]}, and ", False), (_inside(sentence), True)]
+    return [(f"{other[:-1]}, and ", False), (_lower_opening(sentence), True)]
 
 
-def _inside(sentence: str) -> str:
+def _lower_opening(sentence: str) -> str:
     first = sentence.split()[0]
     return sentence[0].lower() + sentence[1:] if first in _OPENERS else sentence
 
 
-def _foreign(sentence: str, reference: str) -> bool:
-    names = [name for found in entities(sentence).values() for name in found]
+def _is_foreign(sentence: str, reference: str) -> bool:
+    names = [name for group in entities(sentence).values() for name in group]
     names += re.findall(_YEAR, sentence)
     return bool(names) and all(name not in reference for name in names)
 
 
 def foreign_sentence(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
-    """A sentence of another passage that shares no longer word with this one: all goes."""
+    """Use a sentence of another passage without common longer words; removes all."""
     if not setting.pool.sentences:
         return None
     other = rng.choice(setting.pool.sentences)
     shared = set(_LONG_WORD.findall(other.lower())) & set(
         _LONG_WORD.findall(setting.reference.lower())
     )
-    return [(other, False)] if not shared and _foreign(other, setting.reference) else None
+    return [(other, False)] if not shared and _is_foreign(other, setting.reference) else None
 
 
 def whole_sentence(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
-    """The sentence as it is: all stays."""
+    """Keep the sentence."""
     return [(sentence, True)]
 
 
