@@ -101,7 +101,7 @@ class KnowledgeFile(Builder):
         if empty and self.category is not None:
             raise UserError(f"category: {self.source} has no page of {self.category!r}")
         if empty and self.source != "expertqa":  # its answers are useful without pages
-            raise UserError(f"input: no page left ({work.dropped_summary()}); check the files and `source`")
+            raise UserError(f"input: no page left ({work.dropped_summary()}); check `source`")
         remove_earlier(self.output, (), self.writes(), self.inputs())
         store.finish(made)
         return self._made(files, made, work)
