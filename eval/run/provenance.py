@@ -10,7 +10,7 @@ from components.checkpoint import is_hub_id, library_versions
 from records import sha256_file, sha256_text
 
 # Arguments that change a run's cost or speed, not its results: a run resumes if they change.
-_NOT_DECIDING = {
+_COST_OPTIONS = {
     *("cache", "cache_dir", "concurrency", "timeout_s", "prices", "api_key_env", "user_agent"),
     "batch_size",
 }
@@ -39,9 +39,9 @@ def hash_inputs(config: object) -> dict[str, str]:
     Source files of custom stages are included, by their path from the working directory, so an
     edited stage changes the key. Modules that these import are not included.
     """
-    deciding = _deciding(config)
-    names = {name for name in _strings(deciding) if _is_input(name)}
-    return {name: _digest(Path(name)) for name in sorted({*names, *_custom_code(deciding)})}
+    options = _result_options(config)
+    names = {name for name in _strings(options) if _is_input(name)}
+    return {name: _digest(Path(name)) for name in sorted({*names, *_custom_code(options)})}
 
 
 def find_missing(config: object) -> list[str]:
@@ -57,7 +57,7 @@ def find_missing(config: object) -> list[str]:
 
 def config_hash(config: object, digests: dict[str, str]) -> str:
     """Hash the options that decide the results, and the content of the inputs."""
-    return sha256_text(json.dumps([_deciding(config), digests], sort_keys=True))
+    return sha256_text(json.dumps([_result_options(config), digests], sort_keys=True))
 
 
 def build_provenance(config: dict, digests: dict[str, str]) -> dict:
@@ -88,11 +88,11 @@ def find_differences(stored: dict, config: object, digests: dict[str, str]) -> l
 
     ``digests`` are the new run's :func:`hash_inputs`.
     """
-    config = _deciding(json.loads(json.dumps(config)))
+    config = _result_options(json.loads(json.dumps(config)))
     hashes = dict(stored.get("data") or {})
     hashes |= {name: row["sha256"] for name, row in (stored.get("checkpoints") or {}).items()}
     files = [name for name in sorted({*hashes, *digests}) if hashes.get(name) != digests.get(name)]
-    return [*_changed_options(_deciding(stored.get("config")), config), *files]
+    return [*_changed_options(_result_options(stored.get("config")), config), *files]
 
 
 def _changed_options(first: object, second: object, option: str = "") -> Iterator[str]:
@@ -104,14 +104,14 @@ def _changed_options(first: object, second: object, option: str = "") -> Iterato
         yield option
 
 
-def _deciding(value: object, arguments: bool = False) -> object:
+def _result_options(value: object, arguments: bool = False) -> object:
     if isinstance(value, dict):
         return {
-            key: _deciding(item, key == "init_args")
+            key: _result_options(item, key == "init_args")
             for key, item in value.items()
-            if not (arguments and key in _NOT_DECIDING)
+            if not (arguments and key in _COST_OPTIONS)
         }
-    return [_deciding(item) for item in value] if isinstance(value, list | tuple) else value
+    return [_result_options(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _strings(value: object) -> Iterator[str]:
@@ -133,7 +133,7 @@ def _named_options(value: object, option: str = "") -> Iterator[tuple[str, str]]
         for key, item in value.items():
             if isinstance(key, str) and isinstance(item, int | float):
                 yield option, key
-            elif key not in _NOT_DECIDING:
+            elif key not in _COST_OPTIONS:
                 yield from _named_options(item, f"{option}.{key}".lstrip("."))
     elif isinstance(value, list | tuple):
         for item in value:
