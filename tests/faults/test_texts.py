@@ -84,7 +84,7 @@ BAD = {
     "utf16.jsonl": (json.dumps(PLAIN).encode("utf-16"), "1: file: not UTF-8 (byte 1 of the line"),
     "nul.jsonl": (GOOD + b'{"text": "a\0b"}\n', "4: json: Invalid control character"),
     "zeros.jsonl": (GOOD + bytes(512), "4: json: Expecting value"),
-    "half.jsonl": (GOOD + rb'{"text": "\ud83d"}', "4: json: half a character"),
+    "half.jsonl": (GOOD + rb'{"text": "\ud83d"}', "4: json: lone surrogate"),
     "deep.jsonl": (GOOD + b"[" * 100_000 + b"\n", "4: json: "),
     "deep.json": (b"[" * 100_000, "1: json: "),
     "number.jsonl": (GOOD + b'{"n": ' + b"9" * 5000 + b"}\n", "4: json: "),
