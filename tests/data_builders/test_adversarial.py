@@ -188,25 +188,6 @@ def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
     assert read_topics(["one.json"]) == {"Ada": Stratum(bin="rare")}
 
 
-@pytest.mark.parametrize(
-    ("given", "options", "said"),
-    [
-        (["nosuch.jsonl"], {}, "nosuch.jsonl: no such file"),
-        (
-            {"train": ["train.jsonl"], "dev": ["train.jsonl"]},
-            {},
-            "'Ann Lee' is in train and in dev",
-        ),
-        ({"validation": ["dev.txt"]}, {}, "validation is no split; give train, dev, test"),
-        (["train.jsonl"], {"prompts": {"info": "nosuch.jinja"}}, "nosuch.jinja: no such file"),
-        (["train.jsonl"], {"least_sentences": 9}, "no valid info text"),
-    ],
-)
-def test_mistakes_say_what_to_change(server, given, options, said):
-    with pytest.raises(UserError, match=said):
-        build(server, given, **options)
-
-
 @pytest.mark.parametrize(("kind", "turns"), [("info", 13), ("repetitive", 13)])
 def test_the_papers_prompts_have_its_turns(kind, turns):
     """Tables 6 and 7: instruction, the question for a name, five demonstrations, the name."""

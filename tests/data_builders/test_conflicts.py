@@ -23,7 +23,7 @@ from data_builders.published.conflicts.conflicts import Conflicts
 from eval.decompose.given import Given
 from eval.experiments.factreasoner.factreasoner import FactReasoner as FactReasonerExperiment
 from eval.verify.factreasoner.stage import FactReasoner
-from records import BadInput, Document, RelationPair, UserError, read_records, write_jsonl
+from records import Document, RelationPair, UserError, read_records, write_jsonl
 
 CATEGORIES = ("default", "misinformation_conflict", "temporal_conflict", "semantic_conflict")
 
@@ -216,17 +216,6 @@ def test_every_row_that_is_left_out_is_counted(tmp_path):
     }
 
 
-def test_mistakes_are_one_line(tmp_path):
-    with pytest.raises(BadInput, match=r"x\.jsonl:1: expected `category`"):
-        built(tmp_path / "x", [{"foo": 1}])
-    with pytest.raises(BadInput, match=r"y\.jsonl:1: category: expected one of default"):
-        built(tmp_path / "y", [{**evidence_rows(1)[0], "category": "other"}])
-    with pytest.raises(UserError, match="no claim has a supporting and a fact conflicting"):
-        built(tmp_path / "z", evidence_rows(3)[:1])
-    with pytest.raises(UserError, match="no such file"):
-        Conflicts(tmp_path / "w", [str(tmp_path / "absent.jsonl")]).build()
-
-
 def test_a_hub_name_goes_through_the_hubs_library_and_a_limit_is_kept(tmp_path):
     folder = tmp_path / "bank"
     write_jsonl(folder / "train.jsonl", own_rows(20))
@@ -234,16 +223,6 @@ def test_a_hub_name_goes_through_the_hubs_library_and_a_limit_is_kept(tmp_path):
     assert len(read_records(tmp_path / "out" / "documents.jsonl", Document)) == 5
     with pytest.raises(UserError, match="the Hub gives no such rows"):
         Conflicts(tmp_path / "out", [f"hub:{tmp_path / 'nothing'}"]).build()
-
-
-def test_the_datasets_library_reads_the_folder(tmp_path):
-    built(tmp_path / "out", own_rows(6), number=6)
-    cache = str(tmp_path / "cache")
-    for name, rows in (("documents", 6), ("relation", 12)):
-        loaded = load_dataset(str(tmp_path / "out"), name, cache_dir=cache)
-        assert loaded["test"].num_rows == rows
-    plan = Conflicts(tmp_path / "o", ["/x/b.jsonl"], limit=3).plan()
-    assert [(step.source, step.number) for step in plan] == [("/x/b.jsonl", 3)]
 
 
 @pytest.fixture(scope="module")

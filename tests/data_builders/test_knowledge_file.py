@@ -16,8 +16,6 @@ from pathlib import Path
 import datasets
 import pytest
 
-from data_builders.__main__ import main
-from data_builders.builder import show_plan
 from data_builders.published.knowledge import knowledge as builder
 from data_builders.published.knowledge.knowledge import KnowledgeFile
 from eval.retrieve.knowledge import SEPARATOR, Knowledge
@@ -113,30 +111,6 @@ def test_a_folder_holds_texts_tables_and_what_is_not_read(tmp_path):
     assert manifest(out)["dropped"] == {"file of an unsupported type": 1}
 
 
-def test_the_door_builds_and_shows_its_plan(tmp_path, capsys):
-    path = jsonl(tmp_path / "rows.jsonl", ROWS)
-    arguments = ["knowledge", "--input", f"[{path}]", "--output", str(tmp_path / "out")]
-    assert main([*arguments, "--dry_run"]) == 0
-    assert path in capsys.readouterr().out
-    assert not (tmp_path / "out").exists()
-    assert main(arguments) == 0
-    assert (tmp_path / "out" / "manifest.json").is_file()
-    assert "nothing was asked" in show_plan("knowledge", KnowledgeFile(tmp_path, [path]).plan())
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"text": "x"}, ":1: title: field required"),
-        ({"title": "x"}, ":1: text: field required"),
-    ],
-)
-def test_a_bad_row_is_named(tmp_path, row, message):
-    path = jsonl(tmp_path / "rows.jsonl", [row])
-    with pytest.raises(BadInput, match=message):
-        KnowledgeFile(tmp_path / "out", [path]).build()
-
-
 def test_without_a_page_the_file_that_was_there_stays(tmp_path):
     path = jsonl(tmp_path / "wild.jsonl", WILD)
     out = KnowledgeFile(tmp_path / "out", [path], source="wildhallucinations").build().parent
@@ -173,13 +147,6 @@ def test_files_of_another_source_go(tmp_path):
     KnowledgeFile(out, [jsonl(tmp_path / "a.jsonl", ROWS[:1])]).build()
     names = ["README.md", "knowledge.db", "manifest.json", "mine.txt", "titles.jsonl"]
     assert sorted(p.name for p in out.iterdir()) == names
-
-
-def test_bad_options_are_said_in_one_line(tmp_path):
-    with pytest.raises(UserError, match="no such file"):
-        KnowledgeFile(tmp_path, [str(tmp_path / "none")]).build()
-    with pytest.raises(UserError, match="source: expected one of pages"):
-        KnowledgeFile(tmp_path, ["x"], source="wiki")
 
 
 def test_of_factscores_file_only_the_index_is_made(tmp_path):

@@ -408,35 +408,6 @@ def test_a_sample_is_drawn_and_rows_that_are_equal_count_once(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ({"sample": 9}, r"s: 4 rows; lower sample: 9"),
-        ({"topic": "book", "per_topic": 3}, r"s: 2 rows of topic 'a'; lower per_topic: 3"),
-        ({"topic": "book", "topics": 3}, r"s: 2 topics; lower topics: 3"),
-        ({"topic": "isbn"}, r"in\.jsonl:1: isbn: field required"),
-        ({"where": {"book": "z"}}, r"s: no row left"),
-    ],
-)
-def test_what_cannot_be_drawn_is_said(tmp_path, source, message):
-    with pytest.raises(UserError, match=message):
-        build(tmp_path, questions("ab", 2), format="prompts", **source)
-
-
-@pytest.mark.parametrize(
-    ("row", "format", "message"),
-    [
-        ({"output": "x"}, "factscore", ":1: annotations: field required"),
-        ({"prompt": "Who?", "response": "Ada."}, "halogen", ":1: atoms: field required"),
-        ({"full_prefix": "x"}, "factor", ":1: completion: field required"),
-        ({"text": "x"}, "prompts", ":1: prompt: field required"),
-    ],
-)
-def test_a_bad_row_is_named(tmp_path, row, format, message):
-    with pytest.raises(BadInput, match=message):
-        build(tmp_path, [row], format=format)
-
-
 def test_one_yaml_names_the_sources_and_the_plan_reads_nothing(tmp_path, capsys):
     path = jsonl(tmp_path / "in.jsonl", questions("a", 4))
     config = tmp_path / "longform.yaml"

@@ -589,18 +589,6 @@ def test_a_limit_is_of_each_source(tmp_path):
     assert [(s.source, s.number) for s in steps] == [("b.jsonl", None), ("a.jsonl", 2)]
 
 
-def test_the_users_mistakes_are_one_line(tmp_path):
-    unknown = written(tmp_path / "u.jsonl", [{"foo": 1, "bar": 2}])
-    with pytest.raises(UserError, match="expected pairs, got fields foo, bar"):
-        built(tmp_path / "out", unknown)
-    with pytest.raises(UserError, match="expected pairs with a probability"):
-        built(tmp_path / "out", written(tmp_path / "s.jsonl", CASES["snli"][0]), target="unli")
-    with pytest.raises(BadInput, match=r"b\.jsonl:1: label: expected a probability in \[0, 1\]"):
-        built(tmp_path / "o", written(tmp_path / "b.jsonl", [row("P", "H", 7)]), target="unli")
-    with pytest.raises(UserError, match=r"no pair left \(1 x n.jsonl: no gold label"):
-        built(tmp_path / "out", written(tmp_path / "n.jsonl", CASES["snli"][0][2:]))
-
-
 @pytest.mark.skipif("FACTFOUNDRY_DATA" not in os.environ, reason="FACTFOUNDRY_DATA is not set")
 def test_real_sets(tmp_path):
     data = Path(os.environ["FACTFOUNDRY_DATA"])

@@ -9,11 +9,9 @@ import datasets
 import pytest
 
 from components.words import split_words
-from data_builders.__main__ import main
-from data_builders.builder import show_plan
 from data_builders.published.summaries import Summaries, majority_keep, unescape
 from data_builders.splits import SPLITS
-from records import BadInput, Document, LssExample, read_records
+from records import Document, LssExample, read_records
 
 ALL = (1, 0, 0)  # every article in train
 MARKED = ["bbcid", "system", "summary", "hallucination_type", "hallucinated_span", "worker_id"]
@@ -208,26 +206,3 @@ def test_the_same_input_gives_the_same_bytes_and_the_hub_reads_them(tmp_path, xs
         assert file.read_bytes() == (two / file.relative_to(one)).read_bytes(), file.name
     for name in ("xsum_lss", "xsum_documents", "cnndm_documents", "cnndm_claims"):
         assert datasets.load_dataset(str(one), name)["train"].num_rows > 0
-
-
-def test_limit_and_the_door(tmp_path, capsys):
-    path = jsonl(tmp_path / "c.jsonl", NEWS)
-    arguments = ["summaries", "--cnndm", f"[{path}]", "--output", str(tmp_path / "out")]
-    assert main([*arguments, "--dry_run"]) == 0
-    assert path in capsys.readouterr().out
-    assert main([*arguments, "--limit", "5", "--shares", "[1, 0, 0]"]) == 0
-    assert manifest(tmp_path / "out")["files"]["cnndm/documents_train.jsonl"]["rows"] == 5
-    assert "nothing was asked" in show_plan("summaries", Summaries(tmp_path, cnndm=[path]).plan())
-
-
-@pytest.mark.parametrize(
-    ("rows", "header", "message"),
-    [
-        ([["1", "S", "t", "x", "wid_0"]], [*MARKED[:4], "worker_id"], "hallucinated_span: field"),
-        (marks("1", "t", []) + marks("1", "u", []), MARKED, ":3: summary: differs"),
-    ],
-)
-def test_a_bad_rating_is_named(tmp_path, xsum, rows, header, message):
-    xsum["hallucinations"] = table(tmp_path / "bad.csv", header, rows)
-    with pytest.raises(BadInput, match=message):
-        Summaries(tmp_path / "out", **xsum).build()
