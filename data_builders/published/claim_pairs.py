@@ -96,7 +96,6 @@ class ClaimPairs(Builder):
 
 
 def content(text: str) -> set[str]:
-    """Return the lower-cased content words of a text."""
     return {word for word in _WORD.findall(text.lower()) if word not in _EMPTY}
 
 

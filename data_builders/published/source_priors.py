@@ -49,7 +49,6 @@ class SourcePriors(Builder):
         by: field that identifies a source: ``source``, ``title``, or the ``host`` of the url.
         start: prior of a source without a record.
         labels: compare votes with the claims' labels (true or refuted) instead of other sources.
-        limit: use only the first N documents of each file, for a trial run.
         seed: has no effect: nothing is random.
     """
 

@@ -36,13 +36,10 @@ Key = tuple[str, str]  # bbcid and system
 
 
 class Row(NamedTuple):
-    """A row and its location."""
-
     where: str
     fields: dict
 
     def get(self, name: str) -> str:
-        """Return a field as stripped text."""
         value = self.fields.get(name)
         if value is None:
             raise BadInput([f"{self.where}: {name}: field required"])
@@ -80,7 +77,6 @@ class Summaries(Builder):
         cnndm: files or folders with CNN/DailyMail's ``id``, ``article`` and ``highlights``.
         shares: ratio of train, dev and test articles.
         limit: use only the first N rows of the ratings and of CNN/DailyMail, for a trial run.
-        seed: seed of the split.
     """
 
     hallucinations: str | None = None

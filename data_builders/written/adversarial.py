@@ -54,8 +54,6 @@ class Adversarial(Builder):
         max_new_tokens: maximum tokens per text.
         least_sentences: skip texts with fewer sentences.
         shares: ratio of train, dev and test topics, if ``topics`` has no splits.
-        seed: seed of sampling and of the splits.
-        limit: use only the first N topics of each split, for a trial run.
     """
 
     topics: list[str] | dict[str, list[str]]

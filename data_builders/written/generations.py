@@ -55,7 +55,6 @@ class Generations(Builder):
         top_p: probability mass of nucleus sampling.
         max_new_tokens: maximum tokens per text.
         ray: additional worker processes, each of which loads an author's model.
-        seed: seed of sampling.
     """
 
     topics: list[str]

@@ -26,6 +26,7 @@ from data_builders.written.distant_lss.transform import (
     Setting,
     entities,
     negate,
+    replace_span,
     swap_entity,
 )
 from records import RelationPair, UserError, group_of, read_records
@@ -86,7 +87,6 @@ class HardPairs(Builder):
         per_pair: maximum changed claims per pair, each by a different edit.
         margin: maximum difference of the IDF-weighted share of the claim's stems that the premise
             covers; changes beyond it are skipped.
-        limit: use only the first N pairs of each file, for a trial run.
     """
 
     pairs: list[str]
@@ -199,7 +199,7 @@ def change_number(claim: str, premise: str, rng: random.Random) -> Pieces | None
             and (not day or re.fullmatch(r"[1-9]|[12]\d|3[01]", number))
         ]
         if candidates:
-            return [(claim[:start], True), (rng.choice(candidates), False), (claim[end:], True)]
+            return replace_span(claim, start, end, rng.choice(candidates))
     return None
 
 
@@ -229,12 +229,8 @@ def change_roles(claim: str, premise: str, rng: random.Random) -> Pieces | None:
     if not pairs or _SYMMETRIC.search(claim):
         return None
     left, right = rng.choice(pairs)
-    between = claim[left.end() : right.start()]
-    return [
-        (claim[: left.start()], True),
-        (right[0] + between + left[0], False),
-        (claim[right.end() :], True),
-    ]
+    swapped = right[0] + claim[left.end() : right.start()] + left[0]
+    return replace_span(claim, left.start(), right.end(), swapped)
 
 
 def _has_content(between: str) -> bool:

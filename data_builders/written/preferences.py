@@ -57,7 +57,6 @@ class Preferences(Builder):
         batch_size: texts sampled at once; changes the speed only.
         cache: SQLite file of cached answers, to reuse the samples when they are scored by several
             metrics.
-        seed: seed of sampling and of the split.
     """
 
     topics: list[str]

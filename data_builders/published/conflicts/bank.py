@@ -42,8 +42,6 @@ _QA_FIELDS = {
 
 
 class Evidenced(NamedTuple):
-    """A claim and its supporting evidence."""
-
     claim: str
     evidence: str
 

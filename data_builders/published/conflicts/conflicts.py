@@ -30,8 +30,6 @@ class Conflicts(Builder):
         number: number of claims.
         prior: probability that a context is true, for assessors that use one; the same for both
             contexts.
-        seed: seed of the sample.
-        limit: use only the first N rows of each file, for a trial run.
     """
 
     bank: list[str]

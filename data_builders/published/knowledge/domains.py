@@ -28,7 +28,6 @@ OTHER_CATEGORY = "entity or question of another category"
 
 
 def rows(files: Sequence[Path], limit: int | None) -> Iterator[tuple[Path, int, dict]]:
-    """Yield rows with their file and line."""
     all_rows = ((path, number, row) for path in files for number, row in iter_rows(path))
     return islice(all_rows, limit)
 

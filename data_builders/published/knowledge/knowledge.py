@@ -8,7 +8,8 @@ or the evidence of ExpertQA (2309.07852). ``eval/retrieve/knowledge.py`` reads i
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
@@ -49,7 +50,6 @@ class KnowledgeFile(Builder):
         category: use only entities of this ``category`` of WildHallucinations, or questions of this
             ``metadata.field`` of ExpertQA, ignoring case; null uses all.
         workers: processes that convert wikitext; changes the speed only.
-        limit: use only the first N items of the input, for a trial run.
         seed: has no effect: nothing is random.
     """
 
@@ -128,13 +128,13 @@ class KnowledgeFile(Builder):
         return replace(item, drop=domains.OTHER_CATEGORY)
 
     def _fill(self, store: Store, files: list[Path]) -> None:
-        items = map(
-            self._mark_other_category,
-            islice(SOURCES[self.source](files), store.position, self.limit),
-        )
-        bar = tqdm(items, desc="pages", unit=" pages", initial=store.position, disable=None)
-        with _pool(self.workers if any(map(is_dump, files)) else 1) as pool:
-            for batch in _batches(bar, BATCH):
+        rows = islice(SOURCES[self.source](files), store.position, self.limit)
+        items = map(self._mark_other_category, rows)
+        bar = iter(tqdm(items, desc="pages", unit=" pages", initial=store.position, disable=None))
+        parallel = self.workers > 1 and any(map(is_dump, files))
+        context = multiprocessing.get_context("spawn")
+        with context.Pool(self.workers) if parallel else nullcontext() as pool:
+            while batch := list(islice(bar, BATCH)):
                 store.write(_convert(batch, pool))
 
     def _made(self, files: list[Path], made: Path, work: Work) -> Made:
@@ -167,31 +167,9 @@ class KnowledgeFile(Builder):
         return Made(rows, card, details={"database": database})
 
 
-def _batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    items = iter(items)
-    while batch := list(islice(items, size)):
-        yield batch
-
-
-def _pool(workers: int) -> Pool | _InProcessPool:
-    return multiprocessing.get_context("spawn").Pool(workers) if workers > 1 else _InProcessPool()
-
-
-class _InProcessPool:
-    """A pool that runs in this process."""
-
-    map = staticmethod(lambda function, values, chunksize: [function(v) for v in values])
-
-    def __enter__(self) -> _InProcessPool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-def _convert(batch: list[Item], pool: Pool | _InProcessPool) -> list[Item]:
+def _convert(batch: list[Item], pool: Pool | None) -> list[Item]:
     raw = [item.text for item in batch if item.wikitext]
-    texts = iter(pool.map(plain_text, raw, chunksize=16))
+    texts = iter(pool.map(plain_text, raw, chunksize=16) if pool else map(plain_text, raw))
     plain = []
     for item in batch:
         if item.wikitext:

@@ -189,12 +189,10 @@ def expertqa(files: Sequence[Path]) -> Iterator[Item]:
 
 
 def area_of(row: dict) -> str:
-    """Return the field of an ExpertQA question, e.g. ``Healthcare / Medicine``."""
     return str((row.get("metadata") or {}).get("field") or "")
 
 
 def evidence_of(claim: dict) -> list[str]:
-    """Return a claim's unique pieces of evidence, except bare URLs."""
     texts = (text.strip() for text in claim.get("evidence") or [] if isinstance(text, str))
     return list(dict.fromkeys(t for t in texts if t and len(t.split()) > 1))
 

@@ -104,7 +104,6 @@ class Store:
         self._connection.execute("REPLACE INTO meta VALUES (?, ?)", (name, str(value)))
 
     def write(self, items: Sequence[Item]) -> None:
-        """Add a batch in one transaction."""
         with self._transaction():
             for item in items:
                 self._add(item)
@@ -151,7 +150,6 @@ class Store:
         os.replace(temporary, path)
 
     def close(self) -> None:
-        """Close the database and keep the partial file."""
         self._connection.close()
 
 
@@ -176,13 +174,11 @@ def content_sha256(path: Path) -> str:
 
 
 def titles(path: Path) -> Iterator[dict]:
-    """Yield each page's title and number of whitespace words, in file order."""
     for title, text in _rows(path, "SELECT title, text FROM documents ORDER BY rowid"):
         yield {"title": title, "words": len(plain_text(text or "").split())}
 
 
 def count(path: Path, table: str) -> int:
-    """Return the number of rows of a table."""
     return next(_rows(path, f"SELECT count(*) FROM {table}"))[0]
 
 

@@ -55,8 +55,6 @@ class Source:
 
 @dataclass(frozen=True)
 class Row:
-    """A row with its source and location."""
-
     source: Source
     path: Path
     number: int

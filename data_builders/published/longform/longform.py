@@ -32,9 +32,7 @@ class LongForm(Builder):
     """Documents with atoms and contexts, or prompts, from the published long-form sets.
 
     Args:
-        output: folder of the dataset; each source is a subfolder.
         sources: the sources, each with its files, format and sample sizes.
-        limit: use only the first N rows of each source, for a trial run.
         seed: seed of all draws, which do not depend on the order of the rows.
     """
 

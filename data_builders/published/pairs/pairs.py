@@ -66,8 +66,6 @@ class Pairs(Builder):
             written.
         even_overlap: weight each source's training pairs so that word overlap does not predict
             entailment; relation only.
-        seed: seed of the order, the caps and the split.
-        limit: use only the first N rows of each source, for a trial run.
     """
 
     sources: list[Source]
@@ -211,6 +209,7 @@ def _hash(*texts: str) -> bytes:
     return digest(*(" ".join(text.split()) for text in texts))
 
 
+@dataclass
 class _Reader:
     """The pairs of one file, in the order of its rows.
 
@@ -222,19 +221,11 @@ class _Reader:
         texts_only: ignore the labels, which a test file may lack.
     """
 
-    def __init__(
-        self,
-        file: str,
-        format: str | None,
-        target: Target,
-        limit: int | None,
-        texts_only: bool = False,
-    ):
-        self.file = file
-        self.format = format
-        self.target = target
-        self.limit = limit
-        self.texts_only = texts_only
+    file: str
+    format: str | None
+    target: Target
+    limit: int | None
+    texts_only: bool = False
 
     def __iter__(self) -> Iterator[Pair]:
         rows = islice(source_rows(self.file), self.limit)

@@ -21,7 +21,6 @@ CREATE TABLE pairs (
 
 
 def digest(*parts: object) -> bytes:
-    """Return a 16-byte hash of texts."""
     return hashlib.sha256("\0".join(map(str, parts)).encode()).digest()[:16]
 
 
@@ -122,14 +121,12 @@ class PairStore:
         return int(away.sum())
 
     def texts(self, split: int, field: str) -> Iterator[str]:
-        """Yield the premises or the hypotheses of the kept pairs of a split."""
         rows = self._db.execute(
             f"SELECT {field} FROM pairs WHERE kept = 1 AND split = ? ORDER BY mark", (split,)
         )
         return (text for (text,) in rows)
 
     def has_documents(self) -> bool:
-        """Return whether any pair has ``documents``."""
         cursor = self._db.execute("SELECT 1 FROM pairs WHERE documents IS NOT NULL LIMIT 1")
         return cursor.fetchone() is not None
 

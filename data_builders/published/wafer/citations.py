@@ -120,7 +120,6 @@ def _marked_sentence(text: str) -> str | None:
 
 
 def strip_mark(sentence: str) -> str:
-    """Remove citation marks and the spaces around them."""
     mark = re.escape(MARK)
     sentence = re.sub(rf"(?:\s*{mark})+\s*(?=[.,;:!?)]|$)", "", sentence)
     return " ".join(re.sub(rf"\s*{mark}\s*", " ", sentence).split())
@@ -141,11 +140,9 @@ def has_markup(claim: str) -> bool:
 
 
 def is_error_page(reference: str) -> bool:
-    """Return whether a reference looks like an error page."""
     return bool(_ERROR_PAGE.search(reference))
 
 
 def english_share(reference: str) -> float:
-    """Return the share of a text's words that are common English function words."""
     words = [word.strip(".,;:\"'()").lower() for word in reference.split()]
     return sum(word in _ENGLISH for word in words) / max(1, len(words))

@@ -18,7 +18,6 @@ _FACTORS = [((2 * i + 1) ** 15 & _MASK, i * 0x9E3779B97F4A7C15) for i in range(1
 
 
 def number_of(text: str) -> int:
-    """Return a 61-bit hash of a text."""
     return int.from_bytes(blake2b(text.encode("utf-8"), digest_size=8).digest(), "big") & _MASK
 
 
@@ -49,7 +48,6 @@ class Store:
         )
 
     def add_passages(self, path: str) -> None:
-        """Add the passages of a file, indexed by URL."""
         for number, row in tqdm(iter_rows(path), desc="passages", unit="row", disable=None):
             for field in ("url", "text"):
                 if not isinstance(row.get(field), str) or not row[field]:
@@ -70,12 +68,10 @@ class Store:
         return " ".join(dict.fromkeys(text for _, text, _ in rows))
 
     def splits_of(self, citation: dict) -> set[str]:
-        """Return the splits that contain the same page or the same text."""
         query = "SELECT split FROM page WHERE key IN (?, ?)"
         return {split for (split,) in self.base.execute(query, _page_keys(citation))}
 
     def index(self, citation: dict, split: str) -> None:
-        """Store the split of a page and of its text."""
         rows = [(key, split) for key in _page_keys(citation)]
         self.base.executemany("INSERT OR IGNORE INTO page VALUES (?, ?)", rows)
 
@@ -100,13 +96,11 @@ class Store:
         return False
 
     def add(self, split: str, rank: int, row: dict) -> None:
-        """Store one row."""
         line = json.dumps(row, ensure_ascii=False)
         values = (split, rank, line)
         self.base.execute("INSERT INTO pair(split, rank, row) VALUES (?, ?, ?)", values)
 
     def counts(self) -> dict[str, int]:
-        """Return the number of rows per split."""
         return dict(self.base.execute("SELECT split, count(*) FROM pair GROUP BY split"))
 
     def rows(self, split: str, sample: int | None) -> Iterator[dict]:

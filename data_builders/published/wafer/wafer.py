@@ -58,8 +58,6 @@ class Wafer(Builder):
             those of an earlier claim; above 1 keeps all.
         sample: maximum pairs per split, sampled with the seed; null keeps all.
         shares: ratio of train, dev and test pages of ``unsplit``.
-        limit: use only the first N rows of each file, for a trial run.
-        seed: seed of the sample and the split.
     """
 
     train: list[str] = field(default_factory=list)

@@ -70,7 +70,6 @@ class AmbigBio(AskingBuilder):
         top_p: probability mass of nucleus sampling.
         max_new_tokens: maximum tokens; a longer text is cut after its last complete sentence.
         judge: relation model that judges whether the cited passages entail each sentence.
-        seed: seed of the sample of names and of sampling.
     """
 
     api: str = "https://en.wikipedia.org/w/api.php"

@@ -176,5 +176,4 @@ def retrieve(
 
 
 def page_counts(by_name: dict[str, list[Passage]]) -> Counter[int]:
-    """Count the names by the number of pages that their passages come from."""
     return Counter(len({passage.title for passage in passages}) for passages in by_name.values())

@@ -250,7 +250,6 @@ def with_views(names: Sequence[Name], client: PageViews, months: tuple[str, str]
 
 
 def check_months(months: tuple[str, str]) -> None:
-    """Raise if the months are not a valid range."""
     if not all(_MONTH.fullmatch(month) for month in months) or months[0] > months[1]:
         raise UserError(
             f"views: expected first and last month, e.g. [2023-01, 2023-12], got {list(months)}"

@@ -40,12 +40,10 @@ class Clause(NamedTuple):
     rest: str
 
     def with_subject(self, subject: str) -> str:
-        """Return the clause with another subject."""
         return f"{subject} {self.rest}"
 
     @property
     def past(self) -> bool:
-        """Whether the verb is in the past tense."""
         return _PAST.match(self.rest) is not None
 
 
@@ -63,7 +61,6 @@ def names_in(text: str, topic: str) -> set[str]:
 
 
 def strip_period(text: str) -> str:
-    """Return a claim without its full stop."""
     text = text.strip()
     if text.endswith('."'):  # He appeared in "Fargo."
         return f'{text[:-2]}"'
@@ -112,18 +109,15 @@ def mid_sentence(text: str) -> str:
 
 
 def capitalise(text: str) -> str:
-    """Return a text with an upper-case first letter."""
     return text[:1].upper() + text[1:]
 
 
 def as_sentence(text: str) -> str:
-    """Return a claim with final punctuation."""
     text = text.strip()
     return text if text.endswith((".", "!", "?", '."', ".”")) else f"{text}."
 
 
 def has_negation(text: str) -> bool:
-    """Return whether a text contains a negation."""
     return _NOT.search(text) is not None
 
 

@@ -72,7 +72,6 @@ class KnownPeople:
         self.cache_dir = cache_dir
 
     def load(self) -> list[Person]:
-        """Load the people and their facts."""
         url = None if self.endpoint == "snapshot" else self.endpoint
         with open_client(url, user_agent=self.user_agent, cache_dir=self.cache_dir) as client:
             return load_people(client, self.population)
@@ -83,7 +82,6 @@ class KnowledgeBase(KnownPeople):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Endpoint and population."""
         return {"endpoint": self.endpoint, "population": self.population}
 
     def correct_claim(self, person: str, topic: str, text: str) -> str | None:

@@ -42,7 +42,6 @@ class Page:
 
     @property
     def name(self) -> str:
-        """Title without the disambiguating parenthesis."""
         return name_of(self.title)
 
 
@@ -96,13 +95,11 @@ class World:
         return bare and all(fact.document for fact in page.facts)
 
     def namesakes(self, source: Source) -> list[Page]:
-        """Return the pages of other entities with the topic's name."""
         return [
             page for page in self.pages_named(source.topic) if not self.is_topic_page(source, page)
         ]
 
     def pages_named(self, topic: str) -> list[Page]:
-        """Return the pages of all entities with the topic's name."""
         return self._by_name[name_of(topic).casefold()]
 
     def facts_of(self, page: Page) -> list[Fact]:
@@ -125,7 +122,6 @@ class World:
         return dict(keys)
 
     def topic_facts(self, source: Source) -> list[Fact]:
-        """Return the facts of a document's topic."""
         facts = {fact.id: fact for fact in self.topic_page(source).facts}
         facts |= {f.id: f for f in self.pages[source.person or source.topic].facts}
         return list(facts.values())

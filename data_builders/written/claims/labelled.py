@@ -30,8 +30,6 @@ LABELS = {
 
 
 class ScoredText(Record):
-    """The fields used of a row of ``scored.jsonl``."""
-
     document: Document
     claims: list[Claim]
     passages: list[Passage] | None = None
@@ -52,12 +50,10 @@ class Source:
 
     @property
     def topic(self) -> str:
-        """Topic of the document."""
         return self.document.topic
 
     @property
     def claims(self) -> list[Claim]:
-        """All claims, labelled or not."""
         return self.document.claims or []
 
     @property

@@ -21,15 +21,12 @@ _LAST = re.compile(rf"^(?P<stem>.+?) (?:on|in) (?P<date>{DATE.pattern})$")
 
 
 class Date(NamedTuple):
-    """A day, a month or a year."""
-
     year: int
     month: int | None = None
     day: int | None = None
 
 
 def dates_in(text: str) -> list[Date]:
-    """Return the dates of a text, in order."""
     return [_date(match) for match in DATE.finditer(text)]
 
 
@@ -69,7 +66,6 @@ def has_same_times(text: str, base: str) -> bool:
 
 
 def without_times(text: str) -> str:
-    """Return a text without its times."""
     return _parse_times(text)[1]
 
 
@@ -119,7 +115,6 @@ def _plain(match: re.Match[str]) -> str:
 
 
 def is_within(date: Date, other: Date) -> bool:
-    """Return whether a date equals another or lies within it."""
     return all(a == b for a, b in zip(date, other, strict=True) if b is not None)
 
 

@@ -408,7 +408,6 @@ def may_be_true_of_both(text: str, true: str, name: str) -> bool:
 
 
 def basis_ids(claim: Claim) -> list[str]:
-    """Return the ids of a claim's basis."""
     return (claim.model_extra or {}).get("rests_on") or []
 
 

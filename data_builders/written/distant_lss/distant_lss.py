@@ -41,7 +41,6 @@ class DistantLss(Builder):
         reference_words: minimum and maximum words of a passage.
         near: probability of replacing a name by one of the same passage, if any.
         shares: ratio of train, dev and test references.
-        limit: use only the first N passages of each file, for a trial run.
     """
 
     passages: list[str] = field(default_factory=list)

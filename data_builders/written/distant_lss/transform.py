@@ -96,6 +96,11 @@ def entities(text: str) -> dict[str, list[str]]:
     return names
 
 
+def replace_span(text: str, start: int, end: int, new: str) -> Pieces:
+    """Replace ``[start:end]`` by an unsupported text."""
+    return [(text[:start], True), (new, False), (text[end:], True)]
+
+
 def _replace_phrase(sentence: str, start: int, end: int, changed: str) -> Pieces:
     """Replace ``[start:end]`` by ``changed``, which is not supported.
 
@@ -106,7 +111,7 @@ def _replace_phrase(sentence: str, start: int, end: int, changed: str) -> Pieces
         return [(before[:-2], True), (f", {changed}", False), (after, True)]
     if before.endswith(", ") and after.startswith(","):
         return [(before, True), (f"{changed},", False), (after[1:], True)]
-    return [(before, True), (changed, False), (after, True)]
+    return replace_span(sentence, start, end, changed)
 
 
 def swap_entity(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
@@ -137,7 +142,7 @@ def _swap_name(sentence: str, match: re.Match, name: str) -> Pieces:
     after = sentence[end:]
     # "in Paris and Rome": the phrase continues.
     if re.match(r",? (?:and|or) |\(|, [A-Z]", after) or match[1] == "as":
-        return [(sentence[:start], True), (name, False), (after, True)]
+        return replace_span(sentence, start, end, name)
     return _replace_phrase(sentence, match.start(), end, sentence[match.start() : start] + name)
 
 
@@ -152,7 +157,7 @@ def swap_date(sentence: str, setting: Setting, rng: random.Random) -> Pieces | N
             if sentence[start - 2 : start] == ", ":
                 start -= 2
                 year = f", {year}"
-            return [(sentence[:start], True), (year, False), (sentence[end:], True)]
+            return replace_span(sentence, start, end, year)
         months = [m for m in MONTHS if m not in setting.reference]
         if not months:
             return None
@@ -192,24 +197,15 @@ def swap_number(sentence: str, setting: Setting, rng: random.Random) -> Pieces |
         candidates = [f"{n:,}" for n in steps if n > 0 and f"{n:,}" not in setting.reference]
     if not candidates:
         return None
-    return [
-        (sentence[: match.start()], True),
-        (rng.choice(candidates), False),
-        (sentence[match.end() :], True),
-    ]
+    return replace_span(sentence, *match.span(), rng.choice(candidates))
 
 
 def swap_pronoun(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
-    """Swap he and she; removes the pronoun."""
     matches = list(_PRONOUN.finditer(sentence))
     if not matches:
         return None
     match = rng.choice(matches)
-    return [
-        (sentence[: match.start()], True),
-        (_PRONOUNS[match[0]], False),
-        (sentence[match.end() :], True),
-    ]
+    return replace_span(sentence, *match.span(), _PRONOUNS[match[0]])
 
 
 def negate(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
@@ -219,7 +215,7 @@ def negate(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None
         return None
     end = rng.choice(matches).end()
     word = rng.choice(("not", "never")) if rng.random() < 0.3 else "not"
-    return [(sentence[:end], True), (f" {word}", False), (sentence[end:], True)]
+    return replace_span(sentence, end, end, f" {word}")
 
 
 def add_phrase(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
@@ -244,11 +240,8 @@ def add_clause(sentence: str, setting: Setting, rng: random.Random) -> Pieces | 
     if not _is_foreign(other, setting.reference):
         return None
     if rng.random() < 0.5:
-        return [
-            (sentence[:-1], True),
-            (f", and {_lower_opening(other)[:-1]}", False),
-            (sentence[-1], True),
-        ]
+        end = len(sentence) - 1
+        return replace_span(sentence, end, end, f", and {_lower_opening(other)[:-1]}")
     return [(f"{other[:-1]}, and ", False), (_lower_opening(sentence), True)]
 
 
@@ -268,14 +261,12 @@ def foreign_sentence(sentence: str, setting: Setting, rng: random.Random) -> Pie
     if not setting.pool.sentences:
         return None
     other = rng.choice(setting.pool.sentences)
-    shared = set(_LONG_WORD.findall(other.lower())) & set(
-        _LONG_WORD.findall(setting.reference.lower())
-    )
-    return [(other, False)] if not shared and _is_foreign(other, setting.reference) else None
+    words, reference = (set(_LONG_WORD.findall(t.lower())) for t in (other, setting.reference))
+    is_unrelated = not words & reference and _is_foreign(other, setting.reference)
+    return [(other, False)] if is_unrelated else None
 
 
 def whole_sentence(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
-    """Keep the sentence."""
     return [(sentence, True)]
 
 
