@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from eval.pipeline import Pipeline, Scored
 
 # Documents per write, the most that an interruption loses; stages batch across documents.
-DOCUMENTS_A_WRITE = 128
+DOCUMENTS_PER_WRITE = 128
 PARTS = SPLITS[:2]  # no test split: the trained model is evaluated by a metric
 
 
@@ -193,7 +193,7 @@ def _score_texts(
     digest = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
     config = {"pipeline": settings, "texts": digest}
     with Run("preferences", pipeline, config, work.resume_path("scoring")) as run:
-        scored = run.process("scored", pipeline.score, documents, Scored, DOCUMENTS_A_WRITE)
+        scored = run.process("scored", pipeline.score, documents, Scored, DOCUMENTS_PER_WRITE)
     return iter(scored)
 
 

@@ -97,7 +97,7 @@ def test_faults_and_a_second_build_change_no_byte(server, topics):
 
 
 def test_a_dead_server_ends_the_build_which_goes_on_later(server, topics, monkeypatch):
-    monkeypatch.setattr("data_builders.journal.A_WRITE", 2)
+    monkeypatch.setattr("data_builders.journal.BATCH_SIZE", 2)
     whole = build(server, topics, "whole", per_topic=2)
     server.answered.clear()
 

@@ -566,7 +566,7 @@ def test_prompted_models_change_and_merge_and_no_claim_is_lost(monkeypatch):
         assert figures["texts_not_merged_by_reason"] == {"refused in words": 1}
         assert figures["claims_in_text"] == {"again": 1, "appended": 1, "listed": 7, "merged": 13}
         # Killed after the first document, it goes on and ends with the same bytes.
-        monkeypatch.setattr("data_builders.journal.A_WRITE", 1)
+        monkeypatch.setattr("data_builders.journal.BATCH_SIZE", 1)
         server.answered.clear()
 
         def dies(body: dict) -> str:

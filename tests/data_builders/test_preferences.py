@@ -144,7 +144,7 @@ class Killed(Exception):
 def test_a_killed_build_goes_on(config, monkeypatch, place):
     whole = build(config, output="whole")
     monkeypatch.setattr("data_builders.sampled.TOPICS_PER_BATCH", 2)
-    monkeypatch.setattr("data_builders.written.preferences.DOCUMENTS_A_WRITE", 4)
+    monkeypatch.setattr("data_builders.written.preferences.DOCUMENTS_PER_WRITE", 4)
     owner, name = (LocalModel, "answer") if place == "sampling" else (Pipeline, "score")
     real, calls = getattr(owner, name), Counter()
 
