@@ -1,1 +1,1 @@
-"""Door 2: one package or file a dataset, in four wings by who gives the label, and their frame."""
+"""Dataset builders, grouped by the source of the labels."""

@@ -12,7 +12,7 @@ from cli.command import choose_command, run_command
 from cli.parser import command_parser, parse
 from cli.printable import printable
 
-# Name on the command line to where its ``Builder`` is; imported only when asked for.
+# Command-line name to ``module:class``; imported on use.
 BUILDERS = {
     "adversarial": "data_builders.written.adversarial:Adversarial",
     "ambigbio": "data_builders.written.ambigbio.ambigbio:AmbigBio",
@@ -50,15 +50,17 @@ def _builder(name: str) -> type:
 def _summary(name: str) -> str:
     module, _, attribute = BUILDERS[name].partition(":")
     tree = ast.parse(Path(find_spec(module).origin).read_text(encoding="utf-8"))
-    found = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == attribute)
-    return ast.get_docstring(found).splitlines()[0]
+    builder = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == attribute)
+    return ast.get_docstring(builder).splitlines()[0]
 
 
 def parser_of(name: str) -> ArgumentParser:
-    """The parser of one builder: an option for each parameter of its constructor."""
+    """Build the parser of one builder, with an option for each constructor parameter."""
     parser = command_parser(f"python -m data_builders {name}")
     parser.add_argument(
-        "--dry_run", action="store_true", help="print what would be asked and read; build nothing"
+        "--dry_run",
+        action="store_true",
+        help="print the planned requests and inputs without building",
     )
     parser.add_class_arguments(_builder(name), None)
     return parser
@@ -73,10 +75,10 @@ def main(arguments: list[str] | None = None) -> int:
     dry_run = config.pop("dry_run")
     builder = _builder(name)(**parser.instantiate(config).as_dict())
     builder.raw_options = json.loads(parser.dump(config, format="json", skip_unset=False))
-    from data_builders.builder import show_built, show_plan  # the list of datasets needs neither
+    from data_builders.builder import show_built, show_plan  # slow import
 
-    told = show_plan(name, builder.plan()) if dry_run else show_built(name, builder.build())
-    print(printable(told))
+    text = show_plan(name, builder.plan()) if dry_run else show_built(name, builder.build())
+    print(printable(text))
     return 0
 
 

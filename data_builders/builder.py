@@ -1,18 +1,18 @@
-"""The frame of every builder: its options, their checks, its plan, what it keeps while it works.
+"""The base classes of all builders: options, validation, plan, and build.
 
-A builder is a dataclass. Its fields are the options of the command line, its docstring is their
-help, and beside them it says
+A builder is a dataclass. Its fields are the command-line options and its docstring is their help.
+Class attributes declare
 
-- ``reads``: which options name files; from them come the plan, the manifest's ``inputs`` and the
-  names, without folders, that its ``config`` shows;
-- ``asks``: which name services, or Turtle files in their place; of those the config has the names;
-- ``least`` and ``probabilities``: the ranges of options; ``faults`` what else can be wrong;
-- ``speed``: which options change how long it takes and nothing else;
-- ``files``: what it writes;
-- ``make``: the records, the card, and other pages.
+- ``reads``: options that name files. They determine the plan, the manifest's ``inputs``, and which
+  values ``config`` records without their folders;
+- ``asks``: options that name services, or Turtle files that replace them; recorded by name;
+- ``least`` and ``probabilities``: ranges of options; ``faults`` checks everything else;
+- ``speed``: options that change the speed only;
+- ``files``: the files that the builder writes;
+- ``make``: the method that returns records, card and further pages.
 
-What happens around that stands here once: all faults at once, what is open and what is kept for a
-build that is killed (:class:`Work`), and the folder, whose manifest comes last (``dataset.py``).
+The base class reports all invalid options at once, resumes interrupted builds (:class:`Work`), and
+writes the folder with the manifest last (``dataset.py``).
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from records import UserError, sha256_text
 from records.writing import lock_folder
 
 C = TypeVar("C", bound=PoliteClient)
-_REASONS = 3  # to leave rows out that the terminal tells
-# Decide nothing in the records; they differ by machine, or stand in the manifest by themselves.
+_REASONS = 3  # most frequent reasons for dropped rows that are printed
+# Machine-specific, without effect on the records, or recorded elsewhere in the manifest.
 UNRECORDED_OPTIONS = frozenset({"output", "seed", "user_agent", "cache_dir"})
 
 
@@ -47,13 +47,11 @@ class Step:
     """One kind of work of a build.
 
     Attributes:
-        what: what it is for, e.g. ``citizenship of the people``.
-        source: who is asked or read: an endpoint, a file, a model.
-        number: how many requests, rows or texts at most; ``None`` where only the answer to an
-            earlier step tells.
-        unit: what ``number`` counts, e.g. ``requests``.
-        seconds: how long it takes at the rate that the source's etiquette allows; ``None`` for
-            unknown.
+        purpose: e.g. ``citizenship of the people``.
+        source: the endpoint, file or model that is queried or read.
+        number: maximum number of requests, rows or texts; ``None`` if not known yet.
+        unit: unit of ``number``, e.g. ``requests``.
+        seconds: duration at the request rate that the source allows; ``None`` if unknown.
     """
 
     purpose: str
@@ -65,13 +63,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Made:
-    """What a builder made.
+    """The output of ``Builder.make``.
 
     Attributes:
-        files: path in the folder to its records; generators are written as they come.
-        card: what the dataset card says.
-        pages: path to the text of a file that holds no records, e.g. a drawing.
-        details: what the build found out, for the ``config`` of the manifest.
+        files: path within the folder to its records; generators are written as they are produced.
+        card: contents of the dataset card.
+        pages: path to the text of a file without records, e.g. a drawing.
+        details: results of the build, added to the manifest's ``config``.
     """
 
     files: Mapping[str, Iterable[BaseModel | dict]]
@@ -81,13 +79,13 @@ class Made:
 
 
 class Work(ExitStack):
-    """A build under way: what is open, what it keeps in case it is killed, what it leaves out.
+    """Resources of a running build: open files, clients, resume files and dropped rows.
 
     Attributes:
-        dropped: reason to how many rows were left out for it.
-        clients: who was asked; the manifest lists their requests.
-        answers: folder of what servers answered.
-        user_agent: who asks.
+        dropped: reason to the number of dropped rows.
+        clients: clients whose requests the manifest lists.
+        answers: folder of cached server responses.
+        user_agent: sent with every request.
     """
 
     def __init__(self, builder: Builder):
@@ -100,41 +98,41 @@ class Work(ExitStack):
         self._kept = [] if builder.cache_dir else [self.answers]
 
     def client(self, kind: Callable[..., C], endpoint: str, **options: object) -> C:
-        """A client of a service, whose answers are kept."""
+        """Open a client of a service with cached responses."""
         client = kind(endpoint, self.user_agent, self.answers, **options)
         self.clients.append(client)
         return client
 
     def resume_path(self, name: str) -> Path:
-        """A hidden file that a killed build goes on with; it goes when the dataset is whole."""
+        """Return the path of a hidden file from which a build resumes; removed on success."""
         self._kept.append(self._folder / f".{name}")
         return self._kept[-1]
 
     def journal(self, name: str, *decides: object) -> Path:
-        """A kept file for ``journal_rows``; its name depends on all that decides what is in it."""
+        """Return the path of a journal; its name is a hash of everything that decides its rows."""
         key = sha256_text(json.dumps(decides, sort_keys=True))[:16]
         return self.resume_path(f"{name}.{key}.partial.jsonl")
 
     def scratch(self, name: str) -> Path:
-        """A hidden file that no build goes on with; it goes when the build ends, well or badly."""
+        """Return the path of a hidden file that is removed when the build ends or fails."""
         path = self._folder / f".{name}"
-        path.unlink(missing_ok=True)  # what a killed build left, whole and half written
+        path.unlink(missing_ok=True)  # of an interrupted build
         sweep(self._folder, [path.name])
         self.callback(path.unlink, missing_ok=True)
         return path
 
     def table(self, name: str, cache_mib: int = 256) -> sqlite3.Connection:
-        """A scratch file of SQLite, for what millions of rows leave behind; closed by itself."""
+        """Open a SQLite scratch file for data that exceeds memory; closed at the end."""
         base = scratch_table(self.scratch(f"{name}.sqlite"), cache_mib)
         self.callback(base.close)
         return base
 
     def dropped_summary(self) -> str:
-        """What was left out, for a message that nothing is left."""
+        """Summarize dropped rows by reason, for error messages."""
         return dropped_summary(self.dropped)
 
     def delete_resume_files(self) -> None:
-        """Remove what was kept: the dataset is whole."""
+        """Delete resume files and cached responses after a successful build."""
         for path in self._kept:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -145,19 +143,19 @@ class Work(ExitStack):
 
 @dataclass
 class Builder(ABC):
-    """One dataset: options in, a folder out.
+    """Base class: options in, a dataset folder out.
 
     Args:
         output: folder of the dataset.
-        limit: only the first so many rows, documents, topics or people, for a trial.
-        seed: of all choices.
+        limit: use only the first N rows, documents, topics or people, for a trial.
+        seed: seed of all random choices.
     """
 
     output: Path
     limit: int | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
 
-    # The options as the command line or a YAML gives them: what workers make their part of.
+    # The options as parsed from the command line or YAML; sent to worker processes.
     raw_options: ClassVar[Mapping[str, Any] | None] = None
     user_agent: ClassVar[str | None] = None
     cache_dir: ClassVar[Path | None] = None
@@ -169,27 +167,27 @@ class Builder(ABC):
 
     def __post_init__(self) -> None:
         self.output = Path(self.output)
-        found = [*self._out_of_range(), *self.faults()]
-        if found:
-            raise UserError("\n".join(found))
+        errors = [*self._out_of_range(), *self.faults()]
+        if errors:
+            raise UserError("\n".join(errors))
 
     @abstractmethod
     def files(self) -> dict[str, dict[str, str]]:
-        """Config of the card to its splits, each to its file; those without a row may be missing.
+        """Map each config of the card to its splits, and each split to its file.
 
-        What stands under the config ``""`` is not named in the card.
+        A split without rows has no file. The card does not list the config ``""``.
         """
 
     @abstractmethod
     def make(self, work: Work) -> Made:
-        """The records, which may be generators; what is left out is counted in ``work``."""
+        """Return the records (possibly generators); dropped rows are counted in ``work``."""
 
     def faults(self) -> Iterable[str]:
-        """What is wrong with the options, beside their ranges: ``option: what to give``."""
+        """Yield an error message, ``option: problem; fix``, for each invalid option."""
         return ()
 
     def plan(self) -> list[Step]:
-        """What a build would read."""
+        """List the steps of a build, for ``--dry_run``."""
         return [
             Step(name, path, self.limit, "rows")
             for name in self.reads
@@ -197,27 +195,27 @@ class Builder(ABC):
         ]
 
     def inputs(self) -> list[str]:
-        """The local files that a build reads; the manifest has their hashes."""
-        every = [path for name in self.reads for path in paths_in(getattr(self, name))]
-        return [path for path in dict.fromkeys(every) if is_local(path)]
+        """List the local files that a build reads; the manifest records their hashes."""
+        paths = [path for name in self.reads for path in paths_in(getattr(self, name))]
+        return [path for path in dict.fromkeys(paths) if is_local(path)]
 
     def writes(self) -> list[str]:
-        """Names of the files of records that a build writes; those without a row may be missing."""
+        """List the record files that a build writes; a split without rows has no file."""
         return [path for splits in self.files().values() for path in splits.values()]
 
     def config(self) -> dict[str, object]:
-        """What decides the records: the options, without folders, which differ by machine."""
-        told = [f.name for f in fields(self) if f.name not in {*UNRECORDED_OPTIONS, *self.speed}]
-        given = {name: getattr(self, name) for name in told}
-        return {n: _named(v) if n in {*self.reads, *self.asks} else v for n, v in given.items()}
+        """Return the options that decide the records, without machine-specific folders."""
+        skipped = {*UNRECORDED_OPTIONS, *self.speed}
+        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped}
+        return {n: _named(v) if n in {*self.reads, *self.asks} else v for n, v in values.items()}
 
     def build(self) -> Path:
-        """Make the records and write the folder; returns the manifest's path."""
+        """Build the dataset folder; return the path of the manifest."""
         for path in self.inputs():
             if not Path(path).exists():
-                raise UserError(f"{path}: no such file; give the path of one that is there")
+                raise UserError(f"{path}: no such file; set an existing path")
         with lock_folder(self.output):
-            name = type(self).__module__.rpartition(".")[2]  # a builder's file is named so
+            name = type(self).__module__.rpartition(".")[2]
             require_same_builder(self.output, name)
             with Work(self) as work:
                 made = self.make(work)
@@ -240,17 +238,17 @@ class Builder(ABC):
     def _out_of_range(self) -> Iterator[str]:
         for name in self.reads:
             if getattr(self, name) in ([], {}) and name in self._required():
-                yield f"{name}: no file; give at least one"
+                yield f"{name}: expected at least one file"
         for name, least in {"limit": 1, **self.least}.items():
             value = getattr(self, name)
             numbers = value if isinstance(value, (list, tuple)) else [value]
             if value is not None and min(numbers) < least:
-                yield f"{name}: {value}; give at least {least}"
+                yield f"{name}: expected at least {least}, got {value}"
         if "shares" in self.least and not sum(self.shares):
-            yield "shares: give numbers that are not all 0"
+            yield "shares: expected at least one number above 0"
         for name in self.probabilities:
             if not 0 <= getattr(self, name) <= 1:
-                yield f"{name}: {getattr(self, name)} is no probability; give 0 to 1"
+                yield f"{name}: expected a probability in [0, 1], got {getattr(self, name)}"
 
     def _required(self) -> set[str]:
         return {f.name for f in fields(self) if f.default is MISSING is f.default_factory}
@@ -258,12 +256,11 @@ class Builder(ABC):
 
 @dataclass
 class AskingBuilder(Builder):
-    """A builder that asks services.
+    """A builder that queries services.
 
     Args:
-        user_agent: who asks, with an address; needed for any remote service.
-        cache_dir: folder of kept answers; null keeps them in ``output`` until the dataset is
-            whole.
+        user_agent: name and contact address sent to remote services; required by all of them.
+        cache_dir: folder of cached responses; null uses ``output`` and clears them at the end.
     """
 
     user_agent: str | None = field(default=None, kw_only=True)
@@ -271,11 +268,11 @@ class AskingBuilder(Builder):
 
 
 def scratch_table(path: Path, cache_mib: int = 64) -> sqlite3.Connection:
-    """A SQLite file that nobody reads after the build, so that nothing need survive a crash.
+    """Open a new SQLite file without crash safety.
 
     Args:
-        path: of a file that is not there yet.
-        cache_mib: its pages in memory. Keys that come in no order need all pages again and again.
+        path: of a file that does not exist.
+        cache_mib: page cache in MiB. Keys in random order access all pages repeatedly.
     """
     base = sqlite3.connect(path, isolation_level=None)
     for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{cache_mib * 1024}"):
@@ -283,17 +280,17 @@ def scratch_table(path: Path, cache_mib: int = 64) -> sqlite3.Connection:
     return base
 
 
-def option_errors(check: Callable, *given: object) -> list[str]:
-    """What a function says of an option that it refuses, for ``faults``."""
+def option_errors(check: Callable, *values: object) -> list[str]:
+    """Return the error message that ``check`` raises, for ``faults``."""
     try:
-        check(*given)
+        check(*values)
     except UserError as error:
         return [str(error)]
     return []
 
 
 def paths_in(value: object) -> Iterator[str]:
-    """The paths that an option holds: one, a list, lists by split, or sources with files."""
+    """Yield the paths of an option: one, a list, lists by split, or sources with files."""
     if isinstance(value, (str, Path)):
         yield str(value)
     elif isinstance(value, Mapping):
@@ -301,48 +298,48 @@ def paths_in(value: object) -> Iterator[str]:
     elif is_dataclass(value):
         yield from paths_in(getattr(value, "files", None) or value.file)
     elif value is not None:
-        for one in value:
-            yield from paths_in(one)
+        for part in value:
+            yield from paths_in(part)
 
 
 def _named(value: object) -> object:
     if isinstance(value, (str, Path)):
         return source_name(str(value))
     if isinstance(value, Mapping):
-        return {name: _named(one) for name, one in value.items()}
+        return {name: _named(part) for name, part in value.items()}
     if is_dataclass(value):
         files = ("file", "files", "bins")
         return {n: _named(v) if n in files else v for n, v in asdict(value).items()}
-    return None if value is None else [_named(one) for one in value]
+    return None if value is None else [_named(part) for part in value]
 
 
 def show_plan(name: str, steps: Sequence[Step]) -> str:
-    """The steps of ``--dry_run`` as a table for the terminal, with what they take together."""
+    """Format the steps of ``--dry_run`` as a table with the total time."""
     rows = [("step", "source", "at most", "time")]
     for step in steps:
         number = "depends" if step.number is None else f"{step.number:,} {step.unit}"
         rows.append((step.purpose, step.source, number, _duration(step.seconds)))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = ["  ".join([*map(str.ljust, row[:3], widths), row[3]]).rstrip() for row in rows]
-    known = sum(step.seconds or 0 for step in steps)
+    total = sum(step.seconds or 0 for step in steps)
     open_steps = sum(step.seconds is None for step in steps)
-    more = f", and {open_steps} step(s) whose time is not known yet" if open_steps else ""
-    return "\n".join([*lines, "", f"{name}: {_duration(known)}{more}; nothing was asked."])
+    unknown = f", plus {open_steps} step(s) of unknown duration" if open_steps else ""
+    return "\n".join([*lines, "", f"{name}: {_duration(total)}{unknown}; nothing was sent."])
 
 
 def show_built(name: str, manifest: Path) -> str:
-    """What a build wrote, for the terminal: what is empty and why rows were left out behind it."""
-    told = json.loads(manifest.read_text(encoding="utf-8"))
-    reasons = Counter(told["dropped"]).most_common()
-    empty = [file for file, own in told["files"].items() if not own["rows"]]
-    other = sum(times for _, times in reasons[_REASONS:])
+    """Format the result of a build: files, dropped rows by reason, empty files."""
+    report = json.loads(manifest.read_text(encoding="utf-8"))
+    reasons = Counter(report["dropped"]).most_common()
+    empty = [file for file, entry in report["files"].items() if not entry["rows"]]
+    remaining = sum(times for _, times in reasons[_REASONS:])
     return "\n".join(
         [
-            f"{name}: {told['kept']:,} record(s) in {len(told['files'])} file(s) of "
-            f"{manifest.parent} ({sum(told['dropped'].values()):,} left out); card: "
+            f"{name}: {report['kept']:,} record(s) in {len(report['files'])} file(s) of "
+            f"{manifest.parent} ({sum(report['dropped'].values()):,} rows dropped); card: "
             f"{manifest.parent / 'README.md'}",
-            *[f"left out {times:,} x {why}" for why, times in reasons[:_REASONS]],
-            *[f"left out {other:,} x for other reasons, told in {manifest}"] * bool(other),
+            *[f"dropped {times:,} x {reason}" for reason, times in reasons[:_REASONS]],
+            *[f"dropped {remaining:,} x for other reasons, see {manifest}"] * bool(remaining),
             *[f"empty: {', '.join(empty)}"] * bool(empty),
         ]
     )

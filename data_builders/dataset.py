@@ -1,4 +1,4 @@
-"""Writing a dataset folder: JSONL shards, a card with Hub front matter, and the manifest, last."""
+"""Write a dataset folder: JSONL files, a card with Hub front matter, and the manifest, last."""
 
 import json
 import platform
@@ -19,11 +19,11 @@ PACKAGES = ("pydantic", "oxigraph", "matplotlib")
 
 @dataclass(frozen=True)
 class Card:
-    """What the dataset card says.
+    """Contents of the dataset card.
 
     Attributes:
         pretty_name: title of the card.
-        text: the body in Markdown: what it is, how it was made, what it must not be used for.
+        text: body in Markdown: contents, method, and what the data must not be used for.
         license: the Hub's name of the licence.
         task_categories: the Hub's names of the tasks.
         tags: free words.
@@ -50,26 +50,28 @@ def write_dataset(
     inputs: Sequence[str | Path] = (),
     pages: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write a whole dataset folder; returns the path of the manifest.
+    """Write a dataset folder; return the path of the manifest.
 
-    The manifest comes last: a folder with one is whole. The same records, config and seed give the
-    same bytes; times of remote endpoints come from the client's cache when a build starts again.
+    The manifest is written last, so a folder with a manifest is complete. The same records, config
+    and seed give byte-identical files; a restarted build takes request times from the client's
+    cache.
 
     Args:
-        folder: where it goes; files of an earlier dataset, those that its manifest names and those
-            with the names of ``configs``, are replaced, or removed where this one has none such.
-        files, pages, card: as of :class:`~data_builders.builder.Made`.
-        builder: who made it, as the command line names it.
-        configs: as of ``Builder.files``. The card names the files that have rows, since the Hub's
-            viewer cannot read others.
-        clients, dropped: as of :class:`~data_builders.builder.Work`; read after the last record.
+        folder: output folder. Files that an earlier manifest or ``configs`` name are replaced or
+            removed.
+        files, pages, card: as in :class:`~data_builders.builder.Made`.
+        builder: name of the builder on the command line.
+        configs: as in ``Builder.files``. The card lists only files with rows, since the Hub's
+            viewer
+            cannot read empty ones.
+        clients, dropped: as in :class:`~data_builders.builder.Work`; read after the last record.
         config, seed: the builder's.
-        inputs: files that were read; the manifest has their names, sizes and SHA-256. One that
-            stands in the folder is not removed.
+        inputs: input files; the manifest records names, sizes and SHA-256. Inputs within the folder
+            are not removed.
     """
     folder = Path(folder)
     named = {path for splits in configs.values() for path in splits.values()}
-    # Before the first file is written: one of them may be replaced.
+    # Hash inputs before writing: the build may replace one of them.
     read = [
         {"file": Path(p).name, "bytes": Path(p).stat().st_size, "sha256": sha256_file(p)}
         for p in inputs
@@ -78,7 +80,7 @@ def write_dataset(
     written = _write_files(folder, files, pages or {})
     total = sum(entry["rows"] for entry in written.values())
     if not total:
-        raise UserError(f"{folder}: no record is left ({dropped_summary(dropped)})")
+        raise UserError(f"{folder}: no record left ({dropped_summary(dropped)})")
     write_text(folder / "README.md", _card_text(card, configs, written, total))
     manifest = {
         "builder": builder,
@@ -113,42 +115,42 @@ def _write_files(
 def remove_earlier(
     folder: Path, names: Iterable[str], kept: Collection[str], inputs: Sequence[str | Path] = ()
 ) -> None:
-    """Remove the manifest of an earlier build, and the files that it names and this one has not.
+    """Remove an earlier build's manifest and the files that this build does not replace.
 
-    An earlier build may have had another split, whose rows are in this one's train.
+    An earlier build may have used another split, whose test rows are in this build's train.
 
     Args:
-        names: further files that go.
-        kept: those that stay, since this build replaces them.
-        inputs: files that are read and stay.
+        names: further files to remove.
+        kept: files that this build replaces.
+        inputs: input files, which are never removed.
     """
     read = {Path(path).resolve() for path in inputs}
     for name in (_of_manifest(folder) | {*names}) - {*kept}:
         if (folder / name).resolve() not in read:
             (folder / name).unlink(missing_ok=True)
-    # Last: while it is there, a build that is killed here finds them again.
+    # Last: an interrupted removal can be repeated while the manifest exists.
     (folder / "manifest.json").unlink(missing_ok=True)
 
 
 def require_same_builder(folder: Path, builder: str) -> None:
-    """See that a folder holds no other builder's dataset, whose card and manifest would be lost.
+    """Raise an error if the folder holds another builder's dataset.
 
     Args:
-        folder: where a dataset is to go.
-        builder: who is to make it, as the command line names it.
+        folder: the output folder.
+        builder: name of the current builder.
     """
-    there = _manifest(folder).get("builder", builder)
-    if there != builder:
+    existing = _manifest(folder).get("builder", builder)
+    if existing != builder:
         raise UserError(
-            f"{folder}: holds a dataset of {there}, whose card and manifest {builder} would "
-            "overwrite; give another --output, or delete the folder"
+            f"{folder}: contains a dataset of builder {existing}, which {builder} would "
+            "overwrite; set another --output, or delete the folder"
         )
 
 
 def dropped_summary(dropped: Mapping[str, int]) -> str:
-    """What was left out, by reason, for a message that nothing is left."""
-    told = [f"{n} x {reason}" for reason, n in sorted(dropped.items()) if n]
-    return ", ".join(told) or "the files are empty"
+    """Summarize dropped rows by reason, for error messages."""
+    reasons = [f"{n} x {reason}" for reason, n in sorted(dropped.items()) if n]
+    return ", ".join(reasons) or "the files are empty"
 
 
 def _manifest(folder: Path) -> dict:
@@ -169,20 +171,19 @@ def _of_manifest(folder: Path) -> set[str]:
 
 
 def sweep(folder: Path, names: Sequence[str]) -> None:
-    """Remove what earlier builds left of these files when they were killed while writing."""
+    """Remove partial files that interrupted builds left."""
     for name in names:
-        place = folder / name
-        for leftover in find_partial_files(place.parent, place.name):
+        path = folder / name
+        for leftover in find_partial_files(path.parent, path.name):
             leftover.unlink()
 
 
 def request_families(clients: Sequence[PoliteClient]) -> list[dict]:
-    """Each family of requests once: endpoint, kind, how many, rows, hash of the requests.
+    """List each family of requests: endpoint, kind, numbers, hash of the requests.
 
-    Times are given for remote endpoints only: what a local server says depends on its data, named
-    by their hash.
+    Times are recorded for remote endpoints only: a local server is identified by its data's hash.
     """
-    found = []
+    entries = []
     for client in clients:
         for name, family in client.families.items():
             entry = {
@@ -200,14 +201,14 @@ def request_families(clients: Sequence[PoliteClient]) -> list[dict]:
                     "last": family.last,
                     "user_agent": client.user_agent,
                 }
-            found.append(entry)
-    return sorted(found, key=lambda entry: (entry["endpoint"], entry["family"]))
+            entries.append(entry)
+    return sorted(entries, key=lambda entry: (entry["endpoint"], entry["family"]))
 
 
 def _card_text(
     card: Card, configs: Mapping[str, Mapping[str, str]], written: Mapping[str, dict], total: int
 ) -> str:
-    from huggingface_hub import DatasetCard, DatasetCardData  # slow; ``--help`` has no need of it
+    from huggingface_hub import DatasetCard, DatasetCardData  # slow import
 
     filled = {
         name: {s: path for s, path in splits.items() if written.get(path, {}).get("rows")}
@@ -235,8 +236,8 @@ def _card_text(
         DatasetCard(
             f"---\n{front.to_yaml()}\n---\n\n# {card.pretty_name}\n\n{card.text.strip()}\n\n"
             f"## Files\n\n| file | rows |\n|---|---|\n{rows}\n"
-            "`manifest.json` holds the configuration, the requests, what was dropped and why, and "
-            "the SHA-256 of each file.\n"
+            "`manifest.json` records the configuration, the requests, the dropped rows by reason, "
+            "and the SHA-256 of each file.\n"
         )
     )
 
@@ -260,7 +261,7 @@ def _plain(value: object) -> object:
         return value.model_dump(mode="json")
     if hasattr(value, "identity"):
         return _plain(value.identity)
-    if is_dataclass(value) and not callable(value):  # a stage goes by its name
+    if is_dataclass(value) and not callable(value):
         return _plain(asdict(value))
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
@@ -270,10 +271,10 @@ def _plain(value: object) -> object:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "absent"
-    return found
+            versions[package] = "absent"
+    return versions

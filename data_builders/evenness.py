@@ -1,4 +1,4 @@
-"""How far word overlap alone tells the labels of pairs, and weights by which it does not."""
+"""Predict the labels of pairs from word overlap, and compute weights against it."""
 
 from collections.abc import Sequence
 
@@ -8,24 +8,22 @@ from components.overlap import covered_share, stem_weights
 from components.statistics import auroc, quantile_bins
 from records import RelationPair
 
-# Into so many parts the overlaps are cut.
-TENTHS = 10
-# A class that is rare in its tenth weighs at most so much, or a few pairs would be the training.
-MOST = 4.0
+N_BINS = 10
+MAX_WEIGHT = 4.0  # limits the influence of a class that is rare in its decile
 
 
 def overlap_auroc(pairs: Sequence[RelationPair]) -> float | None:
-    """The AUROC of entailment by the IDF-weighted share of a hypothesis's stems in its premise.
+    """AUROC of entailment by the IDF-weighted share of hypothesis stems in the premise.
 
-    The IDF is over the premises. 0.5 is even; ``None`` where there is one class alone.
+    The IDF is over the premises. 0.5 is chance; ``None`` if there is only one class.
     """
     shares = overlaps([(pair.premise, pair.hypothesis) for pair in pairs])
-    found = auroc(shares, np.asarray([p.label == "entailment" for p in pairs]))
-    return None if np.isnan(found) else round(found, 4)
+    value = auroc(shares, np.asarray([p.label == "entailment" for p in pairs]))
+    return None if np.isnan(value) else round(value, 4)
 
 
 def overlaps(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-    """The IDF-weighted share of each hypothesis's stems that its premise has, of shape (n,).
+    """Return the IDF-weighted share of each hypothesis's stems in its premise, shape (n,).
 
     Args:
         pairs: (premise, hypothesis); the IDF is over the premises.
@@ -37,23 +35,23 @@ def overlaps(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
 
 
 def even_weights(shares: np.ndarray, entailed: np.ndarray) -> np.ndarray:
-    """Weights of pairs under which a tenth of the overlaps has as much entailment as any other.
+    """Weight pairs so that each decile of overlap has the same share of entailment.
 
-    In each tenth a class weighs what it has of all pairs over what it has of the tenth's: what a
-    model gains by trusting overlap is taken from it, and no pair is lost.
+    In each decile, a class weight is its overall share divided by its share in the decile. A model
+    gains nothing from overlap, and no pair is dropped.
 
     Args:
         shares: overlap of each pair, shape (n,).
         entailed: bools of shape (n,).
 
     Returns:
-        Shape (n,), from 1 / ``MOST`` to ``MOST``.
+        Weights of shape (n,), from 1 / ``MAX_WEIGHT`` to ``MAX_WEIGHT``.
     """
     weights = np.ones(len(shares))
-    tenths = quantile_bins(shares, TENTHS)
-    for tenth in np.unique(tenths):
+    deciles = quantile_bins(shares, N_BINS)
+    for decile in np.unique(deciles):
         for kind in (entailed, ~entailed):
-            own = kind & (tenths == tenth)
-            if own.any():
-                weights[own] = kind.mean() * (tenths == tenth).sum() / own.sum()
-    return weights.clip(1 / MOST, MOST)
+            members = kind & (deciles == decile)
+            if members.any():
+                weights[members] = kind.mean() * (deciles == decile).sum() / members.sum()
+    return weights.clip(1 / MAX_WEIGHT, MAX_WEIGHT)

@@ -1,7 +1,7 @@
-"""The resumable loop: what a model makes of some things, kept while it grows.
+"""Resumable loops over a model's outputs, written to a journal.
 
-A killed build loses at most one batch. A text depends on the seed and on what it is about alone, so
-a build that goes on makes the very texts that it would have made.
+An interrupted build loses at most one batch. Each text depends only on the seed and its input, so a
+resumed build gives the same texts as an uninterrupted one.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,10 +16,9 @@ from eval.models.chat import Answer, Message, Writer
 from records import JsonlAppender
 
 V = TypeVar("V")
-# Takes chunks of named things, and gives the journal's rows of each when ready, in any order.
+# Maps batches of named inputs to their journal rows, in any order.
 Each = Callable[[Sequence[Mapping[str, V]]], Iterable[list[dict]]]
-# What a kill loses at most.
-BATCH_SIZE = 16
+BATCH_SIZE = 16  # an interrupted build loses at most one batch
 
 
 def journal_rows(
@@ -31,15 +30,15 @@ def journal_rows(
     batch_size: int | None = None,
     each: Each | None = None,
 ) -> dict[str, dict]:
-    """Name to the row that is made of each thing.
+    """Map each name to its row; rows in the journal are not computed again.
 
     Args:
         journal: a JSONL file; its name must depend on everything that decides the rows.
-        things: name to what a row is made of.
-        make: some of the things to their rows, in order.
-        unit: what the things are, for the bar.
-        batch_size: how many are made before they are written; ``BATCH_SIZE`` where not given.
-        each: makes them elsewhere; by default ``make`` does here, in order.
+        things: name to the input of a row.
+        make: maps some inputs to their rows, in order.
+        unit: unit of the progress bar.
+        batch_size: rows computed per write; ``BATCH_SIZE`` by default.
+        each: computes batches elsewhere; by default ``make`` runs here, in order.
     """
     each = each or partial(map, partial(named_rows, make))
     with JsonlAppender(journal, key="name") as kept:
@@ -56,7 +55,7 @@ def journal_rows(
 def named_rows(
     make: Callable[[Mapping[str, V]], Iterable[dict]], things: Mapping[str, V]
 ) -> list[dict]:
-    """The journal's rows of a chunk of things."""
+    """Compute the journal rows of a batch."""
     return [{"name": n} | row for n, row in zip(things, make(things), strict=True)]
 
 
@@ -69,16 +68,16 @@ def write_texts(
     batch_size: int | None = None,
     each: Each | None = None,
 ) -> dict[str, list[Answer]]:
-    """A language model's answers to named prompts.
+    """Answer named prompts with a language model.
 
     Args:
-        writer: who writes.
+        writer: the language model.
         prompts: name to the messages.
-        sampling: the keywords of ``Writer.answer``.
-        journal: as for :func:`journal_rows`.
-        unit: what the names are.
-        batch_size: how many prompts are answered before they are written.
-        each: as for :func:`journal_rows`.
+        sampling: keyword arguments of ``Writer.answer``.
+        journal: as in :func:`journal_rows`.
+        unit: unit of the progress bar.
+        batch_size: prompts answered per write.
+        each: as in :func:`journal_rows`.
     """
     make = partial(answer_rows, writer, sampling)
     rows = journal_rows(journal, prompts, make, unit=unit, batch_size=batch_size, each=each)
@@ -88,16 +87,16 @@ def write_texts(
 def answer_rows(
     writer: Writer, sampling: Mapping[str, object], prompts: Mapping[str, Sequence[Message]]
 ) -> Iterable[dict]:
-    """A row a prompt, with a language model's answers."""
-    return ({"answers": own} for own in writer.answer(list(prompts.values()), **sampling))
+    """Answer prompts; yield one journal row per prompt."""
+    return ({"answers": answers} for answers in writer.answer(list(prompts.values()), **sampling))
 
 
 def model_name(writer: Writer) -> str:
-    """The model's name, as records and plans show it."""
+    """Return the model's name for records and plans."""
     model = writer.identity.get("model", type(writer).__name__)
     return str(model.get("id", model) if isinstance(model, Mapping) else model)
 
 
 def identity_of(model: object) -> object:
-    """What decides a model's judgements, for journals."""
+    """Return what decides a model's outputs, for journal names."""
     return None if model is None else getattr(model, "identity", type(model).__name__)

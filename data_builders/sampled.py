@@ -1,4 +1,4 @@
-"""Texts that a language model samples on topics: who is asked what, and what was answered."""
+"""Sample texts on topics from a language model."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,28 +10,28 @@ from data_builders.journal import Each, write_texts
 from eval.models.chat import Answer, Writer
 from records import UserError
 
-# What a kill loses at most. A local model samples topics of equal prompt length together, so more
-# at a time are faster.
+# An interrupted build loses at most one batch. Larger batches are faster, since a local model
+# samples topics of equal prompt length together.
 TOPICS_PER_BATCH = 32
 
 
 def sampling_of(builder: Builder, n: int) -> dict[str, int | float]:
-    """The keywords of ``Writer.answer``, for ``n`` texts a prompt, of a builder's options."""
+    """Collect the keyword arguments of ``Writer.answer`` for ``n`` texts per prompt."""
     names = ("temperature", "top_p", "max_new_tokens", "seed")
     return {"n": n, **{name: getattr(builder, name) for name in names}}
 
 
 def template_of(prompt: str, option: str) -> str:
-    """A prompt with ``{topic}``, or that of an adversary's checkpoint folder.
+    """Return a prompt with ``{topic}``: the argument, or the prompt of an adversary checkpoint.
 
     Args:
-        prompt: either.
-        option: where the user gave it, for messages.
+        prompt: prompt or checkpoint folder.
+        option: name of the option, for error messages.
     """
     if "{topic}" in prompt:
         return prompt
     if not (Path(prompt) / "component.json").is_file():
-        raise UserError(f"{option} {prompt!r} has no {{topic}} and is no checkpoint's folder")
+        raise UserError(f"{option} {prompt!r} has no {{topic}} and is not a checkpoint folder")
     template = read_component(prompt, "adversary").prompt_template
     if template is None:
         raise UserError(f"{option} {prompt}: component.json has no prompt_template")
@@ -47,16 +47,16 @@ def sample(
     name: str,
     each: Each | None = None,
 ) -> dict[str, list[Answer]]:
-    """Topic to what a model wrote about it.
+    """Map each topic to the texts that a model wrote about it.
 
     Args:
-        writer: the model.
+        writer: the language model.
         template: the prompt, with ``{topic}``.
-        topics: each once.
-        sampling: as :func:`sampling_of` gives.
-        work: keeps the answers in case the build is killed.
-        name: of the journal that does.
-        each: has prompts answered elsewhere; by default ``writer`` is asked here.
+        topics: unique topics.
+        sampling: see :func:`sampling_of`.
+        work: the running build; a resumed build reuses its journal.
+        name: name of the journal.
+        each: answers prompts elsewhere; by default ``writer`` runs here.
     """
     prompts = {
         topic: [{"role": "user", "content": fill_prompt(template, topic=topic)}] for topic in topics

@@ -1,1 +1,1 @@
-"""Datasets whose labels people gave."""
+"""Datasets with human labels."""

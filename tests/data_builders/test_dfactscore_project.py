@@ -152,7 +152,7 @@ def test_answers_come_back_the_same(tmp_path, form):
     found = latest(answers, dropped)
     # The annotator who answered again has changed their mind.
     assert {answer.annotator: answer.claims for answer in found} == {"a@x": NOBODY, "b@x": APART}
-    assert dropped["answer that its annotator gave anew"] == 1
+    assert dropped["annotation replaced by a later one"] == 1
     assert dropped["annotation that was skipped"] == (1 if form is full else 0)
 
 
@@ -262,7 +262,7 @@ def test_exports_become_a_dataset(tmp_path):
     # An export that holds the answers of an earlier one again.
     later = write(tmp_path / "later.json", full(tasks, [("a@x", MERGED), ("b@x", APART)]))
     manifest = DFActScoreLabels(tmp_path / "labels", [export, later]).build()
-    assert json.loads(manifest.read_text())["dropped"]["answer that its annotator gave anew"] == 2
+    assert json.loads(manifest.read_text())["dropped"]["annotation replaced by a later one"] == 2
     assert json.loads((tmp_path / "labels/agreement.json").read_text()) == table
     other = json.loads(json.dumps(full(tasks, [("c@x", APART[:3])])))
     other[0]["data"]["claims"] = other[0]["data"]["claims"][:3]

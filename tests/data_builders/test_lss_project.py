@@ -174,7 +174,7 @@ def test_an_annotator_may_change_their_mind():
     rows = [example(Annotation(lss=t, annotator="w")) for t in ("Ann", "Ann Lee")]
     (found,) = merge([*rows, example("Brush")], dropped)
     assert [a.lss for a in found.annotations] == ["Ann Lee", "Brush"]
-    assert +dropped == {"answer that its annotator gave anew": 1}
+    assert +dropped == {"annotation replaced by a later one": 1}
 
 
 def test_all_answers_of_an_annotator_may_count():

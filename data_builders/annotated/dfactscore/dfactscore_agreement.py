@@ -1,18 +1,18 @@
-"""How far annotators agree on the people of a text, on their pages and on the claims.
+"""Inter-annotator agreement on the people of a text, their pages, and the claims.
 
-Every two annotators of the same text are compared, and intervals are bootstrapped over texts:
+All pairs of annotators of a text are compared; confidence intervals are bootstrapped over texts.
 
-- grouping: Rand index and adjusted Rand index (Hubert and Arabie 1985) of the claims that both give
-  to a person, means over the comparisons; share of comparisons with equally many people;
-- link: share of the claims that both link to the same page, or both to none;
-- label: share of the claims with equal labels of the paper's three, supported, not supported (also
-  where another person's page supports it) and irrelevant: 2402.05629, appendix B;
-- verdict: of the claims that both find relevant, the share with equal verdicts, "of another person"
-  apart; supported: the same with it counted as not supported, which is what D-FActScore asks.
+- grouping: Rand index and adjusted Rand index (Hubert and Arabie 1985) of the claims that both
+  assign to a person, means over comparisons; share of comparisons with the same number of people;
+- link: share of claims that both link to the same page, or both to none;
+- label: share of claims with equal labels out of supported, not supported (including claims that
+  only another person's page supports) and irrelevant: 2402.05629, appendix B;
+- verdict: share of equal verdicts of the claims that both find relevant, with "of another person"
+  as a verdict; supported: the same, counting it as not supported (the D-FActScore question).
 
-A claim that an annotator left out enters none of the three. Of them and of links also Scott's pi
-(Cohen's kappa with the labels pooled, as nobody is first) and Krippendorff's alpha for nominal data
-(2011), which takes texts with any number of annotators.
+Claims that an annotator skipped are excluded from the last three. These and links also get Scott's
+pi (Cohen's kappa with pooled labels) and Krippendorff's alpha for nominal data (2011), which allows
+any number of annotators per text.
 """
 
 import math
@@ -25,15 +25,15 @@ import numpy as np
 from components.statistics import bootstrap, rand_indices
 from eval.metrics.judged_texts import JudgedClaim
 
-Answers = Sequence[Sequence[JudgedClaim]]  # of one text: annotators, claims
+Answers = Sequence[Sequence[JudgedClaim]]  # (annotators, claims) of one text
 
 
 def agreement(texts: Sequence[Answers], seed: int = 0) -> dict:
-    """The table of agreement of the texts with two annotators or more.
+    """Compute agreement over the texts with two or more annotators.
 
     Returns:
-        ``texts`` and ``comparisons``; measure to ``value`` and ``ci95``, ``None`` where there is
-        none.
+        ``texts``, ``comparisons``, ``claims``; measure to ``value`` and ``ci95``, ``None`` if
+        undefined.
     """
     several = [answers for answers in texts if len(answers) > 1]
     table = {
@@ -54,15 +54,15 @@ def agreement(texts: Sequence[Answers], seed: int = 0) -> dict:
 
     def statistics(rows: np.ndarray) -> dict[str, float]:
         rand, adjusted, alike, compared = grouping[rows].sum(axis=0)
-        found = {
+        values = {
             "grouping/rand": rand / compared,
             "grouping/adjusted_rand": adjusted / compared,
             "grouping/as_many_people": alike / compared,
         }
-        for name, own in counts.items():
-            for measure, value in own.measures(rows).items():
-                found[f"{name}/{measure}"] = value
-        return found
+        for name, coincidences in counts.items():
+            for measure, number in coincidences.measures(rows).items():
+                values[f"{name}/{measure}"] = number
+        return values
 
     return table | bootstrap(statistics, range(len(several)), seed=seed)
 
@@ -73,15 +73,11 @@ def _grouping(answers: Answers) -> tuple[float, float, float, int]:
     pairs = list(combinations(answers, 2))
     for first, second in pairs:
         both = [(a.group, b.group) for a, b in zip(first, second, strict=True)]
-        known = [two for two in both if None not in two]
-        plain, corrected = rand_indices(known)
+        assigned = [labels for labels in both if None not in labels]
+        plain, corrected = rand_indices(assigned)
         rand, adjusted = rand + plain, adjusted + corrected
-        alike += _people(first) == _people(second)
+        alike += len({c.group for c in first} - {None}) == len({c.group for c in second} - {None})
     return rand, adjusted, float(alike), len(pairs)
-
-
-def _people(claims: Sequence[JudgedClaim]) -> int:
-    return len({claim.group for claim in claims} - {None})
 
 
 def _link(claim: JudgedClaim) -> str | None:
@@ -105,22 +101,22 @@ def _supported(claim: JudgedClaim) -> str | None:
 
 
 def _units(answers: Answers, label: Callable[[JudgedClaim], str | None]) -> list[list[str]]:
-    labels = [[label(claim) for claim in own] for own in zip(*answers, strict=True)]
-    known = [[one for one in own if one is not None] for own in labels]
-    return [own for own in known if len(own) > 1]
+    labels = [[label(claim) for claim in units] for units in zip(*answers, strict=True)]
+    given_labels = [[name for name in units if name is not None] for units in labels]
+    return [units for units in given_labels if len(units) > 1]
 
 
 class _Coincidences:
-    """The coincidences of labels, text by text, so that texts can be drawn again and again.
+    """Label coincidences per text, for bootstrapping over texts.
 
     Args:
-        texts: of each text, of each claim the labels that its annotators gave.
+        texts: text to claim to the annotators' labels.
     """
 
     def __init__(self, texts: Sequence[Sequence[Sequence[str]]]):
         names = sorted({label for units in texts for unit in units for label in unit})
-        place = {name: k for k, name in enumerate(names)}
-        self.pairs = np.zeros((len(texts), 2))  # ordered pairs alike, all
+        column = {name: k for k, name in enumerate(names)}
+        self.pairs = np.zeros((len(texts), 2))  # equal ordered pairs, all ordered pairs
         self.alike = np.zeros(len(texts))  # weighted coincidences on the diagonal
         self.weight = np.zeros((len(texts), len(names)))  # weighted by unit, Krippendorff's n_c
         self.ordered = np.zeros((len(texts), len(names)))  # labels of ordered pairs, for pi
@@ -131,11 +127,11 @@ class _Coincidences:
                 self.pairs[row] += same, size * (size - 1)
                 self.alike[row] += same / (size - 1)
                 for label, n in counts.items():
-                    self.weight[row, place[label]] += n
-                    self.ordered[row, place[label]] += n * (size - 1)
+                    self.weight[row, column[label]] += n
+                    self.ordered[row, column[label]] += n * (size - 1)
 
     def measures(self, rows: np.ndarray) -> dict[str, float]:
-        """Share of equal labels, Scott's pi, Krippendorff's alpha; NaN where none varies."""
+        """Share of equal labels, Scott's pi, Krippendorff's alpha; NaN if undefined."""
         same, compared = self.pairs[rows].sum(axis=0)
         if not compared:
             return {"identical": math.nan, "pi": math.nan, "alpha": math.nan}
@@ -152,11 +148,11 @@ class _Coincidences:
 
 
 def as_markdown(table: dict) -> str:
-    """The table for the card."""
-    lines = ["| measure | value | 95 % interval |", "|---|---|---|"]
-    for name, own in table.items():
-        if isinstance(own, dict):
-            ends = "–" if own["ci95"] is None else "{:.3f} to {:.3f}".format(*own["ci95"])
-            value = "–" if own["value"] is None else f"{own['value']:.3f}"
-            lines.append(f"| {name.replace('/', ': ').replace('_', ' ')} | {value} | {ends} |")
-    return "\n".join(lines)
+    """Format the agreement table for the card."""
+    rows = ["| measure | value | 95 % interval |", "|---|---|---|"]
+    for name, measure in table.items():
+        if isinstance(measure, dict):
+            ends = "–" if measure["ci95"] is None else "{:.3f} to {:.3f}".format(*measure["ci95"])
+            value = "–" if measure["value"] is None else f"{measure['value']:.3f}"
+            rows.append(f"| {name.replace('/', ': ').replace('_', ' ')} | {value} | {ends} |")
+    return "\n".join(rows)

@@ -1,4 +1,4 @@
-"""``dfactscore_labels``: people's judgements of texts, from exports of Label Studio."""
+"""``dfactscore_labels``: human judgements of texts, from Label Studio exports."""
 
 import json
 from collections import Counter
@@ -19,18 +19,18 @@ from records import UserError
 
 @dataclass
 class DFActScoreLabels(Builder):
-    """People's groups, pages and verdicts of biographies, and how far annotators agree.
+    """Human groups, pages and verdicts of biographies, with inter-annotator agreement.
 
-    Of several annotators of a text the one whose groups are nearest to the others' (mean adjusted
-    Rand index) gives groups and pages; of each claim the majority of the verdicts decides, that
-    annotator's where they tie. ``judgements.jsonl`` is what ``eval experiment dfactscore`` takes as
-    ``people``.
+    If a text has several annotators, groups and pages are those of the annotator with the highest
+    mean
+    adjusted Rand index to the others. Verdicts are decided by majority; ties go to that annotator.
+    ``judgements.jsonl`` is the ``people`` option of ``eval experiment dfactscore``.
 
     Args:
         output: folder of the dataset.
-        annotations: exports (``JSON`` or ``JSON-MIN``) of the project of ``dfactscore_project``.
-        limit: only the first so many texts, for a trial.
-        seed: of the bootstrap.
+        annotations: exports (``JSON`` or ``JSON-MIN``) of a ``dfactscore_project``.
+        limit: use only the first N texts, for a trial.
+        seed: seed of the bootstrap.
     """
 
     annotations: list[str]
@@ -42,18 +42,20 @@ class DFActScoreLabels(Builder):
 
     def make(self, work: Work) -> Made:
         texts: dict[str, list[Answer]] = {}
-        every = [a for path in self.annotations for a in read_answers(path, work.dropped)]
-        for answer in latest(every, work.dropped):
+        answers = [a for path in self.annotations for a in read_answers(path, work.dropped)]
+        for answer in latest(answers, work.dropped):
             texts.setdefault(answer.record["id"], []).append(answer)
         if not texts:
-            raise UserError("annotations: not one usable answer; see that the export is not empty")
+            raise UserError("annotations: no usable answer; check that the export is not empty")
         texts = dict(list(texts.items())[: self.limit])
-        for answers in texts.values():
-            _check_alike(answers)
-        table = agreement([[a.claims for a in own] for own in texts.values()], self.seed)
+        for annotations in texts.values():
+            _check_alike(annotations)
+        table = agreement(
+            [[a.claims for a in annotators] for annotators in texts.values()], self.seed
+        )
         files = {
-            "judgements.jsonl": [decided(answers) for answers in texts.values()],
-            "answers.jsonl": [_row(a) for answers in texts.values() for a in answers],
+            "judgements.jsonl": [decided(annotations) for annotations in texts.values()],
+            "answers.jsonl": [_row(a) for annotations in texts.values() for a in annotations],
         }
         page = json.dumps(table, indent=2, ensure_ascii=False) + "\n"
         return Made(files, _card(table), {"agreement.json": page})
@@ -63,26 +65,28 @@ def _check_alike(answers: Sequence[Answer]) -> None:
     texts = {tuple(claim.text for claim in answer.claims) for answer in answers}
     if len(texts) > 1:
         raise UserError(
-            f"text {answers[0].record['id']!r}: its answers have different claims; give exports of "
-            "one project"
+            f"text {answers[0].record['id']!r}: its annotations have different claims; "
+            "use exports of one project"
         )
 
 
 def decided(answers: Sequence[Answer]) -> JudgedText:
-    """The judgement of a text that its annotators' answers make."""
-    first = max(answers, key=lambda answer: _nearness(answer, answers))  # the first of equals
+    """Merge the annotations of a text into one judgement."""
+    first = max(answers, key=lambda answer: _nearness(answer, answers))  # ties: the first
     claims = []
-    for place, claim in enumerate(first.claims):
-        said = [answer.claims[place] for answer in answers]
-        # Who left the claim out has no vote, unless all did.
-        said = [one for one in said if not one.failed] or said
-        votes = Counter((c.grouped, c.independent) for c in said)
+    for index, claim in enumerate(first.claims):
+        voters = [answer.claims[index] for answer in answers]
+        # Annotators who skipped the claim do not vote, unless all did.
+        voters = [vote for vote in voters if not vote.failed] or voters
+        votes = Counter((c.grouped, c.independent) for c in voters)
         most = max(votes.values())
-        own = (claim.grouped, claim.independent)
-        winners = [vote for vote, n in votes.items() if n == most]
-        # An answer that is missing has the same fields as "irrelevant", and breaks no tie.
-        grouped, independent = own if own in winners and not claim.failed else winners[0]
-        claims.append(claim.model_copy(update=_verdict(claim, said, grouped, independent)))
+        preferred = (claim.grouped, claim.independent)
+        winners = [pair for pair, n in votes.items() if n == most]
+        # A missing verdict has the same fields as "irrelevant" and breaks no tie.
+        grouped, independent = (
+            preferred if preferred in winners and not claim.failed else winners[0]
+        )
+        claims.append(claim.model_copy(update=_verdict(claim, voters, grouped, independent)))
     return JudgedText(
         source="people",
         **first.record,
@@ -93,33 +97,29 @@ def decided(answers: Sequence[Answer]) -> JudgedText:
 
 def _verdict(
     claim: JudgedClaim,
-    said: Sequence[JudgedClaim],
+    voters: Sequence[JudgedClaim],
     grouped: bool | None,
     independent: bool | None,
 ) -> dict:
-    """The verdict's fields; ``alone`` is the person's page, or the one that most voters name.
-
-    Args:
-        said: what the voters said of the claim.
-    """
+    """Return the verdict fields; ``alone`` is the person's page or the one most voters name."""
     alone = claim.entity if grouped else None
     if independent and not grouped:
-        owners = Counter(c.alone for c in said if c.independent and not c.grouped and c.alone)
+        owners = Counter(c.alone for c in voters if c.independent and not c.grouped and c.alone)
         alone = owners.most_common(1)[0][0] if owners else None
     return {
         "grouped": grouped,
         "independent": independent,
         "alone": alone,
-        "failed": said[0].failed,
+        "failed": voters[0].failed,
     }
 
 
 def _nearness(answer: Answer, answers: Sequence[Answer]) -> float:
-    others = [other for other in answers if other is not answer]
+    rest = [other for other in answers if other is not answer]
     indices = []
-    for other in others:
+    for other in rest:
         both = [(a.group, b.group) for a, b in zip(answer.claims, other.claims, strict=True)]
-        indices.append(rand_indices([two for two in both if None not in two])[1])
+        indices.append(rand_indices([labels for labels in both if None not in labels])[1])
     return sum(indices) / len(indices) if indices else 1.0
 
 
@@ -142,15 +142,15 @@ def _card(table: dict) -> Card:
 
 
 TEXT = """\
-Biographies of names that several people share, judged by people (2402.05629, section 4.2): whom
-each claim is about (`group`), which page is about that person (`entity`), whether that page
-supports the claim (`grouped`), or somebody else's (`independent`, `alone`).
+Biographies of names that several people share, judged by annotators (2402.05629, section 4.2): the
+person of each claim (`group`), that person's page (`entity`), and whether this page (`grouped`) or
+another person's page (`independent`, `alone`) supports the claim.
 
-- `judgements`: a row a text. Of several annotators the one whose groups are nearest to the others'
-  gives groups and pages; the majority of the verdicts decides.
-- `answers`: a row an annotator and text.
-- `agreement.json`: every two annotators of a text compared.
+- `judgements`: one row per text. Groups and pages are those of the annotator closest to the others;
+  verdicts are decided by majority.
+- `answers`: one row per annotator and text.
+- `agreement.json`: agreement over all pairs of annotators of a text.
 
-`python -m eval experiment dfactscore --experiment.people '[judgements.jsonl]'` sets them beside the
+`python -m eval experiment dfactscore --experiment.people '[judgements.jsonl]'` compares them with
 automatic scores. The licence is that of the annotations and the texts.
 """

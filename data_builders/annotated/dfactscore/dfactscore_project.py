@@ -1,4 +1,4 @@
-"""``dfactscore_project``: the Label Studio project in which people judge biographies."""
+"""``dfactscore_project``: a Label Studio project to judge biographies."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,17 +17,18 @@ from records.abstention import responds
 class DFActScoreProject(Builder):
     """A Label Studio project (config, tasks, instructions) to judge biographies by person.
 
-    In Label Studio: make a project, paste ``label_config.xml`` under Labeling Setup → Code and
-    ``instructions.html`` under Instructions, import ``tasks.json``. Export as JSON or JSON-MIN, and
-    give the file to ``python -m data_builders dfactscore_labels``.
+    In Label Studio: create a project, paste ``label_config.xml`` under Labeling Setup → Code and
+    ``instructions.html`` under Instructions, import ``tasks.json``. Export as JSON or JSON-MIN and
+    pass
+    the file to ``python -m data_builders dfactscore_labels``.
 
     Args:
         output: folder of the project.
-        documents: generator (or prompt) to its file of texts; or files whose records name their
-            ``generator`` themselves. As for ``eval experiment dfactscore``.
-        decompose: texts to claims; the documents' own where null.
-        retrieve: finds the people's pages; the documents' own passages where null.
-        limit: only the texts of the first so many names, all generators' texts of each.
+        documents: generator (or prompt) to its file of texts, or files whose records have a
+            ``generator``; as for ``eval experiment dfactscore``.
+        decompose: decomposer; null uses the claims of the documents.
+        retrieve: retriever of the people's pages; null uses the passages of the documents.
+        limit: use only the texts of the first N names, of all generators.
     """
 
     documents: dict[str, str] | list[str]
@@ -41,22 +42,23 @@ class DFActScoreProject(Builder):
         return {"texts": {"test": "texts.jsonl"}}
 
     def make(self, work: Work) -> Made:
-        from eval.metrics.dfactscore_files import read_texts  # brings PyTorch
+        from eval.metrics.dfactscore_files import read_texts  # imports PyTorch
 
-        every = read_texts(self.documents)
-        names = list(dict.fromkeys(document.topic for document in every))[: self.limit]
-        drawn = [document for document in every if document.topic in set(names)]
+        texts = read_texts(self.documents)
+        names = list(dict.fromkeys(document.topic for document in texts))[: self.limit]
+        drawn = [document for document in texts if document.topic in set(names)]
         documents = [document for document in drawn if responds(document)]
         work.dropped["text that does not respond"] += len(drawn) - len(documents)
         decompose, retrieve = self.decompose or Given(), self.retrieve or GivenPassages()
         claims, passages = retrieve(
-            documents, [[c for c in own if c.failed is None] for own in decompose(documents)]
+            documents,
+            [[c for c in text_claims if c.failed is None] for text_claims in decompose(documents)],
         )
         tasks = []
-        for document, own, found in zip(documents, claims, passages, strict=True):
-            if own:
-                tasks.append(to_task(document, own, found))
-            work.dropped["text without a claim"] += not own
+        for document, text_claims, pages in zip(documents, claims, passages, strict=True):
+            if text_claims:
+                tasks.append(to_task(document, text_claims, pages))
+            work.dropped["text without a claim"] += not text_claims
         files = {"texts.jsonl": [{**task["data"]["record"], **task["data"]} for task in tasks]}
         return Made(files, CARD, project_pages(FORM, tasks))
 
@@ -66,18 +68,18 @@ CARD = Card(
     license="other",
     tags=("factuality", "entity-ambiguity", "annotation", "label-studio"),
     text="""\
-A project for Label Studio in which people judge biographies of names that several people share
+A Label Studio project in which annotators judge biographies of names that several people share
 (2402.05629, section 4.2): they group the claims by person (Step 1), choose each person's page
-(Step 2) and judge each claim by it (Step 3). Unlike in the paper they also say where only somebody
-else's page supports a claim, so that FActScore comes of the same answers.
+(Step 2) and judge each claim by it (Step 3). Unlike in the paper, they also mark claims that only
+another person's page supports, so FActScore follows from the same annotations.
 
 - `label_config.xml`: Labeling Setup → Code;
 - `instructions.html`: Instructions;
 - `tasks.json`: Import; each task's `data` has the text, its claims, the pages, and in `record` the
-  text's id, topic and generator, which come back with the export;
+  text's id, topic and generator, which the export repeats;
 - `texts.jsonl`: the same as a table.
 
-Not labelled data. Let several people annotate each task. Export as JSON or JSON-MIN; `python -m
-data_builders dfactscore_labels` makes the dataset of it. The licence is that of the texts.
+Tasks have no labels. Several annotators should judge each task. Export as JSON or JSON-MIN;
+`python -m data_builders dfactscore_labels` builds the dataset. The licence is that of the texts.
 """,
 )

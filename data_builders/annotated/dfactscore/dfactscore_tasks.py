@@ -1,7 +1,6 @@
-"""A text as a task of Label Studio, and the answers back from its exports.
+"""Convert texts to Label Studio tasks, and exports back to judgements.
 
-The controls are those of ``label_config.xml``, repeated a claim: ``group_0``, ``group_1``, …;
-``annotated/labelstudio_exports.py`` reads the exports.
+The controls of ``label_config.xml`` are repeated for each claim: ``group_0``, ``group_1``, …
 """
 
 from collections import Counter
@@ -16,7 +15,7 @@ from records import BadInput, Claim, Document, Passage
 
 FORM = Path(__file__).parent
 
-PEOPLE = 6  # that the screen has room for
+PEOPLE = 6  # fits on the screen
 NO_PAGE, ANOTHER_PAGE, NOBODY = "no page", "another page", "nobody"
 SUPPORTED, OF_ANOTHER, NOT_SUPPORTED, IRRELEVANT = (
     "supported",
@@ -31,11 +30,11 @@ CHOICES = {
 
 
 class Answer(NamedTuple):
-    """What one annotator said of one text.
+    """The annotation of one text by one annotator.
 
     Attributes:
         record: the text's ``id``, ``topic`` and ``generator``.
-        claims: their judgements, in the order of the task.
+        claims: judgements in the order of the task.
     """
 
     record: dict
@@ -44,7 +43,7 @@ class Answer(NamedTuple):
 
 
 def to_task(document: Document, claims: Sequence[Claim], passages: Sequence[Passage]) -> dict:
-    """A task to import."""
+    """Build a task to import."""
     pages: dict[str, list[str]] = {}
     for passage in passages:
         pages.setdefault(passage.title or "(without a title)", []).append(passage.text)
@@ -65,16 +64,16 @@ def to_task(document: Document, claims: Sequence[Claim], passages: Sequence[Pass
 
 
 def read_answers(path: str, dropped: Counter[str]) -> list[Answer]:
-    """The answers of an export, for ``latest``.
+    """Read the annotations of an export.
 
     Args:
-        path: its ``.json``.
-        dropped: reason to how many answers were left out; added to.
+        path: the ``.json`` file.
+        dropped: counts dropped annotations by reason; updated.
 
     Raises:
-        BadInput: a task of another project, or a choice that this one does not have.
+        BadInput: a task of another project, or an unknown choice.
     """
-    found = []
+    answers = []
     for task in read_tasks(path, dropped):
         try:
             record = {name: str(task.data["record"][name]) for name in ("id", "topic", "generator")}
@@ -85,23 +84,27 @@ def read_answers(path: str, dropped: Counter[str]) -> list[Answer]:
             fault = "record, claims: fields required; is it a task of this project?"
             raise BadInput([f"{task.where}: {fault}"]) from None
         for answer in task.answers:
-            values = {name: text for name, own in answer.values.items() if (text := _single(own))}
+            values = {
+                name: text for name, entries in answer.values.items() if (text := _single(entries))
+            }
             if fault := _unknown_choice(values):
                 raise BadInput([f"{task.where}: {fault}"])
             claims = _judged(texts, values, dropped)
             if claims is None:
                 dropped["annotation without any answer"] += 1
             else:
-                found.append(Answer(record, answer.annotator, claims))
-    return found
+                answers.append(Answer(record, answer.annotator, claims))
+    return answers
 
 
 def _unknown_choice(values: dict[str, str]) -> str | None:
     for name, value in values.items():
         kind, _, number = name.partition("_")
         if number.isdigit() and value not in CHOICES.get(kind, {value}):
-            known = ", ".join(CHOICES[kind])
-            return f"{name}: {value!r} is no choice of the project; rename it to one of {known}"
+            choices = ", ".join(CHOICES[kind])
+            return (
+                f"{name}: {value!r} is not a choice of the project; rename it to one of {choices}"
+            )
     return None
 
 
@@ -119,14 +122,14 @@ def _judged(
         return None
     groups = number_groups([None if name in (None, NOBODY) else name for name in named])
     open_pages = [name for name in {*named} - {None, NOBODY} if _page(values, name) is None]
-    dropped["person whose page was left open, taken for no page"] += len(open_pages)
-    found = []
+    dropped["person without a chosen page, counted as no page"] += len(open_pages)
+    claims = []
     for k, (text, group, verdict) in enumerate(zip(texts, groups, verdicts, strict=True)):
         dropped["claim without a verdict"] += verdict is None
         entity = _title(values, named[k])
         judged = verdict in (SUPPORTED, OF_ANOTHER, NOT_SUPPORTED)
         owner = {SUPPORTED: entity, OF_ANOTHER: _named(values.get(f"owner_{k}"))}.get(verdict)
-        found.append(
+        claims.append(
             JudgedClaim(
                 text=text,
                 group=group,
@@ -137,7 +140,7 @@ def _judged(
                 failed=[] if verdict else ["independent", "grouped"],
             )
         )
-    return found
+    return claims
 
 
 def _title(values: dict[str, str], person: str | None) -> str | None:
@@ -155,15 +158,15 @@ def _named(title: str | None) -> str | None:
 
 
 def latest(answers: Sequence[Answer], dropped: Counter[str]) -> list[Answer]:
-    """One answer an annotator and text, the later; those without a name all stay.
+    """Keep the latest annotation per annotator and text; keep all unnamed ones.
 
     Args:
-        answers: of all exports, of which several may hold the same answer.
-        dropped: reason to how many answers were left out; added to.
+        answers: of all exports; the same annotation may be in several.
+        dropped: counts dropped annotations by reason; updated.
     """
-    found: dict[tuple, Answer] = {}
-    for place, answer in enumerate(answers):
-        key = (answer.record["id"], answer.annotator or place)
-        dropped["answer that its annotator gave anew"] += key in found
-        found[key] = answer
-    return list(found.values())
+    kept: dict[tuple, Answer] = {}
+    for index, answer in enumerate(answers):
+        key = (answer.record["id"], answer.annotator or index)
+        dropped["annotation replaced by a later one"] += key in kept
+        kept[key] = answer
+    return list(kept.values())

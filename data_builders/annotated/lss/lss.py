@@ -1,7 +1,8 @@
-"""``lss``: a dataset of longest supported subsequences from people's annotations.
+"""``lss``: a dataset of longest supported subsequences from human annotations.
 
-2308.12157, section 4: annotations of a pair are put together, compared, voted on, what they leave
-open goes to an adjudicator, and the pairs are balanced and split by reference.
+2308.12157, section 4: annotations of a pair are merged, compared and voted on; an adjudicator
+decides
+open pairs; pairs are balanced and split by reference.
 """
 
 import json
@@ -24,35 +25,48 @@ from data_builders.splits import SPLITS, by_split, drawn_splits, tied_groups
 from records import Annotation, LssExample, UserError
 from records.types import group_of
 
-# All rows of a file have the same columns; these stand in every annotation.
+# Every annotation has all of these, since rows of a file share their columns.
 COLUMNS = ("lss", "lss_star", "rating", "annotator", "unrelated", "difficult", "adjudicated")
-OWN = {"reference", "claim", "annotations", "id", "keep", "split", "votes", "voters", "decided"}
+RECORD_FIELDS = {
+    "reference",
+    "claim",
+    "annotations",
+    "id",
+    "keep",
+    "split",
+    "votes",
+    "voters",
+    "decided",
+}
 
 
 @dataclass
 class Lss(Builder):
-    """Longest supported subsequences from people's annotations: merged, voted on, split.
+    """Longest supported subsequences from human annotations: merged, voted on, split.
 
     Args:
         output: folder of the dataset.
-        annotations: exports of Label Studio (``.json``), the published table (``.csv``), or files
-            of LSS records. Annotations of the same pair are put together across files.
-        adjudications: files of the same kinds, whose annotations override the others, e.g. the
-            export of the project in ``adjudicate/``.
-        repeats: whether only the ``latest`` of several answers of one annotator to the same pair
-            counts, or ``all``, as the published table has them.
-        vote_by: single ``words`` (ours), or ``whole`` LSS, of which the commonest wins if two or
-            more annotators wrote it (2308.12157, section 4.1) and which leave a pair open else.
-        on_tie: what becomes of a word that exactly half of the annotators keep: ``open`` writes the
-            pair to ``adjudicate.jsonl`` and leaves it out of the gold; ``keep``, ``remove``.
-        unrelated: whether pairs that more than half of the annotators call unrelated stay.
-        balance: classes of train that are cut to like sizes: gold ratings (``rating``), or shares
-            of the claim's words that gold keeps (``length``: none, up to a third, up to two thirds,
-            less than all, all).
-        balance_factor: a class keeps at most this many times the pairs of the smallest class.
-        shares: references of train, dev and test. Rows that name their ``split`` keep it.
-        limit: only the first so many pairs, for a trial.
-        seed: of the split and of what balancing leaves out.
+        annotations: Label Studio exports (``.json``), the published table (``.csv``), or files of
+            LSS
+            records. Annotations of the same pair are merged across files.
+        adjudications: files of the same kinds whose annotations override the others, e.g. the
+            export
+            of the project in ``adjudicate/``.
+        repeats: if an annotator answers a pair several times, use the ``latest`` answer or ``all``,
+            as
+            in the published table.
+        vote_by: vote on single ``words`` (ours), or on ``whole`` LSS: the most common LSS wins if
+            two
+            or more annotators wrote it, otherwise the pair is open (2308.12157, section 4.1).
+        on_tie: for a word that exactly half of the annotators keep, ``open`` writes the pair to
+            ``adjudicate.jsonl`` and excludes it from gold; or ``keep`` or ``remove`` the word.
+        unrelated: keep or drop pairs that more than half of the annotators call unrelated.
+        balance: cut the classes of train to similar sizes, by gold ``rating`` or by ``length``, the
+            share of the claim's words in gold (none, up to 1/3, up to 2/3, less than all, all).
+        balance_factor: maximum size of a class relative to the smallest class.
+        shares: references of train, dev and test. Rows with a ``split`` keep it.
+        limit: use only the first N pairs, for a trial.
+        seed: seed of the split and of balancing.
     """
 
     annotations: list[str]
@@ -70,7 +84,7 @@ class Lss(Builder):
 
     def faults(self) -> Iterable[str]:
         if self.vote_by == "whole" and self.on_tie != "open":
-            yield f"on_tie: {self.on_tie} is about words; with whole LSS leave it open"
+            yield f"on_tie: {self.on_tie} applies to words; set open for whole LSS"
 
     def files(self) -> dict[str, dict[str, str]]:
         kinds = {kind: by_split(kind) for kind in ("lss", "gold")}
@@ -117,18 +131,18 @@ class Lss(Builder):
             dropped["pair whose reference is unrelated"] += len(examples) - len(kept)
             examples = kept
         if not examples:
-            raise UserError("annotations: not one usable pair; see that the export is not empty")
+            raise UserError("annotations: no usable pair; check that the export is not empty")
         return examples
 
     def _rows(
         self, examples: Sequence[LssExample], votes: Sequence[Vote], dropped: Counter[str]
     ) -> dict[str, list[dict]]:
         split_of = self._splits(examples)
-        left_out = self._unbalanced(examples, votes, split_of, dropped)
+        unbalanced = self._unbalanced(examples, votes, split_of, dropped)
         extras = _extras(examples)
         files: dict[str, list[dict]] = defaultdict(list)
-        for place, (example, decision) in enumerate(zip(examples, votes, strict=True)):
-            if place in left_out:
+        for index, (example, decision) in enumerate(zip(examples, votes, strict=True)):
+            if index in unbalanced:
                 continue
             split = split_of[group_of(example)]
             files[f"lss_{split}.jsonl"].append(_row(example, extras))
@@ -145,18 +159,18 @@ class Lss(Builder):
     def _splits(self, examples: Sequence[LssExample]) -> dict[str, str]:
         named: dict[str, str] = {}
         for example in examples:
-            own = (example.model_extra or {}).get("split")
-            if own in SPLITS:
-                first = named.setdefault(group_of(example), own)
-                if first != own:
+            split = (example.model_extra or {}).get("split")
+            if split in SPLITS:
+                first = named.setdefault(group_of(example), split)
+                if first != split:
                     raise UserError(
-                        f"{group_of(example)[:60]!r}: rows of one reference say `split` {first} "
-                        f"and {own}; give each reference one split, or leave `split` out"
+                        f"{group_of(example)[:60]!r}: rows of one reference have `split` {first} "
+                        f"and {split}; use one split per reference, or remove `split`"
                     )
-        others = [example for example in examples if group_of(example) not in named]
-        if not others:
+        unnamed = [example for example in examples if group_of(example) not in named]
+        if not unnamed:
             return named
-        tied = tied_groups(others, self.shares)
+        tied = tied_groups(unnamed, self.shares)
         drawn = drawn_splits(tied.values(), self.shares, self.seed)
         return named | {group: drawn[name] for group, name in tied.items()}
 
@@ -167,31 +181,30 @@ class Lss(Builder):
         split_of: dict[str, str],
         dropped: Counter[str],
     ) -> set[int]:
-        """Places of the pairs of train that balancing leaves out.
+        """Return the indices of train pairs that balancing removes, by a seeded draw.
 
-        Every class of train is cut, by a seeded draw, to ``balance_factor`` times the size of the
-        smallest class that has a pair at all. Dev and test keep the proportions that people found.
+        Dev and test keep their class proportions.
         """
         if self.balance == "none":
             return set()
         classes: dict[str, list[int]] = defaultdict(list)
-        left_out = set()
-        for place, (example, decision) in enumerate(zip(examples, votes, strict=True)):
+        removed = set()
+        for index, (example, decision) in enumerate(zip(examples, votes, strict=True)):
             if split_of[group_of(example)] != "train":
                 continue
             name = _class_of(example, decision, self.balance)
             if name is None:
-                left_out.add(place)
+                removed.add(index)
             else:
-                classes[name].append(place)
-        dropped["train: no class to balance by"] += len(left_out)
-        most = int(self.balance_factor * min(map(len, classes.values()), default=0))
+                classes[name].append(index)
+        dropped["train: no class to balance by"] += len(removed)
+        limit = int(self.balance_factor * min(map(len, classes.values()), default=0))
         for name, places in sorted(classes.items()):
             rng = random.Random(f"{self.seed}:balance:{name}")
-            away = set(places) - set(rng.sample(places, min(most, len(places))))
+            away = set(places) - set(rng.sample(places, min(limit, len(places))))
             dropped[f"train: balanced away from class {name}"] += len(away)
-            left_out |= away
-        return left_out
+            removed |= away
+        return removed
 
 
 def _class_of(example: LssExample, decision: Vote, balance: str) -> str | None:
@@ -200,7 +213,7 @@ def _class_of(example: LssExample, decision: Vote, balance: str) -> str | None:
     if balance == "length":
         return length_class(decision)
     rating = gold(example, decision).rating
-    return None if rating is None else f"rating {int(rating)}"  # 3.5 is not yet a 4
+    return None if rating is None else f"rating {int(rating)}"  # 3.5 counts as 3
 
 
 def _is_unrelated(example: LssExample) -> bool:
@@ -209,25 +222,25 @@ def _is_unrelated(example: LssExample) -> bool:
 
 
 def _extras(examples: Sequence[LssExample]) -> list[str]:
-    return sorted({name for e in examples for name in e.model_extra or {}} - OWN)
+    return sorted({name for e in examples for name in e.model_extra or {}} - RECORD_FIELDS)
 
 
 def _row(example: LssExample, extras: Sequence[str]) -> dict:
-    own = example.model_dump(mode="json", exclude={"annotations"})
+    values = example.model_dump(mode="json", exclude={"annotations"})
     return {
         "id": example.id,
         "reference": example.reference,
         "claim": example.claim,
         "annotations": [_answer(annotation) for annotation in example.annotations],
         "keep": example.keep,
-        **{name: own.get(name) for name in extras},
+        **{name: values.get(name) for name in extras},
     }
 
 
 def _answer(annotation: Annotation) -> dict:
-    own = annotation.model_dump(mode="json")
-    flags = {flag: bool(own.get(flag)) for flag in ("unrelated", "difficult", "adjudicated")}
-    return {**{name: own.get(name) for name in COLUMNS}, **flags}
+    values = annotation.model_dump(mode="json")
+    flags = {flag: bool(values.get(flag)) for flag in ("unrelated", "difficult", "adjudicated")}
+    return {**{name: values.get(name) for name in COLUMNS}, **flags}
 
 
 def _card(table: dict) -> Card:
@@ -236,8 +249,8 @@ def _card(table: dict) -> Card:
     text = TEXT + (
         f"\n## Agreement\n\n{table['pairs']} pairs have several annotations.\n\n"
         f"{as_markdown(table)}\n\n{alignment['no_subsequence']} of {alignment['annotations']} "
-        "annotations are no subsequence of their claim's words; they are in `lss` all the same and "
-        f"do not vote. Pairs by how they were decided: {decided}.\n"
+        "annotations are not a subsequence of their claim's words; `lss` includes them, but they "
+        f"do not vote. Pairs by decision: {decided}.\n"
     )
     return Card(
         pretty_name="Longest supported subsequences, annotated",
@@ -250,20 +263,20 @@ def _card(table: dict) -> Card:
 
 TEXT = """\
 Claims, references and the longest subsequence of the claim's words that the reference supports
-(2308.12157), as people annotated them.
+(2308.12157), annotated by humans.
 
-- `lss`: every pair with each annotation: `lss`, `lss_star` (the same as a good sentence), `rating`
-  (1 to 5), the annotator, and flags.
-- `gold`: one annotation a pair. Of each word the majority decides (or of whole LSS, with `vote_by:
-  whole`); `votes` counts how many keep a word, of `voters`, and `decided` says how: `single` (one
-  annotator), `unanimous`, `majority` (by words it may be an LSS that nobody wrote) or
-  `adjudicated`. `lss_star` is that of the annotation nearest to the vote, `rating` the median.
-- `adjudicate.jsonl` and `adjudicate/`: pairs without gold, where words tie, all whole LSS differ
-  or no annotation is a subsequence, and a Label Studio project of them; give its export as
+- `lss`: all annotations of each pair: `lss`, `lss_star` (rewritten as a fluent sentence), `rating`
+  (1 to 5), annotator, flags.
+- `gold`: one annotation per pair, by majority over words (or over whole LSS, with `vote_by:
+  whole`). `votes` counts the annotators out of `voters` who keep a word. `decided` is `single` (one
+  annotator), `unanimous`, `majority` (by words, possibly an LSS that no annotator wrote) or
+  `adjudicated`. `lss_star` is from the annotation closest to the vote; `rating` is the median.
+- `adjudicate.jsonl` and `adjudicate/`: pairs without gold (tied words, all whole LSS differ, or no
+  annotation is a subsequence) and a Label Studio project of them; pass its export as
   `adjudications`.
-- `agreement.json`: every two annotations of a pair compared, and every three.
+- `agreement.json`: agreement of two and of three annotations of a pair.
 
-All pairs of a reference stay in one split. Only train is balanced, if at all; `manifest.json`
-counts what that leaves out. Judgments are about the reference as it stands, not about the truth of
-the claim. The licence is that of the annotations and the texts.
+All pairs of a reference are in one split. Only train is balanced; `manifest.json` counts the
+removed pairs. Judgements concern support by the reference, not truth. The licence is that of the
+annotations and the texts.
 """

@@ -1,10 +1,9 @@
-"""How far annotators agree: identical LSS of two and of three, weighted kappa of the ratings.
+"""Inter-annotator agreement: identical LSS of two and of three, weighted kappa of ratings.
 
-2308.12157, section 4.1, reports of triples how many are all the same, have two the same, or are all
-different (Table 1), and the quadratic weighted kappa. Here every two annotations of the same pair
-are compared as well. Where annotators have no names, the first, second, … annotation of a pair
-stand for them; the table says so, and the pooled kappa, which needs no names, is then the one to
-read.
+2308.12157, section 4.1, reports for triples the shares of all the same, two the same and all
+different (Table 1), and quadratic weighted kappa. All pairs of annotations are compared as well. If
+annotators have no names, the position of the annotation replaces the name; the table states this,
+and only the pooled kappa, which needs no names, is then meaningful.
 """
 
 import math
@@ -22,43 +21,43 @@ from records import Annotation, LssExample
 LEVELS = 5
 # Table 1's rows, by how many different texts three annotators wrote.
 CASES = {1: "all_same", 2: "two_same", 3: "all_different"}
-# A kappa of two people from fewer pairs than this is noise and is left out of the mean.
-LEAST = 10
+MIN_COMPARISONS = 10  # kappas of two annotators from fewer pairs are excluded from the mean
 
 
 def agreement(examples: Sequence[LssExample]) -> dict:
-    """The table of agreement of all pairs with two annotations or more.
+    """Compute agreement over the pairs with two or more annotations.
 
     Returns:
-        ``pairs`` and ``comparisons``; ``pairs_by_annotations``, of all pairs; ``triples``: of the
-        pairs with three annotations the shares of Table 1, letter by letter and by their words;
-        shares of identical LSS and LSS* (``identical``: the same words whatever their case and
-        marks; ``identical_text``: letter by letter); ``words_alike``: mean share of a claim's words
-        that aligned LSS of two people both keep or both drop; of the ratings the share that is
-        identical, that is at most 1 apart, ``kappa_pooled``, and ``kappa_mean`` over
-        ``by_annotators`` weighted by their comparisons. ``None`` where there is nothing to compare.
+        ``pairs``, ``comparisons``, ``pairs_by_annotations``; ``triples``: the shares of Table 1 by
+        letters and by words; shares of identical LSS and LSS* (``identical``: same words, ignoring
+        case and punctuation; ``identical_text``: same letters); ``words_alike``: mean share of
+        words
+        that two aligned LSS both keep or both drop; for ratings the shares that are identical and
+        at
+        most 1 apart, ``kappa_pooled``, and ``kappa_mean`` over ``by_annotators`` weighted by
+        comparisons. ``None`` if there is nothing to compare.
     """
     independent = [_independent(example) for example in examples]
     several = [e for e in independent if len(e.annotations) > 1]
     sizes = Counter(len(e.annotations) for e in independent)
     named = all((a.model_extra or {}).get("annotator") for e in several for a in e.annotations)
     compared = [
-        (one, other)
+        (left, right)
         for e in several
-        for one, other in combinations(_named(e, named), 2)
-        if one[0] != other[0]  # whoever answered twice is not compared with themselves
+        for left, right in combinations(_named(e, named), 2)
+        if left[0] != right[0]
     ]
     rated: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for two in compared:
-        (one, first), (other, second) = sorted(two, key=lambda entry: entry[0])
+    for pair in compared:
+        (left, first), (right, second) = sorted(pair, key=lambda entry: entry[0])
         if first.rating is not None and second.rating is not None:
-            rated[one, other].append((_level(first.rating), _level(second.rating)))
-    ratings = [pair for pairs in rated.values() for pair in pairs]
+            rated[left, right].append((_level(first.rating), _level(second.rating)))
+    ratings = [numbers for pairs in rated.values() for numbers in pairs]
     people = [
-        {"annotators": list(who), "comparisons": len(pairs), "kappa": _kappa_of(pairs)}
-        for who, pairs in sorted(rated.items())
+        {"annotators": list(names), "comparisons": len(pairs), "kappa": _kappa_of(pairs)}
+        for names, pairs in sorted(rated.items())
     ]
-    counted = [p for p in people if p["comparisons"] >= LEAST and p["kappa"] is not None]
+    counted = [p for p in people if p["comparisons"] >= MIN_COMPARISONS and p["kappa"] is not None]
     return {
         "pairs": len(several),
         "pairs_by_annotations": {str(size): n for size, n in sorted(sizes.items())},
@@ -71,7 +70,7 @@ def agreement(examples: Sequence[LssExample]) -> dict:
             "comparisons": len(ratings),
             "identical": _share([a == b for a, b in ratings]),
             "within_1": _share([abs(a - b) <= 1 for a, b in ratings]),
-            # Nobody is first: each comparison counts both ways round.
+            # Annotators are not ordered: each comparison counts in both directions.
             "kappa_pooled": _kappa_of(ratings + [(b, a) for a, b in ratings]),
             "kappa_mean": _mean(counted),
             "by_annotators": people,
@@ -80,33 +79,34 @@ def agreement(examples: Sequence[LssExample]) -> dict:
 
 
 def _independent(example: LssExample) -> LssExample:
-    own = [a for a in example.annotations if not is_adjudicated(a)]
-    return example.model_copy(update={"annotations": own})
+    independent = [a for a in example.annotations if not is_adjudicated(a)]
+    return example.model_copy(update={"annotations": independent})
 
 
 def _triples(examples: Sequence[LssExample], field: str) -> dict:
-    """Table 1 of the texts of a field: of letters as they stand, and of words alone."""
     triples = [[getattr(a, field) for a in e.annotations] for e in examples]
     triples = [texts for texts in triples if len(texts) == 3 and None not in texts]
     alike: dict[str, Callable[[str], Hashable]] = {
         "letters": lambda text: " ".join(text.split()),
         "words": lambda text: tuple(_plain(text)),
     }
-    found: dict[str, object] = {"pairs": len(triples)}
+    table: dict[str, object] = {"pairs": len(triples)}
     for name, form in alike.items():
         cases = Counter(len({form(text) for text in texts}) for texts in triples)
         shares = {case: cases[size] / len(triples) for size, case in CASES.items() if triples}
-        found[name] = {case: round(share, 4) for case, share in shares.items()}
-    return found
+        table[name] = {case: round(share, 4) for case, share in shares.items()}
+    return table
 
 
 def _words_alike(examples: Sequence[LssExample], named: bool) -> float | None:
     shares = []
     for example in examples:
         words = split_words(example.claim)
-        kept = [(who, align(a.lss, words)) for who, a in _named(example, named)]
-        for (one, left), (other, right) in combinations([k for k in kept if k[1] is not None], 2):
-            if one != other:
+        kept = [(name, align(a.lss, words)) for name, a in _named(example, named)]
+        for (first, left), (second, right) in combinations(
+            [k for k in kept if k[1] is not None], 2
+        ):
+            if first != second:
                 shares.append(sum(a == b for a, b in zip(left, right, strict=True)) / len(words))
     return round(sum(shares) / len(shares), 4) if shares else None
 
@@ -120,7 +120,7 @@ def _named(example: LssExample, named: bool) -> list[tuple[str, Annotation]]:
 
 def _identical(compared: Sequence[tuple], field: str) -> dict:
     texts = [(getattr(a, field), getattr(b, field)) for (_, a), (_, b) in compared]
-    texts = [two for two in texts if None not in two]
+    texts = [pair for pair in texts if None not in pair]
     return {
         "comparisons": len(texts),
         "identical": _share([_plain(a) == _plain(b) for a, b in texts]),
@@ -154,33 +154,33 @@ def _mean(people: Sequence[dict]) -> float | None:
 
 
 def as_markdown(table: dict) -> str:
-    """The table for the card."""
+    """Format the agreement table for the card."""
     rows = [
         (name, part["comparisons"], part["identical"], part["identical_text"])
         for name, part in (("LSS", table["lss"]), ("LSS*", table["lss_star"]))
     ]
     lines = ["| | comparisons | identical words | identical letters |", "|---|---|---|---|"]
-    lines += [f"| {name} | {n} | {_shown(a)} | {_shown(b)} |" for name, n, a, b in rows]
+    lines += [f"| {name} | {n} | {_number(a)} | {_number(b)} |" for name, n, a, b in rows]
     lines += ["", "| three annotators | pairs | all same | two same | all different |"]
     lines += ["|---|---|---|---|---|"]
     for name, field in (("LSS", "lss"), ("LSS*", "lss_star")):
-        own = table["triples"][field]
+        triples = table["triples"][field]
         for form in ("letters", "words"):
-            shares = [_shown(own[form].get(case)) for case in CASES.values()]
-            lines.append(f"| {name}, {form} | {own['pairs']} | {' | '.join(shares)} |")
+            shares = [_number(triples[form].get(case)) for case in CASES.values()]
+            lines.append(f"| {name}, {form} | {triples['pairs']} | {' | '.join(shares)} |")
     rating = table["rating"]
     return "\n".join(
         [
             *lines,
             "",
-            f"On {_shown(table['lss']['words_alike'])} of a claim's words two LSS agree. Ratings: "
-            f"{rating['comparisons']} comparisons, identical {_shown(rating['identical'])}, "
-            f"at most 1 apart {_shown(rating['within_1'])}; quadratic weighted kappa, pooled "
-            f"{_shown(rating['kappa_pooled'])}, mean of annotators ({table['annotators']}) "
-            f"{_shown(rating['kappa_mean'])}.",
+            f"Two LSS agree on {_number(table['lss']['words_alike'])} of a claim's words. Ratings: "
+            f"{rating['comparisons']} comparisons, identical {_number(rating['identical'])}, "
+            f"at most 1 apart {_number(rating['within_1'])}; quadratic weighted kappa, pooled "
+            f"{_number(rating['kappa_pooled'])}, mean of annotators ({table['annotators']}) "
+            f"{_number(rating['kappa_mean'])}.",
         ]
     )
 
 
-def _shown(value: float | None) -> str:
+def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"

@@ -1,4 +1,4 @@
-"""``lss_project``: the Label Studio project in which people annotate LSS, from pairs."""
+"""``lss_project``: a Label Studio project to annotate the LSS of pairs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,16 +20,17 @@ from records import Annotation, BadInput, LssExample, iter_rows, read_records, t
 class LssProject(Builder):
     """A Label Studio project (config, tasks, instructions) to annotate the LSS of pairs.
 
-    In Label Studio: make a project, paste ``label_config.xml`` under Labeling Setup → Code and
-    ``instructions.html`` under Instructions, import ``tasks.json``. Export as JSON or JSON-MIN, and
-    give the file to ``python -m data_builders lss``.
+    In Label Studio: create a project, paste ``label_config.xml`` under Labeling Setup → Code and
+    ``instructions.html`` under Instructions, import ``tasks.json``. Export as JSON or JSON-MIN and
+    pass
+    the file to ``python -m data_builders lss``.
 
     Args:
         output: folder of the project.
-        pairs: files with ``claim`` and ``reference``, e.g. of ``wafer``; or LSS records.
-        existing: what becomes of annotations that the pairs have: left out, shown as suggestions
-            (``predictions``), or put where people's answers are (``annotations``).
-        limit: only the first so many pairs, for a trial.
+        pairs: files with ``claim`` and ``reference``, e.g. of ``wafer``, or LSS records.
+        existing: existing annotations are excluded (``none``), imported as suggestions
+            (``predictions``) or as annotations (``annotations``).
+        limit: use only the first N pairs, for a trial.
     """
 
     pairs: list[str]
@@ -53,33 +54,33 @@ def _pairs(path: str) -> list[LssExample]:
     first = next(iter_rows(path), (1, {}))[1]
     if not {"claim", "reference"} <= first.keys() or "annotations" in first:
         return read_records(path, LssExample)
-    found = []
+    pairs = []
     for number, row in iter_rows(path):
         for field in ("claim", "reference"):
             if not isinstance(row.get(field), str) or not row[field].strip():
                 raise BadInput([f"{path}:{number}: {field}: field required"])
-        own = {name: value for name, value in row.items() if value is not None}
-        if "id" in own:
-            own["id"] = str(own["id"])
+        fields = {name: value for name, value in row.items() if value is not None}
+        if "id" in fields:
+            fields["id"] = str(fields["id"])
         try:
-            pair = LssExample.model_validate({**own, "annotations": [Annotation(lss="")]})
+            pair = LssExample.model_validate({**fields, "annotations": [Annotation(lss="")]})
         except ValidationError as error:
             raise to_bad_input(f"{path}:{number}", error) from None
-        found.append(pair.model_copy(update={"annotations": []}))  # nobody has judged it yet
-    return found
+        pairs.append(pair.model_copy(update={"annotations": []}))
+    return pairs
 
 
 def _once(rows: Sequence[LssExample], dropped: Counter[str]) -> list[LssExample]:
-    found: dict[tuple[str, str], LssExample] = {}
+    unique: dict[tuple[str, str], LssExample] = {}
     for row in rows:
-        dropped["pair that is there already"] += pair_of(row) in found
-        found.setdefault(pair_of(row), row)
-    return list(found.values())
+        dropped["duplicate pair"] += pair_of(row) in unique
+        unique.setdefault(pair_of(row), row)
+    return list(unique.values())
 
 
 def _shown(example: LssExample) -> dict:
-    own = example.model_dump(mode="json", exclude={"annotations", "keep"})
-    return {**own, "annotations": len(example.annotations)}
+    fields = example.model_dump(mode="json", exclude={"annotations", "keep"})
+    return {**fields, "annotations": len(example.annotations)}
 
 
 CARD = Card(
@@ -87,17 +88,17 @@ CARD = Card(
     license="other",
     tags=("factuality", "annotation", "label-studio"),
     text="""\
-A project for Label Studio in which people mark what a reference supports of a claim (2308.12157,
-section 4): the words that have to go (LSS), the rest as a good sentence (LSS*), a rating from 1 to
-5, and two flags.
+A Label Studio project in which annotators mark the supported part of each claim
+(2308.12157, section 4): the unsupported words (LSS), the rest as a fluent sentence (LSS*), a rating
+from 1 to 5, and two flags.
 
 - `label_config.xml`: Labeling Setup → Code;
 - `instructions.html`: Instructions;
 - `tasks.json`: Import; each task's `data` has the claim, the reference, the claim's words, and in
-  `record` the other fields of the pair, which come back with the export;
+  `record` the other fields of the pair, which the export repeats;
 - `pairs.jsonl`: the same pairs as a table.
 
-Not labelled data. Let several people annotate each task. Export as JSON or JSON-MIN; `python -m
-data_builders lss` makes the dataset of it. The licence is that of the texts.
+Tasks have no labels. Several annotators should judge each task. Export as JSON or JSON-MIN;
+`python -m data_builders lss` builds the dataset. The licence is that of the texts.
 """,
 )

@@ -1,7 +1,4 @@
-"""An annotation of an LSS as Label Studio keeps it, and back.
-
-The controls are those of ``label_config.xml``; ``labelstudio_exports.py`` reads the exports.
-"""
+"""Convert LSS annotations to Label Studio tasks, and back."""
 
 import json
 from itertools import groupby
@@ -19,39 +16,40 @@ CONTROLS = ("removed", "lss_star", "rating", "flags", "imported")
 
 
 class Unreadable(ValueError):
-    """An annotation that says nothing that can be used; the message is the reason."""
+    """An unusable annotation; the message is the reason for dropping it."""
 
 
 def task_data(example: LssExample) -> dict:
-    """A task's ``data``: what is shown, the claim's words, and the rest of the record."""
-    own = example.model_dump(mode="json", exclude={"annotations"}, exclude_none=True)
+    """Build a task's ``data``: displayed fields, the claim's words, and the rest of the record."""
+    fields = example.model_dump(mode="json", exclude={"annotations"}, exclude_none=True)
     return {
-        "claim": own.pop("claim"),
-        "reference": own.pop("reference"),
-        # The screen needs these two; the record may not have them.
-        "title": str(own.get("title", "")),
-        "section": str(own.get("section", "")),
+        "claim": fields.pop("claim"),
+        "reference": fields.pop("reference"),
+        # The form requires these two; the record may lack them.
+        "title": str(fields.get("title", "")),
+        "section": str(fields.get("section", "")),
         "words": [word.text for word in split_words(example.claim)],
-        "record": own,
+        "record": fields,
     }
 
 
 def example_of(data: dict, annotations: list[Annotation]) -> LssExample:
-    """The record of a task's ``data``, with its annotations.
+    """Build the record of a task's ``data`` with its annotations.
 
     Raises:
         ValidationError: no claim or no reference.
     """
-    shown = {name: data[name] for name in ("reference", "claim") if name in data}
+    texts = {name: data[name] for name in ("reference", "claim") if name in data}
     return LssExample.model_validate(
-        {**shown, "annotations": annotations, **(data.get("record") or {})}
+        {**texts, "annotations": annotations, **(data.get("record") or {})}
     )
 
 
 def to_result(annotation: Annotation, claim: str) -> list[dict]:
-    """An annotation as the items of Label Studio's ``result``.
+    """Convert an annotation to the items of Label Studio's ``result``.
 
-    An LSS that is no subsequence of the claim's words marks nothing; ``imported`` has it as it is.
+    An LSS that is not a subsequence of the claim's words marks nothing; ``imported`` keeps it
+    unchanged.
     """
     values = _values(annotation, claim)
     items = [
@@ -74,12 +72,12 @@ def to_result(annotation: Annotation, claim: str) -> list[dict]:
 def _values(annotation: Annotation, claim: str) -> dict:
     words = split_words(claim)
     keep = align(annotation.lss, words)
-    own = annotation.model_extra or {}
+    extra = annotation.model_extra or {}
     return {
         "removed": _runs(words, keep) if keep is not None else [],
         "lss_star": annotation.lss_star,
         "rating": None if annotation.rating is None else round(annotation.rating),
-        "flags": [flag for flag in FLAGS if own.get(flag)],
+        "flags": [flag for flag in FLAGS if extra.get(flag)],
     }
 
 
@@ -90,17 +88,17 @@ def _runs(words: list[Word], keep: list[bool]) -> list[tuple[int, int]]:
 
 
 def from_values(values: dict[str, list], claim: str, annotator: str | None) -> Annotation:
-    """The annotation that the controls show.
+    """Build the annotation that the controls show.
 
-    One that was imported comes back as it was, unless somebody has changed what the controls show.
+    An imported annotation is returned unchanged, unless an annotator has changed the controls.
 
     Args:
-        values: control to the values that it holds, as ``labelstudio_exports.py`` reads them.
-        claim: the claim that was annotated.
-        annotator: who did it.
+        values: control to its values.
+        claim: the annotated claim.
+        annotator: its annotator.
 
     Raises:
-        Unreadable: no answer at all, or marks that do not fit the claim.
+        Unreadable: no answer, or marks that do not fit the claim.
     """
     seen = {
         "removed": _merged([_span(value, claim) for value in values.get("removed", [])], claim),
@@ -114,16 +112,16 @@ def from_values(values: dict[str, list], claim: str, annotator: str | None) -> A
     if not any(values.get(control) for control in CONTROLS[:-1]):
         raise Unreadable("annotation without any answer")
     words = split_words(claim)
-    gone = seen["removed"]
-    unrelated = "unrelated" in seen["flags"] and not gone
-    keep = [not unrelated and not any(w.start < e and s < w.end for s, e in gone) for w in words]
-    who = annotator or (imported and (imported.model_extra or {}).get("annotator"))
+    removed = seen["removed"]
+    unrelated = "unrelated" in seen["flags"] and not removed
+    keep = [not unrelated and not any(w.start < e and s < w.end for s, e in removed) for w in words]
+    name = annotator or (imported and (imported.model_extra or {}).get("annotator"))
     try:
         return Annotation(
             lss=join_words(claim, words, keep),
             lss_star=seen["lss_star"],
             rating=seen["rating"],
-            **({"annotator": who} if who else {}),
+            **({"annotator": name} if name else {}),
             **{flag: True for flag in seen["flags"]},
         )
     except ValidationError:
@@ -145,7 +143,7 @@ def _span(value: dict, claim: str) -> tuple[int, int]:
     text = value.get("text")
     fits = 0 <= start < end <= len(claim)
     if not fits or (isinstance(text, str) and text.split() != claim[start:end].split()):
-        raise Unreadable("mark that is not where its text stands in the claim")
+        raise Unreadable("mark whose position does not match its text")
     return start, end
 
 
@@ -155,12 +153,11 @@ def _merged(spans: list[tuple[int, int]], claim: str) -> list[tuple[int, int]]:
 
 
 def to_task(example: LssExample, existing: str = "none") -> dict:
-    """A task to import.
+    """Build a task to import.
 
     Args:
-        example: the pair; its annotations are used as ``existing`` says.
-        existing: ``predictions`` shows them as suggestions to take over or to judge;
-            ``annotations`` puts them where people's answers are; ``none`` leaves them out.
+        example: the pair.
+        existing: import its annotations as ``predictions`` or ``annotations``, or not (``none``).
     """
     task: dict = {"data": task_data(example)}
     if existing == "none":
@@ -169,7 +166,7 @@ def to_task(example: LssExample, existing: str = "none") -> dict:
     for number, annotation in enumerate(example.annotations):
         result = to_result(annotation, example.claim)
         if existing == "annotations":
-            # Label Studio takes an imported annotation for ground truth unless told otherwise.
+            # Without the flag, Label Studio treats imported annotations as ground truth.
             made.append({"result": result, "was_cancelled": False, "ground_truth": False})
         else:
             name = (annotation.model_extra or {}).get("annotator") or f"annotation {number + 1}"

@@ -1,8 +1,8 @@
-"""People's answers from every file that they come in, as LSS records, one a pair.
+"""Read human annotations from all supported files as LSS records, one per pair.
 
-Label Studio's exports (``JSON``, ``JSON-MIN``), the published table of 2308.12157 (facebookresearch
-/lss_eval: a row an answer, with whole questions as column names), and LSS records, WiCE's among
-them.
+Label Studio exports (``JSON``, ``JSON-MIN``), the published table of 2308.12157
+(facebookresearch/lss_eval: one row per answer, whole questions as column names), and LSS records,
+including WiCE's.
 """
 
 import re
@@ -25,12 +25,12 @@ from records import (
     to_bad_input,
 )
 
-# The published table's short column names; the questions follow `Reference` in this order.
+# Columns of the published table; its questions follow `Reference` in this order.
 TABLE = ("worker_id", "Statement", "Reference")
 QUESTIONS = ("unrelated", "lss", "lss_star", "difficult", "rating")
-# What a flag's cell holds when it is not set; anything else sets it.
+# Values of a flag that is not set; any other value sets it.
 UNSET = {"", "0", "[]", "f", "false", "n", "no", "nan", "none", "null"}
-# "4 - Almost Supported", as the published table has it; some tools give the number alone.
+# "4 - Almost Supported" in the published table; some tools write the number alone.
 _RATING = re.compile(r"([1-5](?:\.\d+)?)\s*(?:[-–—:.].*)?", re.DOTALL)
 
 Pair = tuple[str, str]
@@ -38,18 +38,19 @@ Repeats = Literal["latest", "all"]
 
 
 def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:
-    """The pairs of one file with their annotations.
+    """Read the pairs of a file with their annotations.
 
     Args:
         path: ``.json`` for Label Studio; ``.csv`` or ``.tsv`` with ``Statement`` and ``Reference``
-            for the published table; anything else holds LSS records.
-        dropped: reason to how many annotations were left out; added to.
+            for
+            the published table; otherwise LSS records.
+        dropped: counts dropped annotations by reason; updated.
 
     Raises:
-        BadInput: a row that is not as its project writes it.
+        BadInput: a malformed row.
     """
     if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; give an export of Label Studio or LSS records")
+        raise UserError(f"{path}: no such file; expected a Label Studio export or LSS records")
     name = path.lower().removesuffix(".gz")
     if name.endswith(".json"):
         return list(_exported(path, dropped))
@@ -59,7 +60,7 @@ def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:
             return list(_table(path))
         if SHORT in first:
             raise UserError(
-                f"{path}: Label Studio's export as a table; export again as JSON or JSON-MIN"
+                f"{path}: Label Studio export as a table; export again as JSON or JSON-MIN"
             )
     return read_records(path, LssExample)
 
@@ -68,15 +69,17 @@ def _exported(path: str, dropped: Counter[str]) -> Iterator[LssExample]:
     for task in read_tasks(path, dropped):
         claim = task.data.get("claim")
         if not isinstance(claim, str):
-            raise BadInput([f"{task.where}: claim: field required; is it a task of this project?"])
+            raise BadInput([f"{task.where}: claim: field required; use an export of this project"])
         if not isinstance(task.data.get("record"), dict | None):
-            raise BadInput([f"{task.where}: record: expected an object, as the project has it"])
-        found = list(_annotations(task, claim, dropped))
-        if not found:
+            raise BadInput(
+                [f"{task.where}: record: expected an object; use an export of this project"]
+            )
+        annotations = list(_annotations(task, claim, dropped))
+        if not annotations:
             dropped["task without a usable annotation"] += 1
             continue
         try:
-            yield example_of(task.data, found)
+            yield example_of(task.data, annotations)
         except ValidationError as error:
             raise to_bad_input(task.where, error) from None
 
@@ -93,12 +96,12 @@ def _table(path: str) -> Iterator[LssExample]:
     for number, row in iter_rows(path):
         where = f"{path}:{number}"
         columns = list(row)
-        asked = columns[columns.index("Reference") + 1 :]
-        if len(asked) < len(QUESTIONS):
+        questions = columns[columns.index("Reference") + 1 :]
+        if len(questions) < len(QUESTIONS):
             raise BadInput(
-                [f"{where}: expected five questions after `Reference`, got {len(asked)}"]
+                [f"{where}: expected five questions after `Reference`, got {len(questions)}"]
             )
-        cells = dict(zip(QUESTIONS, (row[column].strip() for column in asked), strict=False))
+        cells = dict(zip(QUESTIONS, (row[column].strip() for column in questions), strict=False))
         flags = {
             flag: True for flag in ("unrelated", "difficult") if cells[flag].lower() not in UNSET
         }
@@ -124,40 +127,40 @@ def _table(path: str) -> Iterator[LssExample]:
 def _rating(cell: str, where: str) -> float | None:
     if cell.lower() in UNSET:
         return None
-    found = _RATING.fullmatch(cell)
-    if found is None:
-        raise BadInput(
-            [f"{where}: rating: expected a number from 1 to 5 before its words, got {cell[:40]!r}"]
-        )
-    return float(found[1])
+    match = _RATING.fullmatch(cell)
+    if match is None:
+        raise BadInput([f"{where}: rating: expected a number from 1 to 5, got {cell[:40]!r}"])
+    return float(match[1])
 
 
 def pair_of(example: LssExample) -> Pair:
-    """What makes two records the same pair: reference and claim, whatever their blanks."""
+    """Return the key of a pair: reference and claim with normalized whitespace."""
     return " ".join(example.reference.split()), " ".join(example.claim.split())
 
 
 def merge(
     examples: Iterable[LssExample], dropped: Counter[str], repeats: Repeats = "latest"
 ) -> list[LssExample]:
-    """One record a pair, in the order of first sight, with all annotations.
+    """Merge records into one per pair, in the order of first occurrence, with all annotations.
 
     Args:
-        examples: records, a pair any number of times.
-        dropped: reason to how many annotations were left out; added to.
-        repeats: of a named annotator who answers the same pair again the ``latest`` answer counts,
-            for they have changed their mind, and the earlier ones are counted in ``dropped``; or
-            ``all`` do, as in the published table, where some were given a pair in two tasks.
+        examples: records; pairs may repeat.
+        dropped: counts dropped annotations by reason; updated.
+        repeats: keep only the ``latest`` answer of a named annotator to a pair, or ``all``, as in
+            the
+            published table, where some annotators got a pair in two tasks.
     """
-    found: dict[Pair, LssExample] = {}
+    merged: dict[Pair, LssExample] = {}
     for example in examples:
         pair = pair_of(example)
-        first = found.get(pair)
-        own = list(first.annotations) if first else []
+        first = merged.get(pair)
+        annotations = list(first.annotations) if first else []
         for annotation in example.annotations:
-            who = (annotation.model_extra or {}).get("annotator") if repeats == "latest" else None
-            same = [a for a in own if who and (a.model_extra or {}).get("annotator") == who]
-            dropped["answer that its annotator gave anew"] += len(same)
-            own = [a for a in own if a not in same] + [annotation]
-        found[pair] = (first or example).model_copy(update={"annotations": own})
-    return list(found.values())
+            name = (annotation.model_extra or {}).get("annotator") if repeats == "latest" else None
+            same = [
+                a for a in annotations if name and (a.model_extra or {}).get("annotator") == name
+            ]
+            dropped["annotation replaced by a later one"] += len(same)
+            annotations = [a for a in annotations if a not in same] + [annotation]
+        merged[pair] = (first or example).model_copy(update={"annotations": annotations})
+    return list(merged.values())

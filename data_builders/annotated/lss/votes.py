@@ -1,13 +1,14 @@
-"""One LSS from several people's: a vote, and an adjudicator's last word.
+"""Merge several LSS of a pair into one by vote, or by an adjudicator's decision.
 
-By ``words``, ours: an LSS that keeps, word by word, what more than half of the annotators keep.
-Where more than half gave the same LSS, that is the one; where they differ, it may be one that
-nobody wrote, so gold rows say how they were decided. A word that exactly half keep is a tie.
+By ``words`` (ours): keep the words that more than half of the annotators keep. The result may be an
+LSS that no annotator wrote, so gold rows record how they were decided. A word that exactly half
+keep is a tie.
 
-By ``whole`` LSS, as in 2308.12157, section 4.1: the LSS that two or more of the annotators wrote;
-where all differ, the pair is open, and an adjudicator says which of them is correct. LSS are the
-same letter by letter: of the triples that the authors released as all different, one in seven has
-two LSS that differ in marks and letter case only.
+By ``whole`` LSS (2308.12157, section 4.1): the LSS that two or more annotators wrote; if all
+differ,
+the pair is open and an adjudicator chooses. LSS are compared letter by letter: of the triples that
+the authors released as all different, one in seven has two LSS that differ only in punctuation and
+letter case.
 """
 
 from collections import Counter
@@ -24,16 +25,16 @@ By = Literal["words", "whole"]
 
 @dataclass(frozen=True)
 class Vote:
-    """What the annotators of a pair decided together.
+    """The joint decision of the annotators of a pair.
 
     Attributes:
         words: the claim's words.
-        keep: a bool a word; ``None`` where it is open.
-        counts: how many annotators keep each word.
-        voters: how many annotations were counted.
-        unaligned: how many were not, being no subsequence of the claim's words.
-        decided: ``single``, ``unanimous``, ``majority``, ``adjudicated``; or why it is open:
-            ``tie``, ``unaligned``.
+        keep: one bool per word; ``None`` if open.
+        counts: number of annotators who keep each word.
+        voters: number of counted annotations.
+        unaligned: number of annotations that are not a subsequence of the claim's words.
+        decided: ``single``, ``unanimous``, ``majority``, ``adjudicated``; if open, ``tie`` or
+            ``unaligned``.
     """
 
     words: list[Word]
@@ -50,12 +51,12 @@ def is_adjudicated(annotation: Annotation) -> bool:
 
 
 def vote(example: LssExample, on_tie: OnTie = "open", by: By = "words") -> Vote:
-    """Decide on the words of a claim.
+    """Vote on the words of a claim.
 
     Args:
-        example: the pair with its annotations; of several adjudications the last one counts.
-        on_tie: what becomes of a word that exactly half keep; ``open`` leaves the pair undecided.
-        by: what is voted on, single words or whole LSS.
+        example: the pair with its annotations; the last adjudication counts.
+        on_tie: treatment of words that exactly half keep; ``open`` leaves the pair undecided.
+        by: vote on single words or whole LSS.
     """
     words, kept, unaligned = keep_targets(example)
     final = [a for a in example.annotations if is_adjudicated(a)]
@@ -83,22 +84,23 @@ def vote(example: LssExample, on_tie: OnTie = "open", by: By = "words") -> Vote:
 
 def _commonest(example: LssExample, words: list[Word]) -> tuple[list[bool] | None, str]:
     texts = Counter(" ".join(a.lss.split()) for a in example.annotations)
-    (text, most), *others = texts.most_common(2)
-    if most < min(2, len(example.annotations)) or any(count == most for _, count in others):
+    (text, most), *runners_up = texts.most_common(2)
+    if most < min(2, len(example.annotations)) or any(count == most for _, count in runners_up):
         return None, "tie"
     keep = align(text, words)
     if keep is None:
         return None, "unaligned"
-    if others:
+    if runners_up:
         return keep, "majority"
     return keep, "single" if most == 1 else "unanimous"
 
 
 def gold(example: LssExample, decision: Vote) -> Annotation:
-    """The decided LSS with the LSS* of the annotation nearest to it and the median rating.
+    """Return the decided LSS with the closest annotation's LSS* and the median rating.
 
-    Free text cannot be voted on: the LSS* is that of whoever agrees with most of the words, the
-    first one of equals. An adjudicated pair has the adjudicator's LSS* and rating.
+    Free text cannot be voted on: the LSS* is from the annotation that agrees on most words (ties:
+        the
+    first). An adjudicated pair has the adjudicator's LSS* and rating.
 
     Raises:
         ValueError: the vote is open.
@@ -111,8 +113,8 @@ def gold(example: LssExample, decision: Vote) -> Annotation:
         return Annotation(lss=lss, lss_star=final.lss_star, rating=final.rating)
     ratings = [a.rating for a in example.annotations if a.rating is not None]
     stars = [
-        (sum(a != b for a, b in zip(keep, decision.keep, strict=True)), place)
-        for place, annotation in enumerate(example.annotations)
+        (sum(a != b for a, b in zip(keep, decision.keep, strict=True)), index)
+        for index, annotation in enumerate(example.annotations)
         if annotation.lss_star is not None
         and (keep := align(annotation.lss, decision.words)) is not None
     ]
@@ -121,9 +123,9 @@ def gold(example: LssExample, decision: Vote) -> Annotation:
 
 
 def length_class(decision: Vote) -> str:
-    """Class of an LSS by its share of the claim's words, marks not counted.
+    """Classify an LSS by its share of the claim's words, without punctuation.
 
-    ``none`` (0), ``little`` (up to a third), ``half`` (up to two thirds), ``most``, ``all`` (1).
+    ``none`` (0), ``little`` (up to 1/3), ``half`` (up to 2/3), ``most``, ``all`` (1).
     """
     if decision.keep is None:
         raise ValueError("the vote is open")

@@ -1,13 +1,15 @@
-"""``bios``: topics of a domain, sampled evenly over how frequent they are and where they belong.
+"""``bios``: topics of a domain, sampled evenly over frequency and group.
 
-Core (2407.03572, section 4.2) extends FActScore's biographies to 1,024 people: the frequency is the
-larger of the documents that name the person in a pretraining corpus (Kandpal et al. 2211.08411) and
-of PopQA's popularity (2212.10511); people are drawn evenly over four bins of it and four groups of
-continents, if they have one English Wikipedia page that the knowledge source holds. The authors'
-released code prefers people whom both sources know; the paper, and we, take whoever has one.
+Core (2407.03572, section 4.2) extends FActScore's biographies to 1,024 people. The frequency is the
+larger of the number of documents that name the person in a pretraining corpus (Kandpal et al.
+2211.08411) and PopQA's popularity (2212.10511). People are drawn evenly over four frequency bins
+and four groups of continents, and need exactly one English Wikipedia page that is in the knowledge
+source. The authors' released code prefers people with both frequencies; the paper, and this
+builder,
+accept either.
 
-Only a few of the millions of candidates are asked about: each bin is walked in a drawn order until
-its cells have enough. The result is the one that asking about all would give.
+Only some of the millions of candidates are queried: each bin is processed in a drawn order until
+its cells are full. The result equals that of querying all candidates.
 """
 
 import json
@@ -52,11 +54,9 @@ from data_builders.topics import read_topics
 from eval.retrieve.knowledge import Knowledge
 from records import UserError, json_line
 
-# Candidates of a bin that are asked about before looking whether its cells have enough. A change
-# of it changes which requests are made, not the topics.
-WAVE = 1000
-SECONDS_A_NAME = 5e-5  # of a corpus map, for estimates
-NOT_QUERIED = "candidate that was not asked about: its bin had enough, or limit"
+WAVE = 1000  # candidates queried at a time; affects the requests, not the topics
+SECONDS_PER_NAME = 5e-5  # of a corpus map, for estimates
+NOT_QUERIED = "candidate not queried: its bin was full, or limit"
 
 
 @dataclass
@@ -64,22 +64,25 @@ class Bios(AskingBuilder):
     """Topics of any SPARQL-described domain, sampled evenly over frequency and group.
 
     Args:
-        domain: what belongs, how it is grouped, and the bins of frequency; people by default.
+        domain: members, groups and frequency bins; people by default.
         endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
-            Turtle file (``.ttl``), or the URL of a SPARQL service.
+            Turtle
+            file (``.ttl``), or the URL of a SPARQL service.
         corpus_maps: ``.npz`` files with an array of document numbers for each DBpedia resource;
-            what several say adds up.
+            counts
+            of several files are added.
         popqa: PopQA: a file, or ``hub:akariasai/PopQA:test``.
-        dbpedia: SPARQL service, or Turtle file, that says which item a resource is.
-        same_as: file that says it instead: N-Triples, or a table of resource and item.
-        knowledge: SQLite file with ``documents(title, text)``; only topics with a page in it are
-            kept. Null keeps all.
-        exclude: files of topics that another set has already.
-        topics: how many.
+        dbpedia: SPARQL service or Turtle file that maps resources to items.
+        same_as: file that replaces ``dbpedia``: N-Triples, or a table of resource and item.
+        knowledge: SQLite file with ``documents(title, text)``; topics without a page in it are
+            dropped.
+            Null keeps all.
+        exclude: files of topics to exclude.
+        topics: number of topics.
         shares: topics of train, dev and test, by cell.
-        ask_all: ask about every candidate, to know how many each cell has; takes long.
-        limit: only the first so many candidates of each bin, for a trial.
-        seed: of the draws.
+        ask_all: query every candidate to count the topics of each cell; slow.
+        limit: use only the first N candidates of each bin, for a trial.
+        seed: seed of the draws.
     """
 
     domain: Domain | None = None
@@ -104,7 +107,7 @@ class Bios(AskingBuilder):
 
     def faults(self) -> Iterator[str]:
         if self.same_as and not self.corpus_maps:
-            yield "same_as: tells which items the resources of corpus_maps are; give these, too"
+            yield "same_as: requires corpus_maps; set both"
 
     def files(self) -> dict[str, dict[str, str]]:
         return {"topics": by_split("topics")}
@@ -114,7 +117,7 @@ class Bios(AskingBuilder):
         names = None
         if self.corpus_maps:
             names = count_resources(self.corpus_maps)
-            steps.append(Step("names", "corpus maps", names, "names", SECONDS_A_NAME * names))
+            steps.append(Step("names", "corpus maps", names, "names", SECONDS_PER_NAME * names))
             if self.limit is not None:
                 names = min(names, self.limit * len(self.domain.bins))
         if self.popqa:
@@ -122,7 +125,7 @@ class Bios(AskingBuilder):
         if self.same_as:
             steps.append(Step("owl:sameAs", Path(self.same_as).name, None, "lines"))
         elif names is not None:
-            # Each way is asked, and each answer is counted.
+            # Both directions are queried, and each response is counted.
             steps.append(self._requests("owl:sameAs, until cells are full", self.dbpedia, names, 4))
         if not self._files():
             number = len(self.domain.population)
@@ -130,16 +133,16 @@ class Bios(AskingBuilder):
         steps.append(self._requests("population, pages, names, groups", self.endpoint, names, 4))
         return steps
 
-    def _requests(self, what: str, where: str, items: int | None, each: int) -> Step:
+    def _requests(self, purpose: str, where: str, items: int | None, each: int) -> Step:
         if items is None:
-            return Step(what, where)
+            return Step(purpose, where)
         number = -(-items // VALUES_SIZE) * each
-        return Step(what, where, number, seconds=number * SECONDS_PER_REQUEST)
+        return Step(purpose, where, number, seconds=number * SECONDS_PER_REQUEST)
 
     def make(self, work: Work) -> Made:
         client = sparql(work, self.endpoint)
-        asked = self.corpus_maps and not self.same_as
-        dbpedia = sparql(work, self.dbpedia, counted=True) if asked else None
+        needs_dbpedia = self.corpus_maps and not self.same_as
+        dbpedia = sparql(work, self.dbpedia, counted=True) if needs_dbpedia else None
         edges = list(self.domain.bins.values())
         candidates = Candidates(work.table("candidates", 64), self.seed, edges)
         self._load(candidates, client, work.dropped)
@@ -164,11 +167,11 @@ class Bios(AskingBuilder):
     def _load(self, candidates: Candidates, client: SparqlClient, dropped: Counter[str]) -> None:
         if self.corpus_maps:
             total = count_resources(self.corpus_maps)
-            found = corpus_frequencies(self.corpus_maps, dropped)
-            candidates.add(CORPUS, tqdm(found, "names", total, unit="name", disable=None))
+            frequencies = corpus_frequencies(self.corpus_maps, dropped)
+            candidates.add(CORPUS, tqdm(frequencies, "names", total, unit="name", disable=None))
         if self.popqa:
-            found = popqa_frequencies(self.popqa)
-            candidates.add(POPQA, tqdm(found, "PopQA", unit="entity", disable=None))
+            frequencies = popqa_frequencies(self.popqa)
+            candidates.add(POPQA, tqdm(frequencies, "PopQA", unit="entity", disable=None))
         if not self._files():
             candidates.add(ENDPOINT, self._population(client, dropped))
         candidates.order()
@@ -185,7 +188,7 @@ class Bios(AskingBuilder):
             for row in client.select(query, "population"):
                 if "item" not in row:
                     raise UserError(
-                        f"domain.population: {pattern!r} leaves ?item unbound; take it out of "
+                        f"domain.population: {pattern!r} leaves ?item unbound; move it out of "
                         "OPTIONAL"
                     )
                 number = frequency_of(row.get("frequency", ""))
@@ -201,14 +204,14 @@ class Bios(AskingBuilder):
         queues = [
             lookup.table.queue(index, WAVE, self.limit) for index in range(len(self.domain.bins))
         ]
-        asked = 0
+        queried = 0
         with tqdm(total=self.topics, desc="topics", unit="topic", disable=None) as bar:
             while True:
-                most = {cell: have[cell] if cell[0] in ended else None for cell in order}
-                wanted = quotas(order, most, self.topics)
-                bar.n = sum(min(have[cell], wanted[cell]) for cell in order)
+                limits = {cell: have[cell] if cell[0] in ended else None for cell in order}
+                targets = quotas(order, limits, self.topics)
+                bar.n = sum(min(have[cell], targets[cell]) for cell in order)
                 bar.refresh()
-                short = {cell[0] for cell in order if have[cell] < wanted[cell]}
+                short = {cell[0] for cell in order if have[cell] < targets[cell]}
                 hungry = set(range(len(queues))) if self.ask_all else short
                 if not hungry - ended:
                     break
@@ -217,31 +220,31 @@ class Bios(AskingBuilder):
                     if wave is None:
                         ended.add(index)
                         continue
-                    asked += len(wave)
+                    queried += len(wave)
                     for letter, number in lookup.topics(wave).items():
                         have[index, letter] += number
-        lookup.dropped[NOT_QUERIED] += len(lookup.table) - asked
-        return self._rows(lookup, wanted, have)
+        lookup.dropped[NOT_QUERIED] += len(lookup.table) - queried
+        return self._rows(lookup, targets, have)
 
-    def _rows(self, lookup: Lookup, wanted: dict[Cell, int], have: Counter[Cell]) -> list[dict]:
-        found = []
-        even = self.topics / len(wanted)
-        for (index, letter), number in wanted.items():
+    def _rows(self, lookup: Lookup, targets: dict[Cell, int], have: Counter[Cell]) -> list[dict]:
+        ranked = []
+        even = self.topics / len(targets)
+        for (index, letter), number in targets.items():
             for rank, text in lookup.table.first_topics(index, letter, number):
                 row = json.loads(text)
                 cell = {"bin": list(self.domain.bins)[index], "group": letter}
-                found.append((rank, row | cell | {"cell": f"{letter}{index}"}))
-            lookup.dropped["topic that was not drawn"] += have[index, letter] - number
-            lack = f"topic that cell {letter}{index} lacks for an even share; others give it"
-            lookup.dropped[lack] += max(0, int(even) - number)
-        lookup.dropped["topic that no cell could give"] += self.topics - len(found)
-        found.sort(key=lambda pair: (pair[0], pair[1]["entity"]))
-        return [row for _, row in found]
+                ranked.append((rank, row | cell | {"cell": f"{letter}{index}"}))
+            lookup.dropped["topic not drawn"] += have[index, letter] - number
+            reason = f"topic missing in cell {letter}{index}, taken from other cells"
+            lookup.dropped[reason] += max(0, int(even) - number)
+        lookup.dropped["topic missing in all cells"] += self.topics - len(ranked)
+        ranked.sort(key=lambda pair: (pair[0], pair[1]["entity"]))
+        return [row for _, row in ranked]
 
     def _made(self, rows: list[dict], work: Work) -> Made:
         splits = split_topics(rows, self.shares, self.seed)
         parts = {s: [row for row in rows if splits[row["topic"]] == s] for s in SPLITS}
-        empty = [split for split, own in parts.items() if not own]
+        empty = [split for split, part in parts.items() if not part]
         if empty:
             raise UserError(
                 f"no topic for {' and '.join(empty)} ({work.dropped_summary()}); "
@@ -250,12 +253,12 @@ class Bios(AskingBuilder):
         letters, bins = self.domain.letters, list(self.domain.bins)
         counts = Counter((row["group"], row["bin"]) for row in rows)
         pages = {
-            f"{split}_topic_freq_group.json": json_line({r["topic"]: r["bin"] for r in own}) + "\n"
-            for split, own in parts.items()
+            f"{split}_topic_freq_group.json": json_line({r["topic"]: r["bin"] for r in part}) + "\n"
+            for split, part in parts.items()
         }
         numbers = [[counts[letter, name] for name in bins] for letter in letters]
         return Made(
-            {f"topics_{split}.jsonl": own for split, own in parts.items()},
+            {f"topics_{split}.jsonl": part for split, part in parts.items()},
             self._card(table(rows, letters, bins, splits)),
             pages | {"cells.svg": heat_map(numbers, letters, self._ranges())},
         )
@@ -270,20 +273,20 @@ class Bios(AskingBuilder):
     def _card(self, cells: str) -> Card:
         bins = ", ".join(f"{name} (from {least})" for name, least in self.domain.bins.items())
         groups = "\n".join(
-            f"- {letter}: {', '.join(self.domain.groups.get(letter, [])) or 'nothing else'}"
-            + (", and whatever has none" if letter == self.domain.rest else "")
+            f"- {letter}: {', '.join(self.domain.groups.get(letter, [])) or 'no other'}"
+            + (", and items without a group" if letter == self.domain.rest else "")
             for letter in self.domain.letters
         )
         source = {
-            (): "the endpoint's own number",
-            (CORPUS,): "documents of a pretraining corpus that name the topic",
+            (): "the number at the endpoint",
+            (CORPUS,): "number of documents of a pretraining corpus that name the topic",
             (POPQA,): "PopQA's popularity",
         }.get(
             tuple(self._columns()),
-            "the larger of the documents of a pretraining corpus that name the topic "
+            "the larger of the number of documents of a pretraining corpus that name the topic "
             "(`corpus_frequency`) and PopQA's popularity (`popqa_frequency`)",
         )
-        held = Path(self.knowledge).name if self.knowledge else None
+        database = Path(self.knowledge).name if self.knowledge else None
         return Card(
             pretty_name=f"Topics by frequency and group: {self.domain.name}",
             text=CARD.format(
@@ -291,9 +294,9 @@ class Bios(AskingBuilder):
                 source=source,
                 bins=bins,
                 groups=groups,
-                knowledge=f"Each has a page in `{held}`."
-                if held
-                else "Whether a knowledge source has their pages was **not** checked.",
+                knowledge=f"Each has a page in `{database}`."
+                if database
+                else "Pages were **not** checked against a knowledge source.",
                 cells=cells,
             ),
             license="other" if self._files() else "cc0-1.0",
@@ -303,13 +306,13 @@ class Bios(AskingBuilder):
 
 
 CARD = """\
-Topics to write about ({name}), drawn evenly over cells of frequency and group, to test whether
-texts about them are true. There are no texts in it.
+Topics ({name}) drawn evenly over cells of frequency and group, for evaluating the factuality of texts
+about them. The dataset contains no texts.
 
 - `topic`: title of the one English Wikipedia page; `name`: the label; `entity`: the item.
-- `frequency`: {source}; `frequency_source` says which. Bins: {bins}.
-- `continents`: all things that group the item, which may be several or none; `group`: the one
-  with most votes, of equal ones the first; `cell`: group and number of the bin.
+- `frequency`: {source}; `frequency_source` names the source. Bins: {bins}.
+- `continents`: all labels that group the item, possibly several or none; `group`: the group with
+  most votes, the first if tied; `cell`: group and bin number.
 - `*_topic_freq_group.json`: topic to bin.
 
 {knowledge}
@@ -318,10 +321,10 @@ Groups:
 
 {groups}
 
-Topics by group and bin (train/dev/test); `cells.svg` draws it. A cell that lacks topics is filled
-up by the others, evenly; `manifest.json` counts what it lacks. Namesakes are in one split.
+Topics by group and bin (train/dev/test), drawn in `cells.svg`. Missing topics of a cell are taken
+evenly from other cells; `manifest.json` counts them. Namesakes are in one split.
 
 {cells}
-Frequencies follow what an English corpus speaks of, so an even draw over cells is **no sample of
-the world**: it says nothing about how many there are. Being listed says nothing about the people.
+Frequencies follow an English corpus, so an even draw over cells is **not a representative sample**
+of the domain. Being listed implies nothing about the people.
 """

@@ -1,8 +1,8 @@
-"""The table of candidates on disk: what may become a topic, how frequent it is, in what order.
+"""The table of candidates on disk, with their frequencies and drawn order.
 
-A candidate is a DBpedia resource of a corpus map, a PopQA entity, or an item of the endpoint. There
-are millions, and only a few thousand are ever asked about: each frequency bin is a queue in an
-order that the seed draws, and who comes first in it is who is sampled.
+A candidate is a DBpedia resource of a corpus map, a PopQA entity, or an item of the endpoint. Of
+millions of candidates only a few thousand are queried: each frequency bin is a queue in an order
+drawn from the seed, and topics are sampled from its start.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from records import BadInput
 SOURCES = ("corpus", "popqa", "endpoint")
 CORPUS, POPQA, ENDPOINT = range(3)
 
-# DBpedia's own spelling: letters of any script as they are, and these signs; the rest in per cent.
+# DBpedia escapes all ASCII characters except these.
 _PLAIN = "".join(chr(n) for n in range(33, 127) if chr(n) not in '"#%<>?[\\]^`{|}')
 _RESOURCE = re.compile(r"https?://(?:www\.)?dbpedia\.org/resource/(.+)")
 
@@ -31,10 +31,10 @@ class Candidate:
     """One row of the table.
 
     Attributes:
-        id: the resource's or the item's IRI.
+        id: IRI of the resource or item.
         kind: index in ``SOURCES``.
         n: frequency by that source.
-        rank: its place in the drawn order; larger comes later.
+        rank: position in the drawn order.
     """
 
     id: str
@@ -44,11 +44,11 @@ class Candidate:
 
 
 class Candidates:
-    """Candidates in a SQLite file, which can be thrown away.
+    """Candidates in a SQLite scratch file.
 
     Args:
         base: an empty scratch file.
-        seed: of the order.
+        seed: seed of the order.
         edges: least frequency of each bin.
     """
 
@@ -65,18 +65,18 @@ class Candidates:
         )
 
     def bin(self, n: int) -> int:
-        """Index of the bin that a frequency is in."""
+        """Return the index of a frequency's bin."""
         return bin_of(n, self.edges)
 
-    def add(self, kind: int, found: Iterable[tuple[str, int]]) -> None:
-        """Add frequencies; what is named twice in maps adds up, otherwise the larger counts."""
+    def add(self, kind: int, frequencies: Iterable[tuple[str, int]]) -> None:
+        """Add frequencies: counts of corpus maps are summed, others take the maximum."""
         self._base.execute("BEGIN")
-        rows = ((id, kind, n) for id, n in found)
+        rows = ((id, kind, n) for id, n in frequencies)
         self._base.executemany("INSERT INTO seen VALUES (?, ?, ?)", rows)
         self._base.execute("COMMIT")
 
     def order(self) -> None:
-        """Draw the order of each bin; nothing is added after this."""
+        """Draw the order of each bin; no frequency can be added afterwards."""
         self._base.executescript(
             "CREATE TABLE candidate (id TEXT PRIMARY KEY, kind INTEGER, n INTEGER, bin INTEGER,"
             " rank INTEGER) WITHOUT ROWID;"
@@ -91,7 +91,7 @@ class Candidates:
         return self._base.execute("SELECT count(*) FROM candidate").fetchone()[0]
 
     def queue(self, index: int, size: int, limit: int | None = None) -> Iterator[list[Candidate]]:
-        """A bin's candidates in their order, ``size`` at a time, ``limit`` at most."""
+        """Yield a bin's candidates in order, ``size`` at a time, at most ``limit``."""
         left = limit if limit is not None else 1 << 62
         after = (-(1 << 63), "")
         while rows := self._base.execute(
@@ -104,13 +104,13 @@ class Candidates:
             after = (rows[-1][3], rows[-1][0])
 
     def get(self, id: str) -> Candidate | None:
-        """The candidate of that IRI."""
+        """Return the candidate with an IRI."""
         query = "SELECT id, kind, n, rank FROM candidate WHERE id = ?"
         row = self._base.execute(query, (id,)).fetchone()
         return row and Candidate(*row)
 
     def add_same(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Keep which item a resource is, of resources that are candidates."""
+        """Store the items of resources that are candidates."""
         self._base.execute("BEGIN")
         self._base.executemany(
             "INSERT OR IGNORE INTO same SELECT ?1, ?2"
@@ -121,18 +121,18 @@ class Candidates:
         self._base.execute("CREATE INDEX IF NOT EXISTS back ON same (item, uri)")
 
     def same(self, column: str, values: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Pairs of a resource and its item whose ``column`` is one of the values."""
+        """Yield (resource, item) pairs whose ``column`` is one of the values."""
         for value in values:
             query = f"SELECT uri, item FROM same WHERE {column} = ? ORDER BY uri, item"
             yield from self._base.execute(query, (value,))
 
     def add_topic(self, item: str, index: int, letter: str, rank: int, row: str) -> bool:
-        """Keep a topic with its cell; false where the item is one already."""
+        """Store a topic with its cell; return False if the item is already a topic."""
         query = "INSERT OR IGNORE INTO topic VALUES (?, ?, ?, ?, ?)"
         return self._base.execute(query, (item, index, letter, rank, row)).rowcount == 1
 
     def first_topics(self, index: int, letter: str, number: int) -> list[tuple[int, str]]:
-        """Rank and row of the first topics of a cell."""
+        """Return rank and row of the first topics of a cell."""
         query = (
             "SELECT rank, row FROM topic WHERE bin = ? AND letter = ? ORDER BY rank, item LIMIT ?"
         )
@@ -140,15 +140,15 @@ class Candidates:
 
 
 def rank_of(seed: int, id: str) -> int:
-    """Place of a candidate in the drawn order, 64 bits, the same on every machine."""
+    """Return a candidate's position in the drawn order: 64 bits, the same on every machine."""
     digest = hashlib.sha256(f"{seed}:{id}".encode()).digest()
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
 def resource(uri: str) -> str | None:
-    """A DBpedia resource in DBpedia's own spelling; ``None`` for what is none.
+    """Normalize a DBpedia resource to DBpedia's spelling; ``None`` for other URIs.
 
-    Kandpal et al.'s maps also hold the marks of their linker's failures. ``Beyonc%C3%A9`` and
+    Kandpal et al.'s maps also contain error marks of their entity linker. ``Beyonc%C3%A9`` and
     ``Beyoncé`` are one resource.
     """
     match = _RESOURCE.fullmatch(uri)
@@ -161,26 +161,26 @@ def resource(uri: str) -> str | None:
 
 
 def corpus_frequencies(paths: Sequence[str], dropped: Counter[str]) -> Iterator[tuple[str, int]]:
-    """Resource to the number of documents that name it, of each corpus map."""
+    """Yield resource and number of documents that name it, from all corpus maps."""
     for path in paths:
         for name, documents in array_lengths(path):
             uri = resource(name)
             if uri is None:
-                dropped["name in a corpus map that is no DBpedia resource"] += 1
+                dropped["name in a corpus map that is not a DBpedia resource"] += 1
             else:
                 yield uri, documents
 
 
 def count_resources(paths: Sequence[str]) -> int:
-    """How many names the maps have together."""
+    """Count the names of all maps."""
     return sum(count_arrays(path) for path in paths)
 
 
 def popqa_frequencies(source: str) -> Iterator[tuple[str, int]]:
-    """Item to its popularity, of the subjects and objects of PopQA's questions (2212.10511).
+    """Yield item and popularity of the subjects and objects of PopQA's questions (2212.10511).
 
     Raises:
-        BadInput: a row without the fields, or whose popularity is no number.
+        BadInput: a row without the fields, or with a non-numeric popularity.
     """
     for where, row in source_rows(source):
         for side in "so":
@@ -191,5 +191,5 @@ def popqa_frequencies(source: str) -> Iterator[tuple[str, int]]:
                 yield iri, int(popularity)
             except (TypeError, ValueError):
                 raise BadInput(
-                    [f"{where}: {side}_pop: expected a whole number (got {popularity!r})"]
+                    [f"{where}: {side}_pop: expected an integer, got {popularity!r}"]
                 ) from None
