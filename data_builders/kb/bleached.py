@@ -1,10 +1,11 @@
 """``bleached``: statements that are true of almost any member of a domain.
 
-Core (2407.03572, section 3) calls them bleached claims and takes the informativeness of a claim
-as −ln max_h p(c | h) over them. ``eval/select/bleached/`` has hand-written ones of some domains;
-for another one they come from what its knowledge base says of nearly every member, or from a
-prompted language model, or from both. Topics that have little in common, such as questions, get
-claims of their own, from the model alone.
+Core (2407.03572, section 3) calls them bleached claims and defines the informativeness of a claim
+as
+−ln max_h p(c | h) over them. ``eval/select/bleached/`` has hand-written ones for some domains. For
+other domains this builder derives them from facts that hold for almost every member in a knowledge
+base, from a prompted language model, or both. Topics with little in common, such as questions, get
+one list per topic from the model.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from records import UserError, escape_markdown
 
 PROMPTS = Path(__file__).parent / "prompts"
 DIRECT = "http://www.wikidata.org/prop/direct/"
-# How some properties are told; the others by their label.
+# Statements of some properties; others use their label.
 PROPERTY_CLAIMS = {
     "P19": "{topic} was born somewhere.",
     "P20": "{topic} died somewhere.",
@@ -50,9 +51,9 @@ PROPERTY_CLAIMS = {
     "P17": "{topic} lies in some country.",
     "P625": "{topic} can be found somewhere on a map.",
 }
-# What is said of every item of a knowledge base, and says nothing even of a kind.
+# Classes, which every item has.
 GENERIC_PROPERTIES = ("P31", "P279")
-# Properties of these types lead out of the knowledge base; they are no facts in words.
+# Properties of these types are links out of the knowledge base.
 NON_FACT_TYPES = ("ExternalId", "CommonsMedia", "Url", "Math", "TabularData", "GeoShape")
 
 
@@ -61,28 +62,28 @@ class Bleached(AskingBuilder):
     """Statements that are true of almost any member of a domain, for Core's informativeness.
 
     Args:
-        output: folder of the dataset; ``bleached.txt`` in it is what Core's ``bleached`` takes, of
-            ``topics`` it is ``bleached.json``.
-        domain: one member of the domain in words, e.g. ``a film``; asked of the writer, and said
-            in the file's head.
-        endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
-            Turtle file (``.ttl``), the URL of a SPARQL service, or null for no knowledge base.
-        population: SPARQL patterns that bind ``?item``; narrow it on a big endpoint.
+        output: folder of the dataset. Core's ``bleached`` option takes ``bleached.txt`` in it, or
+            ``bleached.json`` if ``topics`` is set.
+        domain: a member of the domain in words, e.g. ``a film``; used in the prompt and the file
+            header.
+        endpoint: ``snapshot`` for the embedded Turtle file, the path of another Turtle file
+            (``.ttl``),
+            the URL of a SPARQL service, or null for no knowledge base.
+        population: SPARQL patterns that bind ``?item``; restrict it on a large endpoint.
         threshold: least share of the population that has a fact.
-        writer: a language model to ask, too; null for none.
-        samples: how many answers it gives.
-        number: how many statements an answer is to have.
-        temperature: of sampling.
-        top_p: share of probability of the nucleus.
-        max_new_tokens: of an answer.
-        most: at most so many claims in ``bleached.txt``, or of a topic; Core takes any number, and
-            asks its models about each.
-        topics: files of records with ``topic``, or ``.txt`` files with one a line, e.g. questions:
-            the writer is asked about each of them, and ``domain`` does not count. Null for claims
+        writer: a language model that writes statements; null for none.
+        samples: number of answers sampled from it.
+        number: number of statements requested per answer.
+        temperature: sampling temperature.
+        top_p: nucleus sampling threshold.
+        max_new_tokens: maximum length of an answer in tokens.
+        most: maximum number of claims in ``bleached.txt``, or per topic. Core scores each of them.
+        topics: files of records with ``topic``, or ``.txt`` files with one topic per line, e.g.
+            questions. The writer is prompted for each topic, and ``domain`` is ignored. Null for
+            claims
             about any member of the domain.
-        seed: of sampling.
-        limit: only the first so many topics, or properties and values of the knowledge base, for a
-            trial.
+        seed: sampling seed.
+        limit: use only the first N topics, or properties and values, for a trial.
     """
 
     domain: str = "a person"
@@ -105,11 +106,11 @@ class Bleached(AskingBuilder):
     def faults(self) -> Iterable[str]:
         yield from option_errors(check_population, self.population)
         if self.endpoint is None and self.writer is None:
-            yield "endpoint: null needs a writer; give one, or an endpoint"
+            yield "endpoint: null requires a writer; set one of them"
         if self.topics is not None and (self.writer is None or self.endpoint is not None):
-            yield "topics: a writer alone is asked about them; give one, and endpoint null"
+            yield "topics: requires a writer and endpoint null"
         if not 0 < self.threshold <= 1:
-            yield f"threshold: {self.threshold}; give a share in (0, 1]"
+            yield f"threshold: expected a share in (0, 1], got {self.threshold}"
 
     def files(self) -> dict[str, dict[str, str]]:
         return {"bleached": {"train": "bleached.jsonl"}}
@@ -117,8 +118,8 @@ class Bleached(AskingBuilder):
     def plan(self) -> list[Step]:
         steps = []
         if self.endpoint is not None:
-            what = "counts of members, classes, properties and values; labels"
-            steps.append(Step(what, self.endpoint, 8, seconds=8 * SECONDS_PER_REQUEST))
+            purpose = "counts of members, classes, properties and values; labels"
+            steps.append(Step(purpose, self.endpoint, 8, seconds=8 * SECONDS_PER_REQUEST))
         if self.writer is not None:
             number = self.samples * (1 if self.topics is None else len(self._topics()))
             steps.append(Step("statements", model_name(self.writer), number, "texts"))
@@ -128,28 +129,28 @@ class Bleached(AskingBuilder):
         if self.topics is not None:
             return self._make_by_topic(work)
         claims: list[BleachedClaim] = []
-        found = {}
+        details = {}
         if self.endpoint is not None:
             claims += self._from_facts(sparql(work, self.endpoint), work.dropped)
         if self.writer is not None:
             prompt = Prompt(PROMPTS / "bleached.jinja")
-            found = {"prompt_sha256": prompt.sha256}
-            asked = [prompt.messages(domain=self.domain, number=self.number)]
-            (answers,) = self.writer.answer(asked, **sampling_of(self, self.samples))
+            details = {"prompt_sha256": prompt.sha256}
+            prompts = [prompt.messages(domain=self.domain, number=self.number)]
+            (answers,) = self.writer.answer(prompts, **sampling_of(self, self.samples))
             claims += from_answers(answers, work.dropped)
         claims = distinct(claims, work.dropped)
         if not claims and self.endpoint is None:
-            raise UserError(f"no statement is left ({work.dropped_summary()}); give another model")
+            raise UserError(f"no statement left ({work.dropped_summary()}); use another model")
         if not claims:
             raise UserError(
-                f"nothing holds for {self.threshold:.0%} of {self.domain}; lower threshold, or "
-                "widen population"
+                f"no fact holds for {self.threshold:.0%} of {self.domain}; "
+                "lower threshold or widen population"
             )
         chosen = choose(claims, self.most)
         licence = "cc0-1.0" if self.writer is None else "other"
         card = _card(self.domain, claims, len(claims) - len(chosen), licence)
         pages = {"bleached.txt": text_file(self.domain, chosen)}
-        return Made({"bleached.jsonl": claims}, card, pages, found)
+        return Made({"bleached.jsonl": claims}, card, pages, details)
 
     def _make_by_topic(self, work: Work) -> Made:
         prompt = Prompt(PROMPTS / "bleached_topic.jinja")
@@ -160,14 +161,14 @@ class Bleached(AskingBuilder):
         answers = write_texts(self.writer, prompts, sampling, journal)
         rows: list[BleachedClaim] = []
         by_topic: dict[str, list[str]] = {}
-        for topic, own in answers.items():
-            found = distinct(from_answers(own, work.dropped, topic), work.dropped)
-            rows += found
-            if found:
-                by_topic[topic] = [claim.text for claim in found[: self.most]]
+        for topic, samples in answers.items():
+            statements = distinct(from_answers(samples, work.dropped, topic), work.dropped)
+            rows += statements
+            if statements:
+                by_topic[topic] = [claim.text for claim in statements[: self.most]]
         work.dropped["topic without a statement"] += len(answers) - len(by_topic)
         if not rows:
-            raise UserError(f"no statement is left ({work.dropped_summary()}); give another model")
+            raise UserError(f"no statement left ({work.dropped_summary()}); use another model")
         text = json.dumps(by_topic, indent=2, ensure_ascii=False) + "\n"
         card = Card(
             pretty_name="Bleached claims by topic",
@@ -176,8 +177,8 @@ class Bleached(AskingBuilder):
             tags=("factuality", "informativeness"),
             text=TOPICS_CARD.format(topics=len(by_topic), claims=len(rows)),
         )
-        found = {"prompt_sha256": prompt.sha256}
-        return Made({"bleached.jsonl": rows}, card, {"bleached.json": text}, found)
+        statements = {"prompt_sha256": prompt.sha256}
+        return Made({"bleached.jsonl": rows}, card, {"bleached.json": text}, statements)
 
     def _topics(self) -> list[str]:
         return list(read_topics(self.topics))[: self.limit]
@@ -199,8 +200,8 @@ class Bleached(AskingBuilder):
         values = self._shares(
             client, f"{members} ?item ?prop ?value . {is_fact}", "?prop ?value", least, "values"
         )
-        untold = self._untold(client, [row["prop"] for row in properties], dropped)
-        known = labels_of(
+        excluded = self._link_properties(client, [row["prop"] for row in properties], dropped)
+        labels = labels_of(
             client,
             sorted(
                 {WD + row["prop"].removeprefix(DIRECT) for row in properties}
@@ -208,28 +209,28 @@ class Bleached(AskingBuilder):
             ),
             "labels",
         )
-        found = []
+        claims = []
         for kind, rows in (("class", classes), ("property", properties), ("value", values)):
             for row in rows:
                 prop = row.get("prop", f"{DIRECT}P31").removeprefix(DIRECT)
-                if kind == "class" or (prop not in GENERIC_PROPERTIES and prop not in untold):
-                    claim = _claim(kind, prop, row, total, known)
+                if kind == "class" or (prop not in GENERIC_PROPERTIES and prop not in excluded):
+                    claim = _claim(kind, prop, row, total, labels)
                     dropped["fact without an English label"] += claim is None
-                    found.extend([claim] if claim else [])
-        return found
+                    claims.extend([claim] if claim else [])
+        return claims
 
     def _shares(
-        self, client: SparqlClient, patterns: str, what: str, least: float, family: str
+        self, client: SparqlClient, patterns: str, variables: str, least: float, family: str
     ) -> list[dict[str, str]]:
         query = (
-            f"{PREFIXES}SELECT {what} (COUNT(DISTINCT ?item) AS ?n) WHERE {{ {patterns} }}\n"
-            f"GROUP BY {what} HAVING (COUNT(DISTINCT ?item) >= {least:.3f})"
+            f"{PREFIXES}SELECT {variables} (COUNT(DISTINCT ?item) AS ?n) WHERE {{ {patterns} }}\n"
+            f"GROUP BY {variables} HAVING (COUNT(DISTINCT ?item) >= {least:.3f})"
         )
         rows = client.select(query, family)
         rows.sort(key=lambda row: (-int(row["n"]), row.get("prop", ""), row.get("value", "")))
         return rows[: self.limit]
 
-    def _untold(
+    def _link_properties(
         self, client: SparqlClient, properties: Sequence[str], dropped: Counter[str]
     ) -> set[str]:
         if not properties:
@@ -240,20 +241,20 @@ class Bleached(AskingBuilder):
             f"SELECT DISTINCT ?prop ?type WHERE {{ VALUES ?prop {{ {block} }}\n"
             "  ?entity wikibase:directClaim ?prop ; wikibase:propertyType ?type . }"
         )
-        found = {
+        excluded = {
             row["prop"].removeprefix(DIRECT)
             for row in client.select(query, "property types")
             if row["type"].rpartition("#")[2] in NON_FACT_TYPES
         }
-        dropped["property that is no fact in words"] += len(found)
-        return found
+        dropped["property that links out of the knowledge base"] += len(excluded)
+        return excluded
 
 
 def _claim(
-    kind: str, prop: str, row: dict[str, str], total: int, known: dict[str, str]
+    kind: str, prop: str, row: dict[str, str], total: int, labels: dict[str, str]
 ) -> BleachedClaim | None:
     value = row.get("value", "")
-    text = _in_words(kind, prop, value, known)
+    text = _in_words(kind, prop, value, labels)
     return text and BleachedClaim(
         text=text,
         source=f"kb/{kind}",
@@ -264,19 +265,19 @@ def _claim(
     )
 
 
-def _in_words(kind: str, prop: str, value: str, known: dict[str, str]) -> str | None:
+def _in_words(kind: str, prop: str, value: str, labels: dict[str, str]) -> str | None:
     if kind == "property" and prop in PROPERTY_CLAIMS:
         return PROPERTY_CLAIMS[prop]
-    label = known.get(WD + prop)
-    told = known.get(value)
+    label = labels.get(WD + prop)
+    value_label = labels.get(value)
     if kind == "class":
-        return told and f"{TOPIC} is {with_article(told)}."
+        return value_label and f"{TOPIC} is {with_article(value_label)}."
     if kind == "property":
         return label and f"{TOPIC} has {with_article(label)}."
-    return label and told and f"The {label} of {TOPIC} is {told}."
+    return label and value_label and f"The {label} of {TOPIC} is {value_label}."
 
 
-def _card(domain: str, claims: Sequence[BleachedClaim], left_out: int, licence: str) -> Card:
+def _card(domain: str, claims: Sequence[BleachedClaim], unused: int, licence: str) -> Card:
     rows = "\n".join(
         f"| {escape_markdown(claim.text)} | {escape_markdown(claim.source)} | "
         f"{escape_markdown(claim.fact or '')} | {claim.count} / {claim.of} |"
@@ -287,35 +288,33 @@ def _card(domain: str, claims: Sequence[BleachedClaim], left_out: int, licence: 
         license=licence,
         task_categories=("text-generation",),
         tags=("factuality", "informativeness", "wikidata"),
-        text=CARD.format(domain=domain, rows=rows, left_out=left_out, total=len(claims)),
+        text=CARD.format(domain=domain, rows=rows, unused=unused, total=len(claims)),
     )
 
 
 CARD = """\
-Statements that are true of almost anything that is {domain}, with `{{topic}}` for its name. Core
-(2407.03572, section 3) asks how likely a claim is given such a statement: what is likely says
-little. `bleached.txt` is the file for its `bleached` option; it has room for {total} − {left_out}
-of these:
+Statements that are true of almost any member of the domain ({domain}); `{{topic}}` is its name.
+Core (2407.03572, section 3) measures the probability of a claim given such a statement: likely
+claims are uninformative. `bleached.txt` is the file for its `bleached` option and has
+{total} − {unused} of these:
 
 | statement | source | fact | holds for |
 |---|---|---|---|
 {rows}
 
-`kb/…`: counted over the population of the manifest's `config`; a share below one means that the
-knowledge base does not hold it of some, not that it is false of them. `model`: written by the
-language model of the manifest, counted over its answers, with the licence of its output; **nobody
-checked that they are true of every member**, so read them before use. No member's name and no label
-is in here.
+`kb/…`: counted over the population of the manifest's `config`; a share below one means missing
+facts, not false ones. `model`: written by the language model of the manifest and counted over its
+answers, with the licence of its output. **Their truth for every member was not checked**; read them
+before use. The data contains no names of members and no labels.
 """
 
 TOPICS_CARD = """\
-{claims} statements about {topics} topics, e.g. questions, that are true whatever the facts are.
-Core (2407.03572, section 3) asks how likely a claim is given such a statement: what is likely says
-little. `bleached.json` (topic to statements) is the file for its `bleached` option.
+{claims} statements about {topics} topics, e.g. questions, that are true independently of the facts.
+Core (2407.03572, section 3) measures the probability of a claim given such a statement: likely
+claims are uninformative. `bleached.json` (topic to statements) is for its `bleached` option.
 
 They were written by the language model of the manifest's `config` and counted over its answers;
-**nobody checked that they are true**, so read them before use. The licence is that of the model's
-output.
+**their truth was not checked**, so read them before use. The licence is that of the model's output.
 """
 
 
@@ -326,18 +325,17 @@ _NAME = re.compile(r"(?<![.!?]\s)\b[A-Z]\w*")
 
 
 class BleachedClaim(BaseModel):
-    """A bleached claim and what it rests on.
+    """A bleached claim and its evidence.
 
     Attributes:
-        text: with ``{topic}``; of a single topic without.
-        source: ``kb/class`` or ``kb/value`` (an instance of, a value), ``kb/property`` (some value
-            of a property), or ``model``.
-        share: of the population for which the knowledge base holds it; of the model's answers
-            that have it.
-        count: how many those are.
-        of: how many members, or answers, there are.
+        text: with ``{topic}``; without it if ``topic`` is set.
+        source: ``kb/class`` (instance of), ``kb/value`` (a value), ``kb/property`` (any value of a
+            property), or ``model``.
+        share: share of the population with the fact, or of the model's answers with the statement.
+        count: numerator of ``share``.
+        of: denominator of ``share``.
         fact: property and value, e.g. ``P31=Q5``; ``None`` for a model's.
-        topic: what alone it is about; ``None`` for any member of the domain.
+        topic: the single topic; ``None`` for any member of the domain.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -354,88 +352,88 @@ class BleachedClaim(BaseModel):
 def from_answers(
     answers: Sequence[Answer], dropped: Counter[str], topic: str | None = None
 ) -> list[BleachedClaim]:
-    """The statements of a model's answers that may be bleached claims.
+    """Extract the statements of a model's answers that may be bleached claims.
 
     Args:
-        answers: each with a list, a statement an item.
-        dropped: counts answers that failed and lines that are no such statement.
-        topic: what the statements are about; ``None`` for any member of a domain.
+        answers: each a list with one statement per item.
+        dropped: counts failed answers and unusable lines; updated.
+        topic: topic of the statements; ``None`` for any member of a domain.
     """
-    said: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     spelled: dict[str, str] = {}
     for answer in answers:
         if answer.failed is not None:
             dropped[f"model: no answer ({answer.failed})"] += 1
             continue
-        own = set()
+        seen = set()
         for line in filter(str.strip, answer.text.splitlines()):
             item = _ITEM.match(line)
             text = item[1].strip() if item else ""
             reason = "line outside the list" if item is None else _fault(text, topic)
-            if reason is None and normalise(text) in own:
+            if reason is None and normalise(text) in seen:
                 reason = "statement twice in an answer"
             if reason is not None:
                 dropped[f"model: {reason}"] += 1
                 continue
-            own.add(normalise(text))
+            seen.add(normalise(text))
             spelled.setdefault(normalise(text), text)
-        said.update(own)
+        counts.update(seen)
     return [
         BleachedClaim(
             text=spelled[key],
             source="model",
-            share=round(said[key] / len(answers), 4),
-            count=said[key],
+            share=round(counts[key] / len(answers), 4),
+            count=counts[key],
             of=len(answers),
             topic=topic,
         )
-        for key in sorted(said)
+        for key in sorted(counts)
     ]
 
 
 def _fault(text: str, topic: str | None) -> str | None:
-    """Why a model's statement is no bleached claim; ``None`` if it may be one.
+    """Return why a statement is not a bleached claim; ``None`` if it may be one.
 
-    Numbers and names that stand in the topic itself say nothing new about it.
+    Numbers and names of the topic itself are allowed, since they add no information.
     """
     if topic is None and TOPIC not in text:
         return f"statement without {TOPIC}"
     rest = text.replace(TOPIC, "x") if topic is None else text
-    known = "" if topic is None else topic
-    if any(number not in _NUMBER.findall(known) for number in _NUMBER.findall(rest)):
+    allowed = "" if topic is None else topic
+    if any(number not in _NUMBER.findall(allowed) for number in _NUMBER.findall(rest)):
         return "statement with a number"
     if "{" in rest or "#" in rest:
         return "statement with another placeholder"
-    # The first word of a sentence has a capital anyway.
-    names = (found[0] for found in _NAME.finditer(rest, 1))
-    if any(name not in _WORD.findall(known) for name in names):
+    # The first word of a sentence is always capitalized.
+    names = (match[0] for match in _NAME.finditer(rest, 1))
+    if any(name not in _WORD.findall(allowed) for name in names):
         return "statement with a name"
     if not rest.endswith((".", "!")):
-        return "statement that is no whole sentence"
+        return "statement that is not a sentence"
     return None
 
 
 def distinct(claims: Sequence[BleachedClaim], dropped: Counter[str]) -> list[BleachedClaim]:
-    """Each statement once, the surest first."""
+    """Remove duplicate statements; the most reliable come first."""
     order = {"kb/class": 0, "kb/property": 1, "kb/value": 2, "model": 3}
-    found: dict[str, BleachedClaim] = {}
+    unique: dict[str, BleachedClaim] = {}
     for claim in sorted(claims, key=lambda c: (order[c.source], -c.share, c.fact or "", c.text)):
         key = normalise(claim.text)
-        dropped["statement that was there already"] += key in found
-        found.setdefault(key, claim)
-    return list(found.values())
+        dropped["duplicate statement"] += key in unique
+        unique.setdefault(key, claim)
+    return list(unique.values())
 
 
 def choose(claims: Sequence[BleachedClaim], most: int) -> list[BleachedClaim]:
-    """The claims for Core: those of each source in turn, so that none crowds out the others."""
+    """Choose at most ``most`` claims, taking the sources in turn."""
     by_source: dict[str, list[BleachedClaim]] = {}
     for claim in claims:
         by_source.setdefault(claim.source, []).append(claim)
     chosen: list[BleachedClaim] = []
     while len(chosen) < most and any(by_source.values()):
-        for own in by_source.values():
-            if own and len(chosen) < most:
-                chosen.append(own.pop(0))
+        for queue in by_source.values():
+            if queue and len(chosen) < most:
+                chosen.append(queue.pop(0))
     return [claim for claim in claims if claim in chosen]
 
 

@@ -1,4 +1,4 @@
-"""People and all their facts, read from the knowledge base's graph."""
+"""Load people and their facts from the knowledge base."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from data_builders.kb.graph import (
 
 POPULATION = "?person wdt:P31 wd:Q5 ."
 
-# Wikidata gives other names, DBpedia gives redirects with names of their own.
+# Other names: aliases on Wikidata, labels of redirects on DBpedia.
 ALIASES = (
     "{ ?person skos:altLabel ?text } UNION { ?person owl:sameAs ?other . ?other rdfs:label ?text }"
 )
@@ -47,19 +47,19 @@ SEXES = {f"{WD}Q6581097": "male", f"{WD}Q6581072": "female"}
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One person with everything the builders use.
+    """One person with all facts that the builders use.
 
     Attributes:
         iri: identifies the person.
-        name: English label; two people may share it.
-        title: title of the English Wikipedia page, which is unique; the name where there is none.
+        name: English label; not unique.
+        title: title of the English Wikipedia page, which is unique; otherwise the name.
         aliases: other names, sorted.
-        sex: ``male``, ``female`` or ``""`` where the endpoint says neither.
-        facts: property (``P27``, ``P106``, …) to its values, sorted by label; an absent property
-            has no known value.
+        sex: ``male``, ``female``, or ``""`` if unknown.
+        facts: property (``P27``, ``P106``, …) to its values, sorted by label; properties without a
+            known value are absent.
         continent: English label of the continent that decided the group.
         group: Core's group of continents, A to D (``CONTINENTS``).
-        frequency: how often a corpus names the person; ``0`` where the endpoint has no table.
+        frequency: number of occurrences of the name in a corpus; ``0`` if unknown.
     """
 
     iri: str
@@ -79,7 +79,7 @@ class Person:
 
     @property
     def frequency_name(self) -> str:
-        """The bin's name, as ``bios`` has them."""
+        """Name of the bin, as in ``bios``."""
         return list(BINS)[self.frequency_bin]
 
 
@@ -90,51 +90,50 @@ def load_people(
     dropped: Counter[str] | None = None,
     limit: int | None = None,
 ) -> list[Person]:
-    """Load a population with its facts.
+    """Load a population with its facts, sorted by IRI.
 
-    One query finds the people, then one a property and a hundred people fetches what is known.
+    One query lists the people; then one query per property and hundred people loads the values.
 
     Args:
-        client: the endpoint to ask.
+        client: the endpoint.
         population: SPARQL patterns that bind ``?person``.
-        dropped: counts what was left out, by reason: people without an English name, values
-            without an English label, dates that are no date ("unknown value").
-        limit: only the first so many people.
-
-    Returns:
-        The people, sorted by IRI.
+        dropped: counts people without an English name, values without an English label, and invalid
+            dates ("unknown value"); updated.
+        limit: load only the first N people.
     """
     dropped = Counter() if dropped is None else dropped
     iris = members(client, population, "person")[:limit]
     names = labels_of(client, iris, "names")
     dropped["person without an English name"] += len(iris) - len(names)
     iris = [iri for iri in iris if iri in names]
-    found = column(client, iris, TITLE, "titles")
-    titles = {iri: min(values) for iri, values in found.items()}
+    columns = column(client, iris, TITLE, "titles")
+    titles = {iri: min(values) for iri, values in columns.items()}
     aliases = texts_of(client, iris, ALIASES, "aliases")
-    found = column(client, iris, "?person wdt:P21 ?value .", "P21")
-    sexes = {iri: SEXES.get(min(values), "") for iri, values in found.items()}
-    found = column(client, iris, "?person ff:frequency ?value .", "frequency")
-    told = {iri: [frequency_of(value) for value in values] for iri, values in found.items()}
-    frequencies = {iri: max(n or 0 for n in numbers) for iri, numbers in told.items()}
-    dropped["frequency that is no number"] += sum(own.count(None) for own in told.values())
+    columns = column(client, iris, "?person wdt:P21 ?value .", "P21")
+    sexes = {iri: SEXES.get(min(values), "") for iri, values in columns.items()}
+    columns = column(client, iris, "?person ff:frequency ?value .", "frequency")
+    numbers_of = {iri: [frequency_of(value) for value in values] for iri, values in columns.items()}
+    frequencies = {iri: max(n or 0 for n in numbers) for iri, numbers in numbers_of.items()}
+    dropped["frequency that is not a number"] += sum(
+        numbers.count(None) for numbers in numbers_of.values()
+    )
     facts: dict[str, dict[str, tuple[Value, ...]]] = {iri: {} for iri in iris}
     for prop in PROPERTIES:
         for iri, values in _values(client, iris, prop, dropped).items():
             facts[iri][prop] = values
-    countries = {value.iri for known in facts.values() for value in known.get("P27", ())}
+    countries = {value.iri for values_of in facts.values() for value in values_of.get("P27", ())}
     continents = _continents(client, sorted(iri for iri in countries if iri))
     people = []
     for iri in iris:
         name = names[iri]
-        others = tuple(sorted(aliases.get(iri, set()) - {name}))
+        other_names = tuple(sorted(aliases.get(iri, set()) - {name}))
         group, continent = _group(facts[iri].get("P27", ()), continents)
         people.append(
             Person(
                 iri=iri,
                 name=name,
                 title=titles.get(iri, name),
-                aliases=others,
+                aliases=other_names,
                 sex=sexes.get(iri, ""),
                 facts=facts[iri],
                 continent=continent,
@@ -154,11 +153,11 @@ def count_people(
     """Count the people of a population for whom all patterns hold.
 
     Args:
-        client: the endpoint to ask.
+        client: the endpoint.
         patterns: SPARQL patterns over ``?person``, e.g. ``"?person wdt:P106 wd:Q82955 ."`` or
             ``"FILTER NOT EXISTS { ?person wdt:P166 ?award }"``.
-        population: patterns that bind ``?person``; put first.
-        family: what the manifest counts the query under.
+        population: patterns that bind ``?person``.
+        family: name under which the manifest counts the query.
     """
     body = "\n  ".join([population, *patterns])
     query = f"{PREFIXES}SELECT (COUNT(DISTINCT ?person) AS ?n) WHERE {{\n  {body}\n}}"
@@ -169,23 +168,23 @@ def _values(
     client: SparqlClient, iris: Sequence[str], prop: str, dropped: Counter[str]
 ) -> dict[str, tuple[Value, ...]]:
     date = prop in DATES
-    known = raw_values(client, iris, prop, typed=date)
-    told = labelled(client, set().union(*known.values()), prop, date)
-    found = {}
-    for iri, values in known.items():
-        named = {told[value] for value in values if value in told}
-        untold = sum(value not in told for value in values)
-        dropped["date that is no date" if date else "value without an English label"] += untold
+    raw = raw_values(client, iris, prop, typed=date)
+    labels = labelled(client, set().union(*raw.values()), prop, date)
+    values_of = {}
+    for iri, values in raw.items():
+        named = {labels[value] for value in values if value in labels}
+        n_unlabelled = sum(value not in labels for value in values)
+        dropped["invalid date" if date else "value without an English label"] += n_unlabelled
         if named:
-            found[iri] = tuple(sorted(named, key=lambda v: (v.year or 0, v.label, v.iri or "")))
-    return found
+            values_of[iri] = tuple(sorted(named, key=lambda v: (v.year or 0, v.label, v.iri or "")))
+    return values_of
 
 
 def _continents(client: SparqlClient, countries: Sequence[str]) -> dict[str, list[str]]:
-    known = column(client, countries, "?person wdt:P30 ?value .", "P30")
-    found = sorted({v for values in known.values() for v in values})
-    labels = labels_of(client, found, "labels of P30")
-    return {iri: [labels.get(v, v) for v in sorted(values)] for iri, values in known.items()}
+    raw = column(client, countries, "?person wdt:P30 ?value .", "P30")
+    iris = sorted({v for values in raw.values() for v in values})
+    labels = labels_of(client, iris, "labels of P30")
+    return {iri: [labels.get(v, v) for v in sorted(values)] for iri, values in raw.items()}
 
 
 def _group(
@@ -196,10 +195,9 @@ def _group(
     return group, min((label for label in labels if group_of(label) == group), default=None)
 
 
-# Core's cells of frequency and continent (2407.03572, section 4.2). The groups are Table 1's, as in
-# the authors' released code: by the English label of the continent on Wikidata, where a country's
-# continent may be Oceania, Insular Oceania, the Australian continent, or all of them. What no group
-# lists, and a topic without any continent (NULL), is in the last.
+# Groups of Core's Table 1 (2407.03572), as in the authors' released code, by the English label of
+# the continent on Wikidata. A country may belong to Oceania, Insular Oceania, the Australian
+# continent, or all of them. Unlisted continents, and topics without one (NULL), are in REST.
 CONTINENTS = {
     "A": ("Asia", "Australian continent", "Indian subcontinent", "Insular Oceania", "Oceania"),
     "B": ("North America",),
@@ -212,20 +210,21 @@ BINS = {"very rare": 0, "rare": 100, "medium": 1000, "frequent": 5000}
 
 
 def group_of(label: str, groups: Mapping[str, Sequence[str]] = CONTINENTS, rest: str = REST) -> str:
-    """The group that lists a continent, or whatever else groups topics, by its English label."""
+    """Return the group that lists an English label, e.g. of a continent."""
     return next((group for group, labels in groups.items() if label in labels), rest)
 
 
 def most_voted(votes: Iterable[str], rest: str = REST) -> str:
-    """The group with most votes, of equal ones the first; without any vote, the rest.
+    """Return the group with most votes (ties: the first), or ``rest`` without votes.
 
-    A vote is a country's continent, so that two countries of one continent weigh two. The paper
-    does not say what happens to people of two continents.
+    Each country's continent is a vote, so two countries of one continent count twice. The paper
+    does
+    not define the group of people with two continents.
     """
     counts = Counter(votes)
     return min(counts, key=lambda group: (-counts[group], group), default=rest)
 
 
 def bin_of(frequency: int, edges: Sequence[int] = tuple(BINS.values())) -> int:
-    """Index of the bin that a frequency is in: of the highest least frequency it reaches."""
+    """Return the index of the bin of a frequency."""
     return sum(frequency >= edge for edge in edges) - 1

@@ -1,9 +1,9 @@
-"""The one reader of a knowledge base: things and their values from a Wikidata-shaped endpoint.
+"""Read items and values from a Wikidata-shaped endpoint.
 
-The queries use ``rdfs:label`` with a language filter instead of Wikidata's label service, and name
-what they ask about in ``VALUES`` blocks, so that the same text runs on the embedded snapshot and on
-``https://query.wikidata.org/sparql``. A domain is whatever patterns over ``?item`` describe, e.g.
-``?item wdt:P31 wd:Q11424 .`` for films; people, with all their facts, are in ``facts.py``.
+The queries use ``rdfs:label`` with a language filter instead of Wikidata's label service and list
+their items in ``VALUES`` blocks, so they run unchanged on the embedded snapshot and on
+``https://query.wikidata.org/sparql``. Patterns over ``?item`` define a domain, e.g.
+``?item wdt:P31 wd:Q11424 .`` for films; ``facts.py`` loads people with all facts.
 """
 
 import re
@@ -27,19 +27,19 @@ PREFIX owl: <http://www.w3.org/2002/07/owl#>
 PREFIX schema: <http://schema.org/>
 """
 
-# Everything that is a human; a domain on Wikidata narrows it, e.g. by occupation and a year.
+# All humans; restrict it on Wikidata, e.g. by occupation and year.
 POPULATION = "?item wdt:P31 wd:Q5 ."
 
 LABEL = "?person rdfs:label ?text ."
 
-# The calendar module's names would follow the locale.
+# The calendar module's names depend on the locale.
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
 
 
-# A value as the endpoint writes it, and its datatype.
+# A value as the endpoint writes it, with its datatype.
 Raw = tuple[str, str]
 
 
@@ -48,9 +48,9 @@ class Value:
     """One value of a property.
 
     Attributes:
-        label: English label; of a date ``7 May 1861``, or ``1861`` where only the year is known.
+        label: English label; ``7 May 1861`` for a date, ``1861`` if only the year is known.
         iri: the value's IRI; ``None`` for dates.
-        year: of a date, as XSD 1.1 and Wikidata count: 0 is 1 BC, -43 is 44 BC.
+        year: of a date, as in XSD 1.1 and Wikidata: 0 is 1 BC, -43 is 44 BC.
     """
 
     label: str
@@ -59,7 +59,7 @@ class Value:
 
 
 def check_population(population: str, subject: str = "item") -> None:
-    """Refuse patterns that cannot select anything."""
+    """Raise an error for patterns without the subject variable."""
     if not re.search(rf"\?{subject}\b", population):
         example = {"item": "Q11424 .' for films", "person": "Q5 .' for everybody"}[subject]
         raise UserError(
@@ -68,13 +68,13 @@ def check_population(population: str, subject: str = "item") -> None:
 
 
 def members(client: SparqlClient, population: str, subject: str = "item") -> list[str]:
-    """IRIs of everything that the patterns bind to ``?item`` or another subject, sorted."""
+    """List the sorted IRIs that the patterns bind to ``?item`` or another subject."""
     check_population(population, subject)
     query = f"{PREFIXES}SELECT DISTINCT ?{subject} WHERE {{ {population} }}"
     rows = client.select(query, "population")
     if any(subject not in row for row in rows):
         raise UserError(
-            f"population: {population!r} leaves ?{subject} unbound; take it out of OPTIONAL"
+            f"population: {population!r} leaves ?{subject} unbound; move it out of OPTIONAL"
         )
     return sorted({row[subject] for row in rows})
 
@@ -90,17 +90,17 @@ def rows_about(
     prefixes: str = PREFIXES,
     dropped: Counter[str] | None = None,
 ) -> Iterator[dict[str, str]]:
-    """Ask the same of many IRIs, a hundred in a query.
+    """Run a query about many IRIs, in batches.
 
     Args:
         client: the endpoint.
-        iris: what is asked about.
-        body: patterns over ``?person``, or whatever ``subject`` is called.
-        family: what the manifest counts the requests under.
-        subject: name of the variable that is bound to the IRIs.
+        iris: subjects of the query.
+        body: patterns over the subject.
+        family: name under which the manifest counts the requests.
+        subject: name of the variable bound to the IRIs.
         variables: the variables to select in addition to the subject; ``None`` for all.
         prefixes: of the query.
-        dropped: counts the IRIs that are none or that the endpoint refuses.
+        dropped: counts invalid IRIs and IRIs that the endpoint refuses; updated.
     """
     selected = "*" if variables is None else f"?{subject} {variables}"
 
@@ -116,23 +116,24 @@ def rows_about(
 def column(
     client: SparqlClient, iris: Sequence[str], body: str, family: str
 ) -> dict[str, set[str]]:
-    """What the patterns bind to ``?value``, by ``?person``."""
-    found: dict[str, set[str]] = defaultdict(set)
+    """Map each ``?person`` to the values of ``?value``."""
+    values: dict[str, set[str]] = defaultdict(set)
     for row in rows_about(client, iris, body, family, variables="?value"):
-        found[row["person"]].add(row["value"])
-    return found
+        values[row["person"]].add(row["value"])
+    return values
 
 
 def texts_of(
     client: SparqlClient, iris: Sequence[str], body: str, family: str
 ) -> dict[str, set[str]]:
-    """English texts; Wikidata's ``mul`` (same in all languages) where there is no English one.
+    """Map each ``?person`` to English texts, or Wikidata's ``mul`` (all languages) if there are
+    none.
 
     Args:
         client: the endpoint.
-        iris: what is asked about.
+        iris: subjects of the query.
         body: patterns over ``?person`` that bind ``?text``, e.g. ``LABEL``.
-        family: what the manifest counts the requests under.
+        family: name under which the manifest counts the requests.
     """
     by_language: dict[str, dict[str, set[str]]] = {"en": defaultdict(set), "mul": defaultdict(set)}
     body = f'{body}\n  BIND(LANG(?text) AS ?lang) FILTER(?lang IN ("en", "mul"))'
@@ -142,72 +143,72 @@ def texts_of(
 
 
 def labels_of(client: SparqlClient, iris: Sequence[str], family: str) -> dict[str, str]:
-    """English labels, of several the first by the alphabet."""
+    """Return English labels; of several, the first in alphabetical order."""
     return {iri: min(texts) for iri, texts in texts_of(client, iris, LABEL, family).items()}
 
 
 def load_items(client: SparqlClient, population: str, dropped: Counter[str]) -> dict[str, str]:
-    """IRI to English name of everything that the patterns select, sorted by IRI.
+    """Map the IRIs that the patterns select to their English names, sorted by IRI.
 
-    Names that several items share are left out: a statement about one would be about all.
+    Items that share a name are dropped, since a statement would be ambiguous.
     """
     iris = members(client, population)
     names = labels_of(client, iris, "names")
     dropped["item without an English name"] += len(iris) - len(names)
     bearers = Counter(names.values())
-    alone = {iri: names[iri] for iri in iris if iri in names and bearers[names[iri]] == 1}
-    dropped["item whose name others share"] += len(names) - len(alone)
-    return alone
+    unique = {iri: names[iri] for iri in iris if iri in names and bearers[names[iri]] == 1}
+    dropped["item with a shared name"] += len(names) - len(unique)
+    return unique
 
 
 def single_values(
     client: SparqlClient, iris: Sequence[str], prop: str, date: bool, dropped: Counter[str]
 ) -> dict[str, Value]:
-    """The value of a property of each item that has exactly one.
+    """Return the value of a property for each item with exactly one.
 
     Args:
         client: the endpoint.
         iris: the items.
         prop: e.g. ``P19``.
-        date: whether its values are dates rather than items.
-        dropped: counts the items with several values, and values that cannot be told.
+        date: whether the values are dates rather than items.
+        dropped: counts items with several values and values without a label; updated.
     """
-    known = raw_values(client, iris, prop, subject="item", typed=True)
-    single = {iri: min(values) for iri, values in known.items() if len(values) == 1}
-    dropped[f"item with several values of {prop}"] += len(known) - len(single)
-    told = labelled(client, single.values(), prop, date)
-    found = {iri: told[value] for iri, value in single.items() if value in told}
-    dropped[f"value of {prop} without an English label, or no date"] += len(single) - len(found)
-    return found
+    values_of = raw_values(client, iris, prop, subject="item", typed=True)
+    single = {iri: min(values) for iri, values in values_of.items() if len(values) == 1}
+    dropped[f"item with several values of {prop}"] += len(values_of) - len(single)
+    converted = labelled(client, single.values(), prop, date)
+    kept = {iri: converted[value] for iri, value in single.items() if value in converted}
+    dropped[f"value of {prop} without an English label, or no date"] += len(single) - len(kept)
+    return kept
 
 
 def raw_values(
     client: SparqlClient, iris: Sequence[str], prop: str, *, subject: str = "person", typed: bool
 ) -> dict[str, set[Raw]]:
-    """The values of a property as the endpoint writes them, with their datatypes if asked for."""
+    """Return the values of a property as the endpoint writes them, optionally with datatypes."""
     body, variables = f"?{subject} wdt:{prop} ?value .", "?value"
     if typed:
         body, variables = f"{body} BIND(STR(DATATYPE(?value)) AS ?type)", "?value ?type"
-    found: dict[str, set[Raw]] = defaultdict(set)
+    values: dict[str, set[Raw]] = defaultdict(set)
     for row in rows_about(client, iris, body, prop, subject=subject, variables=variables):
-        found[row[subject]].add((row["value"], row.get("type", "")))
-    return found
+        values[row[subject]].add((row["value"], row.get("type", "")))
+    return values
 
 
 def labelled(
     client: SparqlClient, values: Iterable[Raw], prop: str, date: bool
 ) -> dict[Raw, Value]:
-    """Those of the values that can be told: dates that are such, things with an English label."""
+    """Convert raw values; drop invalid dates and items without an English label."""
     if date:
         dates = {value: parse_date(*value) for value in values}
-        return {value: told for value, told in dates.items() if told is not None}
+        return {value: parsed for value, parsed in dates.items() if parsed is not None}
     values = list(values)
     labels = labels_of(client, sorted({iri for iri, _ in values}), f"labels of {prop}")
     return {value: Value(labels[value[0]], value[0]) for value in values if value[0] in labels}
 
 
 def frequency_of(text: str) -> int | None:
-    """A frequency as an endpoint writes it; ``None`` for "unknown value", and what else is none."""
+    """Parse a frequency; ``None`` for "unknown value" and other non-numbers."""
     try:
         number = int(float(text))
     except (ValueError, OverflowError):
@@ -216,21 +217,23 @@ def frequency_of(text: str) -> int | None:
 
 
 def parse_date(text: str, datatype: str) -> Value | None:
-    """A date's label and year, or ``None`` where the text is no date.
+    """Parse a date; ``None`` if the text is not a date.
 
-    Wikidata's truthy values are all ``xsd:dateTime`` and carry no precision; those on 1 January
-    are read as a year alone, which is what nearly all of them are. Its query service writes years
-    before the common era with three digits, too (``-099``, which is 100 BC).
+    Wikidata's truthy values are ``xsd:dateTime`` without precision; 1 January is read as a year
+    alone,
+    which nearly all of them are. Its query service also writes years BC with three digits (``-099``
+    is
+    100 BC).
     """
     match = re.match(r"^([+-]?\d{4,}|-\d{3})(?:-(\d\d)-(\d\d))?(?:T.*)?Z?$", text)
     if match is None:
         return None
     year = int(match[1])
-    shown = str(year) if year > 0 else f"{1 - year} BC"
+    label = str(year) if year > 0 else f"{1 - year} BC"
     month, day = int(match[2] or 0), int(match[3] or 0)
     if month > 12:
         return None
     vague = datatype.endswith("dateTime") and (month, day) == (1, 1)
     if not month or not day or vague:
-        return Value(shown, None, year)
-    return Value(f"{day} {MONTHS[month - 1]} {shown}", None, year)
+        return Value(label, None, year)
+    return Value(f"{day} {MONTHS[month - 1]} {label}", None, year)

@@ -1,4 +1,4 @@
-"""The real SPARQL server (Oxigraph, an ordinary PyPI package) on loopback over a Turtle file."""
+"""A local SPARQL server (Oxigraph, from PyPI) over a Turtle file."""
 
 import os
 import shutil
@@ -24,19 +24,20 @@ from records import UserError, sha256_file
 SNAPSHOT = Path(__file__).parent / "snapshot" / "people.ttl"
 READY_S = 20.0
 QUERY_TIMEOUT_S = 60
-# For a file of a million people.
-LOAD_TIMEOUT_S = 1800
+LOAD_TIMEOUT_S = 1800  # sufficient for a million people
 
 
 @dataclass
 class KbBuilder(AskingBuilder):
-    """A builder of what a Wikidata-shaped knowledge base holds of a population.
+    """A builder that queries a Wikidata-shaped knowledge base about a population.
 
     Args:
-        endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
-            Turtle file (``.ttl``), or the URL of a SPARQL service.
-        population: SPARQL patterns that bind ``?item`` (of builders about people, ``?person``);
-            narrow it by occupation, country or year on a big endpoint.
+        endpoint: ``snapshot`` for the embedded Turtle file on a local server, the path of another
+            Turtle
+            file (``.ttl``), or the URL of a SPARQL service.
+        population: SPARQL patterns that bind ``?item`` (``?person`` for builders about people);
+            restrict
+            it by occupation, country or year on a large endpoint.
     """
 
     endpoint: str = "snapshot"
@@ -53,11 +54,11 @@ class KbBuilder(AskingBuilder):
 
 
 def _oxigraph() -> str:
-    beside = shutil.which("oxigraph", path=str(Path(sys.prefix) / "bin"))
-    found = beside or shutil.which("oxigraph")
-    if found is None:
-        raise UserError("oxigraph: no such program; install it with `pip install oxigraph`")
-    return found
+    installed = shutil.which("oxigraph", path=str(Path(sys.prefix) / "bin"))
+    program = installed or shutil.which("oxigraph")
+    if program is None:
+        raise UserError("oxigraph: program not installed; install it with `pip install oxigraph`")
+    return program
 
 
 def _free_port() -> int:
@@ -68,19 +69,16 @@ def _free_port() -> int:
 
 @contextmanager
 def local_endpoint(ttl_path: str | Path = SNAPSHOT) -> Iterator[str]:
-    """Serve a Turtle file over SPARQL for as long as the block lasts.
-
-    Args:
-        ttl_path: the graph; loaded into a server that keeps it in memory.
+    """Serve a Turtle file over SPARQL within a ``with`` block.
 
     Yields:
-        The URL that takes queries, ``http://127.0.0.1:PORT/query``.
+        The query URL, ``http://127.0.0.1:PORT/query``.
     """
     ttl_path = Path(ttl_path)
     if not ttl_path.is_file():
-        raise UserError(f"{ttl_path}: no such file; give the path of a Turtle file")
+        raise UserError(f"{ttl_path}: no such file; set the path of a Turtle file")
     program, port = _oxigraph(), _free_port()
-    # Read-write and without --location: the graph is loaded over HTTP and lives in memory only.
+    # Without --location the graph is in memory only; it is loaded over HTTP.
     command = [program, "serve", "--bind", f"127.0.0.1:{port}", "--timeout-s", str(QUERY_TIMEOUT_S)]
     with _no_proxy_for_loopback(), tempfile.TemporaryFile() as log:
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -89,15 +87,15 @@ def local_endpoint(ttl_path: str | Path = SNAPSHOT) -> Iterator[str]:
             _load(f"http://127.0.0.1:{port}", ttl_path)
             yield f"http://127.0.0.1:{port}/query"
         finally:
-            server.kill()  # it keeps nothing on disk
+            server.kill()
             server.wait()
 
 
 @contextmanager
 def _no_proxy_for_loopback() -> Iterator[None]:
     before = os.environ.get("no_proxy")
-    known = before or os.environ.get("NO_PROXY")
-    os.environ["no_proxy"] = f"{known},127.0.0.1" if known else "127.0.0.1"
+    hosts = before or os.environ.get("NO_PROXY")
+    os.environ["no_proxy"] = f"{hosts},127.0.0.1" if hosts else "127.0.0.1"
     try:
         yield
     finally:
@@ -115,9 +113,9 @@ def open_client(
     cache_dir: str | Path | None = None,
     counted: bool = False,
 ) -> Iterator[SparqlClient]:
-    """A client of ``endpoint``, or of a local server over ``snapshot`` where none is given.
+    """Open a client of ``endpoint``, or of a local server over ``snapshot`` if it is ``None``.
 
-    The local one is named by the file's hash, so that its cache and manifest hold no port.
+    The local server is identified by the file's hash, so that cache and manifest contain no port.
     """
     if endpoint is not None:
         yield SparqlClient(endpoint, user_agent, cache_dir, counted=counted)
@@ -128,7 +126,7 @@ def open_client(
 
 
 def sparql(work: Work, endpoint: str, counted: bool = False) -> SparqlClient:
-    """The client of a build: ``snapshot``, a Turtle file (``.ttl``) or the URL of a service."""
+    """Open the client of a build: ``snapshot``, a Turtle file (``.ttl``) or a service URL."""
     local = endpoint == "snapshot" or Path(endpoint).suffix == ".ttl"
     file = SNAPSHOT if endpoint == "snapshot" else endpoint
     client = work.enter_context(
@@ -147,10 +145,12 @@ def _wait_until_ready(server: subprocess.Popen, port: int, log) -> None:
         except OSError:
             open_port = False
             time.sleep(0.01)
-        if server.poll() is not None:  # another program may have taken the port since we looked
+        if server.poll() is not None:  # another program may have taken the port
             log.seek(0)
-            said = log.read().decode(errors="replace").strip().splitlines()
-            raise RuntimeError(f"oxigraph ended at once: {said[-1] if said else 'no message'}")
+            messages = log.read().decode(errors="replace").strip().splitlines()
+            raise RuntimeError(
+                f"oxigraph exited on startup: {messages[-1] if messages else 'no message'}"
+            )
         if open_port:
             return
     raise RuntimeError(f"oxigraph did not open its port within {READY_S:.0f} s")
@@ -165,4 +165,4 @@ def _load(base: str, ttl_path: Path) -> None:
             timeout=LOAD_TIMEOUT_S,
         )
     if answer.status_code >= 400:
-        raise UserError(f"{ttl_path}: not Turtle: {' '.join(answer.text.split())[:300]}")
+        raise UserError(f"{ttl_path}: not valid Turtle: {' '.join(answer.text.split())[:300]}")

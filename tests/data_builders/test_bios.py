@@ -352,7 +352,7 @@ def test_every_drop_is_counted_with_its_reason(everyone):
         "item without an English label": 1,
         # Old_name, Person A0 1 in the map, Person C3 2 in PopQA.
         "candidate of an item that a more frequent candidate names": 3,
-        "topic that no cell could give": 1000 - 82,
+        "topic missing in all cells": 1000 - 82,
     }
     assert sum(short.values()) == 16 * 62 - 82
     assert {entry["file"] for entry in manifest["inputs"]} == {
@@ -518,8 +518,8 @@ def test_another_domain_by_its_patterns(tmp_path):
         ("east", "many"): 3,
     }
     dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
-    assert dropped["topic that cell elsewhere0 lacks for an even share; others give it"] == 1
-    assert dropped["topic that was not drawn"] == 6
+    assert dropped["topic missing in cell elsewhere0, taken from other cells"] == 1
+    assert dropped["topic not drawn"] == 6
 
 
 def test_values_that_are_unknown_and_patterns_in_optional_cost_no_build(tmp_path):

@@ -85,7 +85,7 @@ def test_facts_of_most_members_become_statements_with_their_shares(tmp_path, end
     assert {r["of"] for r in rows} == {10}
     assert manifest["dropped"] == {
         "fact without an English label": 2,
-        "property that is no fact in words": 1,
+        "property that links out of the knowledge base": 1,
     }
 
 
@@ -153,7 +153,7 @@ def test_a_models_statements_are_read_and_its_other_lines_counted(tmp_path):
     assert manifest["dropped"] == {
         "model: line outside the list": 1,
         "model: no answer (nothing was written)": 1,
-        "model: statement that is no whole sentence": 1,
+        "model: statement that is not a sentence": 1,
         "model: statement twice in an answer": 1,
         "model: statement with a name": 2,
         "model: statement with a number": 1,
@@ -188,7 +188,7 @@ def test_a_model_and_a_knowledge_base_are_merged(tmp_path, endpoint):
     by_text = {r["text"]: r["source"] for r in rows}
     assert by_text["{topic} is a film."] == "kb/class"
     assert by_text["{topic} can be watched."] == "model"
-    assert manifest["dropped"]["statement that was there already"] == 1
+    assert manifest["dropped"]["duplicate statement"] == 1
 
 
 def test_core_is_given_as_many_as_are_asked_for(tmp_path):

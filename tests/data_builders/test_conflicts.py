@@ -378,7 +378,7 @@ def test_the_card_reports_the_rules_and_the_manifest_the_drops(kb, everything, t
     for rule in RULES:
         assert f"| {rule} | {accuracy(everything, rule):.3f} |" in card
     dropped = json.loads((kb / "manifest.json").read_text())["dropped"]
-    assert dropped["item whose name others share"] > 0
+    assert dropped["item with a shared name"] > 0
     assert dropped["topic without a value of P19"] > 0
     kept = load_dataset(str(kb), "documents", cache_dir=str(tmp_path))
     assert {split: rows.num_rows for split, rows in kept.items()}.keys() == {"train", "dev", "test"}
@@ -422,7 +422,7 @@ def test_another_domain_needs_a_population_and_a_wording(tmp_path):
     dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
     assert dropped == {
         "claim without a partner of the other truth": 1,
-        "item whose name others share": 2,
+        "item with a shared name": 2,
         "item with several values of P57": 2,
         "item with several values of P577": 1,
         "item without an English name": 1,

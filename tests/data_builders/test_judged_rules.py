@@ -391,7 +391,7 @@ def test_what_is_no_value_stays(claim, topic):
         ("- {topic} was born in 1950.", "statement with a number"),
         ("- {topic} was born in {place}.", "statement with another placeholder"),
         ("- {topic} lived in Norway.", "statement with a name"),
-        ("- {topic} was", "statement that is no whole sentence"),
+        ("- {topic} was", "statement that is not a sentence"),
     ],
 )
 def test_a_models_line(line, reason):
@@ -454,7 +454,7 @@ def test_the_surest_of_equal_statements_and_each_source_in_turn():
     assert told == [
         ("has.", "kb/class"), ("is.", "kb/class"), ("lives.", "kb/value"), ("sees.", "model"),
     ]  # fmt: skip
-    assert dropped == {"statement that was there already": 1}
+    assert dropped == {"duplicate statement": 1}
     assert [c.text.split()[1] for c in choose(found, 3)] == ["has.", "lives.", "sees."]
 
 

@@ -447,7 +447,7 @@ def test_the_project(tmp_path):
         }
     }
     manifest = json.loads((tmp_path / "out/manifest.json").read_text())
-    assert manifest["dropped"] == {"pair that is there already": 1}
+    assert manifest["dropped"] == {"duplicate pair": 1}
     datasets.load_dataset(str(tmp_path / "out"), cache_dir=str(tmp_path / "cache"))
     LssProject(tmp_path / "few", pairs=[str(tmp_path / "pairs.jsonl")], limit=2).build()
     assert len(json.loads((tmp_path / "few/tasks.json").read_text())) == 2

@@ -106,4 +106,4 @@ def test_a_frequency_that_is_no_number_is_counted(tmp_path):
     with open_client(snapshot=tmp_path / "people.ttl") as client:
         people = load_people(client, dropped=dropped)
     assert [(person.name, person.frequency) for person in people] == [("Ada", 7), ("Bo", 0)]
-    assert dropped["frequency that is no number"] == 2
+    assert dropped["frequency that is not a number"] == 2

@@ -131,7 +131,7 @@ def test_the_shapes_that_only_wikidata_has(tmp_path):
     assert +dropped == {
         "person without an English name": 1,
         "value without an English label": 1,
-        "date that is no date": 1,
+        "invalid date": 1,
     }
 
 

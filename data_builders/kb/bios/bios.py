@@ -65,9 +65,8 @@ class Bios(AskingBuilder):
 
     Args:
         domain: members, groups and frequency bins; people by default.
-        endpoint: ``snapshot`` for the embedded file behind a local server, the path of another
-            Turtle
-            file (``.ttl``), or the URL of a SPARQL service.
+        endpoint: ``snapshot`` for the embedded Turtle file, the path of another one (``.ttl``), or the
+            URL of a SPARQL service.
         corpus_maps: ``.npz`` files with an array of document numbers for each DBpedia resource;
             counts
             of several files are added.
@@ -306,7 +305,7 @@ class Bios(AskingBuilder):
 
 
 CARD = """\
-Topics ({name}) drawn evenly over cells of frequency and group, for evaluating the factuality of texts
+Topics ({name}) drawn evenly over cells of frequency and group, to evaluate the factuality of texts
 about them. The dataset contains no texts.
 
 - `topic`: title of the one English Wikipedia page; `name`: the label; `entity`: the item.

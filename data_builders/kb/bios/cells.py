@@ -1,10 +1,9 @@
-"""What a domain is, its cells of frequency and group, and how many topics each cell gives.
+"""Domains, their cells of frequency and group, and the number of topics of each cell.
 
-The defaults are Core's biographies (2407.03572, section 4.2 and Table 1). The patterns run on
-``https://query.wikidata.org/sparql`` and on any endpoint or Turtle file of the same shape.
-
-Core samples its 1,024 topics uniformly over the cells of 4 frequency bins and 4 groups of
-continents, and divides them about 8:1:1: 50, 7 and 7 of each cell.
+The defaults are Core's biographies (2407.03572, section 4.2 and Table 1): 1,024 topics drawn
+uniformly over the cells of 4 frequency bins and 4 groups of continents, and split about 8:1:1 (50,
+7 and 7 of each cell). The patterns run on ``https://query.wikidata.org/sparql`` and on any endpoint
+or Turtle file of the same structure.
 """
 
 import random
@@ -28,7 +27,7 @@ PREFIX wikibase: <http://wikiba.se/ontology#>
 PAGE = (
     "?page schema:about ?item ; schema:isPartOf <https://en.wikipedia.org/> ; schema:name ?title ."
 )
-# A resource of yesterday's map may be a redirect today, which has no owl:sameAs of its own.
+# A resource of an old map may now be a redirect, which has no owl:sameAs.
 SAME_AS = (
     "{ ?uri owl:sameAs ?item } UNION { ?uri dbo:wikiPageRedirects/owl:sameAs ?item } "
     'FILTER(STRSTARTS(STR(?item), "http://www.wikidata.org/entity/"))'
@@ -37,22 +36,23 @@ SAME_AS = (
 
 @dataclass
 class Domain:
-    """Which things are topics, and by what they are sampled.
+    """The possible topics and the variables by which they are sampled.
 
     Args:
-        name: what the topics are, for the card.
-        population: SPARQL patterns that bind ``?item``; something belongs if one of them holds.
-            Without a frequency file each is asked in a query of its own, so a domain that is too
-            large for one query is cut into several (by country, by year).
-        page: pattern that binds ``?page`` and its ``?title``; a topic has exactly one.
-        grouping: pattern that binds ``?group`` to the IRI of a thing that groups the item; each
-            of its rows is one vote, so that two countries of one continent weigh two.
-        groups: name of a group to English labels of things, which are its members.
-        rest: the group of items without any such thing, or with others only.
-        frequency: pattern that binds the number ``?frequency``, for a build without files of
-            frequencies.
-        bins: name of a frequency bin to its least frequency, ascending; the first is 0.
-        same_as: pattern that binds ``?item`` to the same thing as the DBpedia resource ``?uri``.
+        name: name of the topics, for the card.
+        population: SPARQL patterns that bind ``?item``; members match at least one. Without a
+            frequency
+            file each pattern is a separate query, so a large domain can be divided (by country,
+            year).
+        page: pattern that binds ``?page`` and its ``?title``; a topic has exactly one page.
+        grouping: pattern that binds ``?group`` to the IRI of a thing that groups the item. Each row
+            is
+            one vote, so two countries of one continent count twice.
+        groups: name of a group to the English labels of its members.
+        rest: group of items without such a thing, or with unlisted ones only.
+        frequency: pattern that binds ``?frequency``, for builds without frequency files.
+        bins: name of a frequency bin to its least frequency, ascending from 0.
+        same_as: pattern that binds ``?item`` to the item of the DBpedia resource ``?uri``.
     """
 
     name: str = "people"
@@ -75,32 +75,32 @@ class Domain:
             "same_as": ("?uri", "?item"),
         }
         patterns = [("population", text, ("?item",)) for text in self.population]
-        patterns += [(name, getattr(self, name), wanted) for name, wanted in needed.items()]
-        for name, text, wanted in patterns:
-            for variable in wanted:
+        patterns += [(name, getattr(self, name), variables) for name, variables in needed.items()]
+        for name, text, variables in patterns:
+            for variable in variables:
                 if not re.search(rf"\{variable}\b", text):
                     raise UserError(f"domain.{name}: {text!r} has no {variable}")
         if not self.population:
-            raise UserError("domain.population: empty; give at least one pattern over ?item")
+            raise UserError("domain.population: expected at least one pattern over ?item")
         edges = list(self.bins.values())
         if not edges or edges[0] != 0 or any(low >= high for low, high in pairwise(edges)):
-            raise UserError("domain.bins: give least frequencies that ascend from 0")
-        known = [label for labels in self.groups.values() for label in labels]
-        if len(known) != len(set(known)):
-            raise UserError("domain.groups: one thing stands in two groups")
+            raise UserError("domain.bins: expected ascending least frequencies starting at 0")
+        members = [label for labels in self.groups.values() for label in labels]
+        if len(members) != len(set(members)):
+            raise UserError("domain.groups: a label is in two groups")
 
     @property
     def letters(self) -> list[str]:
-        """Names of the groups, ``rest`` among them."""
+        """Names of the groups, including ``rest``."""
         return sorted({*self.groups, self.rest})
 
     @property
     def cells(self) -> list[tuple[int, str]]:
-        """Every pair of a bin's index and a group's name."""
+        """Pairs of bin index and group name."""
         return [(index, letter) for index in range(len(self.bins)) for letter in self.letters]
 
     def letter(self, label: str) -> str:
-        """The group of a thing that groups items."""
+        """Return the group of a label."""
         return group_of(label, self.groups, self.rest)
 
 
@@ -110,91 +110,92 @@ _PARENTHESES = re.compile(r"\s*\([^)]*\)$")
 
 
 def draw_order(cells: Sequence[Cell], seed: int) -> list[Cell]:
-    """The order in which cells get the topics that do not divide evenly."""
+    """Draw the order in which cells get remaining topics."""
     return random.Random(f"{seed}:cells").sample(list(cells), len(cells))
 
 
 def quotas(order: Sequence[Cell], most: Mapping[Cell, int | None], topics: int) -> dict[Cell, int]:
-    """Topics of each cell: the same of all; what a cell lacks is spread evenly over the others.
+    """Divide topics evenly over cells; missing topics of a cell are spread over the others.
 
     Args:
-        order: the cells, those first that get one more where the number does not divide.
-        most: how many topics a cell has; ``None`` for enough.
-        topics: how many there shall be; fewer where all cells together have fewer.
+        order: the cells; the first ones get the remainder.
+        most: number of available topics per cell; ``None`` if sufficient.
+        topics: total number; fewer if the cells together have fewer.
     """
-    given = dict.fromkeys(order, 0)
+    assigned = dict.fromkeys(order, 0)
     while True:
-        room = [c for c in order if most[c] is None or given[c] < most[c]]
-        left = topics - sum(given.values())
-        if not room or not left:
-            return given
-        each = left // len(room)
-        for cell in room if each else room[:left]:
-            space = left if most[cell] is None else most[cell] - given[cell]
-            given[cell] += min(each or 1, space)
+        open_cells = [c for c in order if most[c] is None or assigned[c] < most[c]]
+        remaining = topics - sum(assigned.values())
+        if not open_cells or not remaining:
+            return assigned
+        each = remaining // len(open_cells)
+        for cell in open_cells if each else open_cells[:remaining]:
+            space = remaining if most[cell] is None else most[cell] - assigned[cell]
+            assigned[cell] += min(each or 1, space)
 
 
 def split_sizes(numbers: Mapping[str, int], shares: Sequence[int]) -> dict[str, Counter[str]]:
-    """Cell to how many of its topics go to each split.
+    """Map each cell to its number of topics per split.
 
-    Topic after topic goes to the split that is furthest below its share, over all cells, so that
-    the sizes hold in all and, as nearly as numbers allow, in each cell.
+    Each topic goes to the split furthest below its share over all cells, so the totals hold exactly
+    and each cell approximately.
     """
     share = dict(zip(SPLITS, shares, strict=True))
-    given: Counter[str] = Counter()
-    found: dict[str, Counter[str]] = {cell: Counter() for cell in numbers}
+    totals: Counter[str] = Counter()
+    sizes: dict[str, Counter[str]] = {cell: Counter() for cell in numbers}
     for cell, number in numbers.items():
         for _ in range(number):
-            done = given.total() + 1
-            lacks = {s: share[s] * done - given[s] * sum(shares) for s in SPLITS}
+            done = totals.total() + 1
+            lacks = {s: share[s] * done - totals[s] * sum(shares) for s in SPLITS}
             split = max(SPLITS, key=lacks.__getitem__)
-            given[split] += 1
-            found[cell][split] += 1
-    return found
+            totals[split] += 1
+            sizes[cell][split] += 1
+    return sizes
 
 
 def split_topics(topics: Sequence[dict], shares: Sequence[int], seed: int) -> dict[str, str]:
-    """Topic to its split, cell by cell; namesakes stay together.
+    """Map each topic to a split, cell by cell; namesakes stay together.
 
     Args:
-        topics: rows with ``topic``, ``name`` and ``cell``; those of one name, or of one title but
-            for what stands in parentheses, are a family.
+        topics: rows with ``topic``, ``name`` and ``cell``. Rows with the same name, or the same
+            title
+            without parentheses, are a family.
         shares: of train, dev and test.
-        seed: of the draws.
+        seed: seed of the draws.
     """
     rng = random.Random(f"{seed}:split")
     members: dict[str, list[dict]] = defaultdict(list)
     for row in topics:
         members[row["cell"]].append(row)
     cells = rng.sample(sorted(members), len(members))
-    left = split_sizes({cell: len(members[cell]) for cell in cells}, shares)
+    capacity = split_sizes({cell: len(members[cell]) for cell in cells}, shares)
     families = _families(topics)
     rng.shuffle(families)
-    found: dict[str, str] = {}
-    # Large families first, while there is room for them.
+    split_of: dict[str, str] = {}
+    # Large families first, while splits have capacity.
     for family in sorted(families, key=len, reverse=True):
         needs: dict[str, int] = defaultdict(int)
         for row in family:
             needs[row["cell"]] += 1
-        fits = [s for s in SPLITS if all(left[c][s] >= n for c, n in needs.items())]
-        weights = [sum(left[c][s] for c in needs) for s in fits]
+        fits = [s for s in SPLITS if all(capacity[c][s] >= n for c, n in needs.items())]
+        weights = [sum(capacity[c][s] for c in needs) for s in fits]
         split = rng.choices(fits, weights)[0] if fits else "train"
         for row in family:
-            left[row["cell"]][split] -= 1
-            found[row["topic"]] = split
-    return found
+            capacity[row["cell"]][split] -= 1
+            split_of[row["topic"]] = split
+    return split_of
 
 
 def _families(topics: Sequence[dict]) -> list[list[dict]]:
-    head: dict[str, str] = {}
+    parent: dict[str, str] = {}
 
     def find(key: str) -> str:
-        while head.setdefault(key, key) != key:
-            key = head[key]
+        while parent.setdefault(key, key) != key:
+            key = parent[key]
         return key
 
     for row in topics:
-        head[find(_title(row))] = find(row["name"].casefold())
+        parent[find(_title(row))] = find(row["name"].casefold())
     families: dict[str, list[dict]] = defaultdict(list)
     for row in topics:
         families[find(row["name"].casefold())].append(row)
@@ -205,22 +206,22 @@ def _title(row: dict) -> str:
     return _PARENTHESES.sub("", row["topic"]).casefold()
 
 
-# The same bytes every time: ids are hashed from this, and texts stay texts.
+# For byte-identical output: ids are hashed from the salt, and text is not converted to paths.
 STYLE = {"svg.hashsalt": "factfoundry", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
-DARK = 0.6  # share of the largest number from which text is white
+DARK = 0.6  # text is white above this share of the largest number
 
 
 def heat_map(numbers: Sequence[Sequence[int]], rows: Sequence[str], columns: Sequence[str]) -> str:
-    """An SVG drawing of the number of topics by group (rows) and frequency bin (columns)."""
-    import matplotlib  # half a second, which no --help should take
+    """Draw the number of topics by group (rows) and frequency bin (columns) as SVG."""
+    import matplotlib  # slow import
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(1.6 + 1.1 * len(columns), 1.2 + 0.6 * len(rows)))
         axes = figure.add_subplot()
-        most = max(1, max(map(max, numbers)))
-        axes.pcolormesh(numbers, cmap="Blues", vmin=0, vmax=most)
+        largest = max(1, max(map(max, numbers)))
+        axes.pcolormesh(numbers, cmap="Blues", vmin=0, vmax=largest)
         axes.set_xticks([x + 0.5 for x in range(len(columns))], columns)
         axes.set_yticks([y + 0.5 for y in range(len(rows))], rows)
         axes.invert_yaxis()
@@ -229,7 +230,7 @@ def heat_map(numbers: Sequence[Sequence[int]], rows: Sequence[str], columns: Seq
         axes.set_title("Topics by group and frequency")
         for y, line in enumerate(numbers):
             for x, number in enumerate(line):
-                colour = "white" if number > DARK * most else "black"
+                colour = "white" if number > DARK * largest else "black"
                 axes.text(x + 0.5, y + 0.5, str(number), ha="center", va="center", color=colour)
         figure.tight_layout()
         out = StringIO()
@@ -241,14 +242,14 @@ def heat_map(numbers: Sequence[Sequence[int]], rows: Sequence[str], columns: Seq
 def table(
     topics: Sequence[Mapping], rows: Sequence[str], columns: Sequence[str], splits: Mapping
 ) -> str:
-    """A Markdown table of the number of topics, each cell as train/dev/test."""
+    """Format the number of topics per cell (train/dev/test) in Markdown."""
     head = f"| group | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}\n"
     lines = []
     for letter in rows:
         cells = []
         for name in columns:
-            own = [r["topic"] for r in topics if r["group"] == letter and r["bin"] == name]
-            counts = [sum(splits[topic] == split for topic in own) for split in SPLITS]
-            cells.append(f"{len(own)} ({'/'.join(map(str, counts))})")
+            members = [r["topic"] for r in topics if r["group"] == letter and r["bin"] == name]
+            counts = [sum(splits[topic] == split for topic in members) for split in SPLITS]
+            cells.append(f"{len(members)} ({'/'.join(map(str, counts))})")
         lines.append(f"| {letter} | {' | '.join(cells)} |\n")
     return head + "".join(lines)

@@ -1,4 +1,4 @@
-"""What the endpoints say about candidates: which item, whether it belongs, its page, its groups."""
+"""Query endpoints about candidates: item, membership, page and groups."""
 
 import bz2
 import gzip
@@ -22,16 +22,16 @@ OWL_SAME_AS = "http://www.w3.org/2002/07/owl#sameAs"
 
 @dataclass
 class Lookup:
-    """Turns candidates into topics, a few hundred at a time, and counts what is left out.
+    """Converts candidates to topics, a few hundred at a time, and counts dropped ones.
 
     Attributes:
-        table: the candidates; topics are kept in it.
-        domain: what belongs.
-        client: the endpoint with items.
-        dbpedia: the endpoint with ``owl:sameAs``; ``None`` where the table holds it.
+        table: the candidates; topics are stored in it.
+        domain: the domain.
+        client: endpoint with items.
+        dbpedia: endpoint with ``owl:sameAs``; ``None`` if the table has the pairs.
         knowledge: topics must have a page in it.
-        exclude: titles that are no topics.
-        columns: fields of a row for single sources, by index in ``SOURCES``.
+        exclude: excluded titles.
+        columns: sources with a column of their frequency, as indices in ``SOURCES``.
         dropped: reason to number.
     """
 
@@ -46,38 +46,41 @@ class Lookup:
     _labels: dict[str, str] = field(default_factory=dict)
 
     def topics(self, candidates: Sequence[Candidate]) -> Counter[str]:
-        """Keep those of one bin that are topics; returns how many each group got.
+        """Store the topics among the candidates of one bin; return the number per group.
 
-        An item that several candidates are counts once, as the most frequent of them, and where
-        that one stands in the order; so the order stays a fair draw among items.
+        An item of several candidates counts once, at the rank of its most frequent candidate, so
+        the
+        order remains a fair draw among items.
         """
         items = self._items(candidates)
         titles = self._titles(list(dict.fromkeys(items.values())))
-        known = self._frequencies(list(titles))
+        candidates_of = self._frequencies(list(titles))
         chosen = {}
         for candidate in candidates:
             item = items.get(candidate.id)
             if item not in titles:
                 continue
-            if max((candidate, *known[item]), key=_weight).id != candidate.id:
-                self._drop("candidate of an item that a more frequent candidate names")
+            if max((candidate, *candidates_of[item]), key=_weight).id != candidate.id:
+                self._drop("candidate of an item with a more frequent candidate")
             else:
                 chosen[item] = candidate
         names = labels_of(self.client, list(chosen), "names")
         self._drop("item without an English label", len(chosen) - len(names))
         groups = self._groups(list(names))
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for item, candidate in chosen.items():
             if item in names:
                 letter, labels = groups[item]
-                row = self._row(item, titles[item], names[item], candidate, known[item], labels)
+                row = self._row(
+                    item, titles[item], names[item], candidate, candidates_of[item], labels
+                )
                 index = self.table.bin(candidate.n)
                 text = json.dumps(row, ensure_ascii=False)
                 if self.table.add_topic(item, index, letter, candidate.rank, text):
-                    found[letter] += 1
+                    counts[letter] += 1
                 else:
-                    self._drop("candidate of an item that is a topic already")
-        return found
+                    self._drop("candidate of an item that is already a topic")
+        return counts
 
     def _row(
         self,
@@ -85,7 +88,7 @@ class Lookup:
         title: str,
         name: str,
         candidate: Candidate,
-        known: Sequence[Candidate],
+        same_item: Sequence[Candidate],
         labels: Sequence[str],
     ) -> dict:
         row = {
@@ -96,8 +99,8 @@ class Lookup:
             "frequency_source": SOURCES[candidate.kind],
         }
         for kind in self.columns:
-            found = [c.n for c in (candidate, *known) if c.kind == kind]
-            row[f"{SOURCES[kind]}_frequency"] = max(found, default=None)
+            frequencies = [c.n for c in (candidate, *same_item) if c.kind == kind]
+            row[f"{SOURCES[kind]}_frequency"] = max(frequencies, default=None)
         return row | {"continents": list(labels)}
 
     def _drop(self, reason: str, number: int = 1) -> None:
@@ -113,13 +116,13 @@ class Lookup:
     def _items(self, candidates: Sequence[Candidate]) -> dict[str, str]:
         items = {c.id: c.id for c in candidates if c.kind != CORPUS}
         uris = [c.id for c in candidates if c.kind == CORPUS]
-        found: dict[str, set[str]] = defaultdict(set)
+        items_of: dict[str, set[str]] = defaultdict(set)
         for uri, item in self._same("uri", uris, "owl:sameAs of resources"):
-            found[uri].add(item)
-        self._drop("DBpedia resource without an item", len(uris) - len(found))
-        single = {uri: min(own) for uri, own in found.items() if len(own) == 1}
-        self._drop("DBpedia resource of several items", len(found) - len(single))
-        # In the candidates' order, which the batches of the next questions follow.
+            items_of[uri].add(item)
+        self._drop("DBpedia resource without an item", len(uris) - len(items_of))
+        single = {uri: min(members) for uri, members in items_of.items() if len(members) == 1}
+        self._drop("DBpedia resource of several items", len(items_of) - len(single))
+        # In the order of the candidates, so that query batches are reproducible.
         return {c.id: (items | single)[c.id] for c in candidates if c.id in items or c.id in single}
 
     def _same(self, column: str, values: Sequence[str], family: str) -> Iterator[tuple[str, str]]:
@@ -136,56 +139,53 @@ class Lookup:
         body = f"{population}\n  OPTIONAL {{ {self.domain.page} }}"
         pages: dict[str, set[tuple[str, str]]] = defaultdict(set)
         for row in self._ask(self.client, "item", items, body, "population and pages"):
-            own = pages[row["item"]]
+            item_pages = pages[row["item"]]
             if "title" in row and "page" in row:
-                own.add((row["page"], row["title"]))
-        self._drop("item that is none of the population", len(items) - len(pages))
-        found = {}
+                item_pages.add((row["page"], row["title"]))
+        self._drop("item outside the population", len(items) - len(pages))
+        titles = {}
         for item in items:
-            own = pages.get(item, set())
-            if len(own) == 1:
-                ((_, title),) = own
+            item_pages = pages.get(item, set())
+            if len(item_pages) == 1:
+                ((_, title),) = item_pages
                 if title in self.exclude:
                     self._drop("item whose title is excluded")
                 elif self.knowledge is not None and title not in self.knowledge:
                     self._drop("item whose page is not in the knowledge source")
                 else:
-                    found[item] = title
+                    titles[item] = title
             elif item in pages:
-                self._drop("item with several pages" if own else "item without a page")
-        return found
+                self._drop("item with several pages" if item_pages else "item without a page")
+        return titles
 
     def _frequencies(self, items: Sequence[str]) -> dict[str, list[Candidate]]:
-        found: dict[str, list[Candidate]] = {item: [] for item in items}
-        named = {(item, item) for item in items}
+        candidates: dict[str, list[Candidate]] = {item: [] for item in items}
+        pairs = {(item, item) for item in items}
         if CORPUS in self.columns:
-            named |= {
+            pairs |= {
                 (uri, item) for uri, item in self._same("item", items, "resources of owl:sameAs")
             }
-        for id, item in sorted(named):
+        for id, item in sorted(pairs):
             candidate = self.table.get(id)
             if candidate is not None:
-                found[item].append(candidate)
-        return found
+                candidates[item].append(candidate)
+        return candidates
 
     def _groups(self, items: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
-        """Group of each item, and the labels of all things that group it, sorted.
-
-        The group with most votes, see ``most_voted``.
-        """
+        """Map each item to its most voted group and the sorted labels of all groups."""
         rows = self._ask(self.client, "item", items, self.domain.grouping, "groups")
-        rows = [row for row in rows if "group" in row]  # a pattern may have it in OPTIONAL
+        rows = [row for row in rows if "group" in row]  # may be OPTIONAL
         new = sorted({row["group"] for row in rows} - set(self._labels))
         labels = labels_of(self.client, new, "labels of groups")
         self._labels |= {iri: labels.get(iri, iri.removeprefix(WD)) for iri in new}
         votes: dict[str, list[str]] = {item: [] for item in items}
         for row in rows:
             votes[row["item"]].append(self._labels[row["group"]])
-        found = {}
+        groups = {}
         for item, cast in votes.items():
             best = most_voted(map(self.domain.letter, cast), self.domain.rest)
-            found[item] = (best, sorted(set(cast)))
-        return found
+            groups[item] = (best, sorted(set(cast)))
+        return groups
 
 
 def _weight(candidate: Candidate) -> tuple[int, bool, int, str]:
@@ -193,16 +193,17 @@ def _weight(candidate: Candidate) -> tuple[int, bool, int, str]:
 
 
 def read_same_as(path: str) -> Iterator[tuple[str, str]]:
-    """Resource and item of each line of a file of ``owl:sameAs``, packed or not.
+    """Yield resource and item of each ``owl:sameAs`` line, gzip, bzip2 or uncompressed.
 
-    Lines are N-Triples, as DBpedia's dumps have them, or a resource, a tab and an item (its IRI
-    or ``Q42``). Triples of other predicates, and comments, are passed over.
+    Lines are N-Triples, as in DBpedia's dumps, or a resource, a tab and an item (IRI or ``Q42``).
+    Other
+    predicates and comments are ignored.
 
     Raises:
-        BadInput: a line that is neither.
+        BadInput: a line in another format.
     """
     if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; give N-Triples or a table of owl:sameAs")
+        raise UserError(f"{path}: no such file; expected N-Triples or a table of owl:sameAs")
     opener = {".gz": gzip.open, ".bz2": bz2.open}.get(Path(path).suffix, open)
     number = 0
     try:
@@ -211,7 +212,7 @@ def read_same_as(path: str) -> Iterator[tuple[str, str]]:
                 pair = _pair(line, f"{path}:{number}")
                 if pair is not None:
                     yield pair
-    except (OSError, EOFError, ValueError, zlib.error) as error:  # a damaged file
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise BadInput([f"{path}:{number + 1}: cannot be read ({error})"]) from None
 
 
@@ -227,6 +228,6 @@ def _pair(line: str, where: str) -> tuple[str, str] | None:
         uri, item = parts
         item = item if "/" in item else WD + item
     else:
-        raise BadInput([f"{where}: expected a triple, or a resource and an item"])
+        raise BadInput([f"{where}: expected an N-Triple, or a resource and an item"])
     name = resource(uri)
     return None if name is None else (name, item)

@@ -1,9 +1,10 @@
-"""Lengths of the arrays in a NumPy ``.npz`` archive, one member at a time, without loading them.
+"""Read the lengths of arrays in a NumPy ``.npz`` archive without loading the arrays.
 
-Kandpal et al. (2211.08411) publish for each corpus which documents name which entity, as one
-archive with an array for each of millions of entities. ``numpy.load`` reads the arrays, and
-``zipfile`` keeps about a kilobyte for each member; here one member is in memory, and of its array
-only the header, which has the length. Nothing is ever unpickled.
+Kandpal et al. (2211.08411) publish for each corpus one archive with an array of document numbers
+for
+each of millions of entities. ``numpy.load`` reads the arrays, and ``zipfile`` needs about a
+kilobyte
+per member; this reader keeps one member in memory and reads only its header. Nothing is unpickled.
 
 Source: PKWARE's APPNOTE 6.3.10, sections 4.3 and 4.5.3 (zip64); NumPy's NEP 1 (``.npy``).
 """
@@ -27,9 +28,9 @@ _LONGEST_COMMENT = 0xFFFF
 _IN_ZIP64, _IN_ZIP64_SHORT = 0xFFFFFFFF, 0xFFFF
 _STORED, _DEFLATED = 0, 8
 _ENCRYPTED, _UTF8 = 0x1, 0x800
-# Numpy pads its header to 64 bytes and itself refuses one of more than 10,000.
+# Bytes of an .npy header; NumPy refuses headers of more than 10,000.
 _HEAD, _LONGEST_HEAD = 192, 10_000
-_EXTRA = 64  # room for a member's extra fields, which savez fills with 20 bytes
+_EXTRA = 64  # upper bound of a member's extra fields; savez writes 20 bytes
 
 _DESCR = re.compile(rb"'descr': *'([^']*)'")
 _SHAPE = re.compile(rb"'shape': *\((\d+),\)")
@@ -44,27 +45,27 @@ class _Member:
 
 
 def count_arrays(path: str | Path) -> int:
-    """How many members the archive says it has; nothing else is read.
+    """Return the number of members in the archive's directory.
 
     Raises:
-        BadInput: no zip archive.
+        BadInput: not a zip archive.
     """
     with _open(path) as file:
         return _directory(file, path)[0]
 
 
 def array_lengths(path: str | Path) -> Iterator[tuple[str, int]]:
-    """Name and length of each array, in the order of the archive's directory.
+    """Yield name and length of each array, in the order of the archive's directory.
 
     Args:
-        path: a file that ``numpy.savez`` or ``numpy.savez_compressed`` wrote, zip64 or not.
+        path: a file written by ``numpy.savez`` or ``numpy.savez_compressed``, zip64 or not.
 
     Yields:
-        The name as ``numpy.load`` gives it (without ``.npy``), and the number of elements.
+        The name as in ``numpy.load`` (without ``.npy``), and the number of elements.
 
     Raises:
-        BadInput: the file is cut or no archive, a member is no flat array, or it is one of
-            objects, which only ``pickle`` could read.
+        BadInput: the file is truncated or not an archive, or a member is not a flat array of
+            numbers.
     """
     with _open(path) as directory, _open(path, buffering=0) as members:
         for member in _members(directory, path):
@@ -74,7 +75,7 @@ def array_lengths(path: str | Path) -> Iterator[tuple[str, int]]:
 
 def _open(path: str | Path, buffering: int = 1 << 16) -> BinaryIO:
     if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; give a .npz archive of arrays")
+        raise UserError(f"{path}: no such file; expected a .npz archive of arrays")
     return open(path, "rb", buffering=buffering)
 
 
@@ -83,14 +84,18 @@ def _directory(file: BinaryIO, path: str | Path) -> tuple[int, int, int]:
     start = max(0, size - _END.size - _LONGEST_COMMENT)
     file.seek(start)
     tail = file.read()
-    at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or len(tail) - at < _END.size:
-        raise BadInput([f"{path}: no zip archive, or it was cut; fetch it again"])
-    _, _, _, _, count, length, offset, _ = _END.unpack_from(tail, at)
+    position = tail.rfind(b"PK\x05\x06")
+    if position < 0 or len(tail) - position < _END.size:
+        raise BadInput([f"{path}: not a zip archive, or truncated; download it again"])
+    _, _, _, _, count, length, offset, _ = _END.unpack_from(tail, position)
     if count == _IN_ZIP64_SHORT or _IN_ZIP64 in (length, offset):
-        count, length, offset = _directory64(file, start + at, path) or (count, length, offset)
+        count, length, offset = _directory64(file, start + position, path) or (
+            count,
+            length,
+            offset,
+        )
     if offset + length > size:
-        raise BadInput([f"{path}: its directory is not where it says; fetch it again"])
+        raise BadInput([f"{path}: wrong directory offset; download it again"])
     return count, offset, offset + length
 
 
@@ -104,7 +109,7 @@ def _directory64(file: BinaryIO, end: int, path: str | Path) -> tuple[int, int, 
     file.seek(offset)
     record = file.read(_END64.size)
     if len(record) < _END64.size or not record.startswith(b"PK\x06\x06"):
-        raise BadInput([f"{path}: its zip64 record is not where it says; fetch it again"])
+        raise BadInput([f"{path}: wrong zip64 offset; download it again"])
     _, _, _, _, _, _, _, count, length, start = _END64.unpack(record)
     return count, length, start
 
@@ -115,35 +120,35 @@ def _members(file: BinaryIO, path: str | Path) -> Iterator[_Member]:
     for number in range(count):
         record = file.read(_ENTRY.size)
         if len(record) < _ENTRY.size or not record.startswith(b"PK\x01\x02"):
-            raise BadInput([f"{path}: member {number + 1} of {count}: broken; fetch it again"])
+            raise BadInput([f"{path}: member {number + 1} of {count}: damaged; download it again"])
         entry = _ENTRY.unpack(record)
         flags, method = entry[3], entry[4]
-        packed, whole, offset = entry[8], entry[9], entry[16]
+        packed, unpacked, offset = entry[8], entry[9], entry[16]
         raw, extra = file.read(entry[10]), file.read(entry[11])
         file.seek(entry[12], 1)  # past the comment
         name = raw.decode("utf-8" if flags & _UTF8 else "cp437", errors="replace")
         if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED):
-            raise BadInput([f"{path}: {name}: encrypted, or packed otherwise than savez does"])
-        if _IN_ZIP64 in (packed, whole, offset):
-            packed, offset = _long(extra, packed, whole, offset)
+            raise BadInput([f"{path}: {name}: encrypted, or not compressed by savez"])
+        if _IN_ZIP64 in (packed, unpacked, offset):
+            packed, offset = _long(extra, packed, unpacked, offset)
         yield _Member(name, method, packed, offset)
     if file.tell() != end:
-        raise BadInput([f"{path}: its directory is longer than its {count} members"])
+        raise BadInput([f"{path}: directory longer than its {count} members"])
 
 
-def _long(extra: bytes, packed: int, whole: int, offset: int) -> tuple[int, int]:
-    at = 0
-    while at + 4 <= len(extra):
-        kind, size = struct.unpack_from("<2H", extra, at)
+def _long(extra: bytes, packed: int, unpacked: int, offset: int) -> tuple[int, int]:
+    position = 0
+    while position + 4 <= len(extra):
+        kind, size = struct.unpack_from("<2H", extra, position)
         if kind == 1:
-            longs = iter(struct.unpack_from(f"<{size // 8}Q", extra, at + 4))
-            # Only those stand here whose own field is full, in this order.
+            longs = iter(struct.unpack_from(f"<{size // 8}Q", extra, position + 4))
+            # Contains only the values whose 32-bit field is full, in this order.
             _, packed, offset = (
                 next(longs, short) if short == _IN_ZIP64 else short
-                for short in (whole, packed, offset)
+                for short in (unpacked, packed, offset)
             )
             break
-        at += 4 + size
+        position += 4 + size
     return packed, offset
 
 
@@ -151,26 +156,26 @@ def _head(file: BinaryIO, member: _Member, path: str | Path) -> bytes:
     file.seek(member.offset)
     block = file.read(_LOCAL.size + len(member.name.encode()) + _EXTRA + _HEAD)
     if not block.startswith(b"PK\x03\x04") or len(block) < _LOCAL.size:
-        raise BadInput([f"{path}: {member.name}: not where the directory says; fetch it again"])
+        raise BadInput([f"{path}: {member.name}: wrong offset in the directory; download it again"])
     local = _LOCAL.unpack_from(block)
     data = _LOCAL.size + local[9] + local[10]
     head = _unpacked(block[data : data + member.packed], member, _HEAD, path)
-    wanted = _header_end(head)
-    if len(head) < wanted <= _LONGEST_HEAD:
+    size = _header_end(head)
+    if len(head) < size <= _LONGEST_HEAD:
         file.seek(member.offset + data)
-        # Deflate may make bytes that cannot be packed a little longer.
-        raw = file.read(min(member.packed, wanted + 1024))
-        head = _unpacked(raw, member, wanted, path)
+        # Deflate may enlarge incompressible bytes slightly.
+        raw = file.read(min(member.packed, size + 1024))
+        head = _unpacked(raw, member, size, path)
     return head
 
 
-def _unpacked(raw: bytes, member: _Member, most: int, path: str | Path) -> bytes:
+def _unpacked(raw: bytes, member: _Member, size: int, path: str | Path) -> bytes:
     if member.method == _STORED:
-        return raw[:most]
+        return raw[:size]
     try:
-        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, most)
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, size)
     except zlib.error as error:
-        raise BadInput([f"{path}: {member.name}: {error}; fetch it again"]) from None
+        raise BadInput([f"{path}: {member.name}: {error}; download it again"]) from None
 
 
 def _header_end(head: bytes) -> int:
@@ -184,12 +189,10 @@ def _header_end(head: bytes) -> int:
 def _length(head: bytes, where: str) -> int:
     end = _header_end(head)
     if not head.startswith(b"\x93NUMPY") or len(head) < end:
-        raise BadInput([f"{where}: no NumPy array, or it was cut"])
+        raise BadInput([f"{where}: not a NumPy array, or truncated"])
     descr, shape = _DESCR.search(head, 0, end), _SHAPE.search(head, 0, end)
     if descr is None or b"O" in descr[1]:
-        raise BadInput(
-            [f"{where}: an array of objects, which only pickle reads; save arrays of numbers"]
-        )
+        raise BadInput([f"{where}: array of objects; save arrays of numbers"])
     if shape is None:
         raise BadInput([f"{where}: expected a flat array of document numbers"])
     return int(shape[1])

@@ -1,1 +1,1 @@
-"""True and false claims among contexts that disagree."""
+"""True and false claims with conflicting contexts."""

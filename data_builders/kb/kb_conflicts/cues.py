@@ -1,4 +1,4 @@
-"""What simple rules, and what should say nothing, tell about the claims of ``kb_conflicts``."""
+"""Accuracy of simple rules, and AUROC of cues that should be uninformative, on ``kb_conflicts``."""
 
 import math
 from collections import defaultdict
@@ -13,16 +13,16 @@ Contexts = Sequence[Passage]
 
 
 def claims_with_contexts(documents: Sequence[Document]) -> list[tuple[Claim, list[Passage]]]:
-    """Every claim with its passages, in the passages' order."""
-    found = []
+    """List every claim with its passages, in order."""
+    pairs = []
     for document in documents:
         passages = {passage.id: passage for passage in document.passages}
-        found.extend((claim, [passages[i] for i in claim.contexts]) for claim in document.claims)
-    return found
+        pairs.extend((claim, [passages[i] for i in claim.contexts]) for claim in document.claims)
+    return pairs
 
 
 def side(context: Passage) -> int:
-    """1 for a context that supports its claim, −1 for one that conflicts with it."""
+    """Return 1 for a context that supports its claim, −1 for one that conflicts with it."""
     return 1 if context.relation == "entailment" else -1
 
 
@@ -31,7 +31,7 @@ def logit(prior: float) -> float:
     return math.log(prior / (1 - prior))
 
 
-# A claim counts as true where the number is above 0, as false below, and half each at 0.
+# Positive values predict a true claim, negative a false one; 0 counts half.
 RULES: dict[str, Callable[[Contexts], float]] = {
     "majority of contexts": lambda cs: sum(side(c) for c in cs),
     "first context": lambda cs: side(cs[0]),
@@ -53,56 +53,56 @@ LEAKS: dict[str, Callable[[Claim, Contexts], float]] = {
         _mean_words(cs, 1) - _mean_words(cs, -1)
     ),
     "place of the first supporting context": lambda claim, cs: next(
-        place for place, c in enumerate(cs) if side(c) > 0
+        index for index, c in enumerate(cs) if side(c) > 0
     ),
 }
 
 
-def _mean_words(contexts: Contexts, which: int) -> float:
-    lengths = [len(c.text.split()) for c in contexts if side(c) == which]
+def _mean_words(contexts: Contexts, sign: int) -> float:
+    lengths = [len(c.text.split()) for c in contexts if side(c) == sign]
     return sum(lengths) / len(lengths)
 
 
 def accuracy(documents: Sequence[Document], rule: str) -> float:
-    """Share of the claims that a rule gets right; a tie counts half."""
+    """Share of claims that a rule classifies correctly; a tie counts half."""
     right = 0.0
-    found = claims_with_contexts(documents)
-    for claim, contexts in found:
+    pairs = claims_with_contexts(documents)
+    for claim, contexts in pairs:
         vote = RULES[rule](contexts)
         # Sums of decimal fractions are not exactly 0.
         tie = abs(vote) < 1e-9
         right += 0.5 if tie else (vote > 0) == (claim.label == "S")
-    return right / len(found)
+    return right / len(pairs)
 
 
 def leak(documents: Sequence[Document], cue: str) -> float:
-    """AUROC of a true claim by a cue that should say nothing."""
-    found = claims_with_contexts(documents)
-    scores = np.array([LEAKS[cue](claim, contexts) for claim, contexts in found], float)
-    return auroc(scores, np.array([claim.label == "S" for claim, _ in found]))
+    """AUROC of true claims by a cue that should be uninformative."""
+    pairs = claims_with_contexts(documents)
+    scores = np.array([LEAKS[cue](claim, contexts) for claim, contexts in pairs], float)
+    return auroc(scores, np.array([claim.label == "S" for claim, _ in pairs]))
 
 
 def rule_table(documents: Sequence[Document]) -> str:
-    """Accuracy of each rule, in Markdown."""
+    """Format the accuracy of each rule in Markdown."""
     rows = (f"| {name} | {accuracy(documents, name):.3f} |" for name in RULES)
     return "\n".join(["| rule | accuracy |", "|---|---|", *rows])
 
 
 def leak_table(documents: Sequence[Document]) -> str:
-    """AUROC of each cue, in Markdown."""
+    """Format the AUROC of each cue in Markdown."""
     rows = (f"| {name} | {leak(documents, name):.3f} |" for name in LEAKS)
     return "\n".join(["| cue | AUROC |", "|---|---|", *rows])
 
 
 def source_table(documents: Sequence[Document]) -> str:
-    """Prior and share of true contexts of each kind of source, in Markdown."""
-    told: dict[tuple[float, str], list[bool]] = defaultdict(list)
+    """Format prior and share of true contexts per source in Markdown."""
+    truths: dict[tuple[float, str], list[bool]] = defaultdict(list)
     for claim, contexts in claims_with_contexts(documents):
         for context in contexts:
             true = (side(context) > 0) == (claim.label == "S")
-            told[context.prior, context.source].append(true)
+            truths[context.prior, context.source].append(true)
     rows = (
         f"| {source} | {prior:.2f} | {sum(true) / len(true):.3f} | {len(true)} |"
-        for (prior, source), true in sorted(told.items(), reverse=True)
+        for (prior, source), true in sorted(truths.items(), reverse=True)
     )
     return "\n".join(["| source | prior | true | contexts |", "|---|---|---|---|", *rows])

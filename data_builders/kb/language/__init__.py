@@ -1,1 +1,1 @@
-"""The language of the knowledge base: facts as statements, wordings, templates."""
+"""Facts and templates in English."""

@@ -1,4 +1,4 @@
-"""Facts of a person: values in words, what they entail, their SPARQL patterns."""
+"""Facts of a person: values in words, entailments, SPARQL patterns."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from data_builders.kb.graph import MONTHS, Value
 from data_builders.kb.language.wording import lexicon
 
 SEX_IRI = {"male": "wd:Q6581097", "female": "wd:Q6581072"}
-# Adjectives that are no name of a person, beside the many that end in -an ("a Russian").
+# Adjectives that also name a person, in addition to those in -an ("a Russian").
 ALSO_NOUNS = frozenset({"Greek", "Swiss", "Thai", "Czech", "Israeli", "Pakistani", "Iraqi"})
 
-# Properties with one true value: another value contradicts. A person may have several
-# citizenships, occupations, schools, awards, teams and names, so those never do.
+# Properties with one true value, of which another value is false. All others can have several.
 FUNCTIONAL = frozenset({"P569", "P19", "P20", "P570", "P21"})
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A property with one value, of dates one aspect of it.
+    """A property with one value, or one aspect of a date.
 
     Attributes:
         prop: ``P106``, …, or ``alias``.
-        aspect: of dates ``day``, ``year``, ``decade`` or ``century``; else empty.
-        value: the value in words, as it identifies the fact.
-        pattern: SPARQL pattern over ``?person``; ``@`` stands for a free number.
-        slots: what templates may say of it.
-        coarser: the coarser facts that it entails.
+        aspect: of dates ``day``, ``year``, ``decade`` or ``century``; otherwise empty.
+        value: the value in words; identifies the fact.
+        pattern: SPARQL pattern over ``?person``; ``@`` is a placeholder for a number.
+        slots: values for templates.
+        coarser: coarser facts that it entails.
     """
 
     prop: str
@@ -45,12 +44,12 @@ class Fact:
 
     @property
     def key(self) -> str:
-        """Name of its templates in the bank."""
+        """Key of its templates in the bank."""
         return f"{self.prop}.{self.aspect}" if self.aspect else self.prop
 
     @property
     def functional(self) -> bool:
-        """Whether a person has at most one value of the property, so that two contradict."""
+        """Whether a person has at most one value of the property, so that two values contradict."""
         return self.prop in FUNCTIONAL
 
 
@@ -60,9 +59,9 @@ def ordinal(number: int) -> str:
     return f"{number}{tail or 'th'}"
 
 
-@cache  # a million people share some thousand values
+@cache  # a million people share a few thousand values
 def facts_of_value(prop: str, value: Value) -> tuple[Fact, ...]:
-    """The facts that one value makes: several for a date, from fine to coarse."""
+    """Return the facts of one value: several for a date, from fine to coarse."""
     if prop in DATES:
         return tuple(_date_facts(prop, value))
     if prop == "P106":
@@ -81,7 +80,7 @@ def facts_of_value(prop: str, value: Value) -> tuple[Fact, ...]:
 def _occupation(label: str, pattern: str) -> Fact:
     forms = lexicon("occupations").get(label, ())
     slots = {"v": label} | dict(zip(("field", "did", "does", "product"), forms, strict=False))
-    # A broader one is said, never counted: the knowledge base need not hold it.
+    # A broader occupation is only stated, never counted: the knowledge base may lack it.
     broader = tuple(_occupation(name, "") for name in lexicon("broader").get(label, ()))
     return Fact("P106", "", label, pattern, slots, broader)
 
@@ -95,26 +94,26 @@ def _date_facts(prop: str, value: Value) -> list[Fact]:
         decade, century = year // 10 * 10, (year - 1) // 100
         spans.append(("decade", f"{decade}s", decade, decade + 9))
         spans.append(("century", ordinal(century + 1), century * 100 + 1, century * 100 + 100))
-    found: list[Fact] = []
+    facts: list[Fact] = []
     for aspect, text, low, high in reversed(spans):
         pattern = (
             f"?person wdt:{prop} ?date@ . FILTER(YEAR(?date@) >= {low} && YEAR(?date@) <= {high})"
         )
-        found.insert(0, Fact(prop, aspect, text, pattern, {aspect: text}, tuple(found)))
+        facts.insert(0, Fact(prop, aspect, text, pattern, {aspect: text}, tuple(facts)))
     parts = value.label.split()
-    if found and len(parts) == 3 and parts[1] in MONTHS:
+    if facts and len(parts) == 3 and parts[1] in MONTHS:
         day, month = int(parts[0]), MONTHS.index(parts[1]) + 1
         pattern = (
             f"?person wdt:{prop} ?date@ . "
             f'FILTER(STRSTARTS(STR(?date@), "{year:04d}-{month:02d}-{day:02d}"))'
         )
         slots = {"v": value.label, "us": f"{parts[1]} {day}, {year}"}
-        found.insert(0, Fact(prop, "day", value.label, pattern, slots, tuple(found)))
-    return found
+        facts.insert(0, Fact(prop, "day", value.label, pattern, slots, tuple(facts)))
+    return facts
 
 
 def values_of(person: Person, prop: str) -> tuple[Value, ...]:
-    """A person's values, with sex and other names read as properties."""
+    """Return a person's values of a property; sex and aliases count as properties."""
     if prop == "P21":
         return (Value(person.sex, None),) if person.sex else ()
     if prop == "alias":
@@ -123,8 +122,8 @@ def values_of(person: Person, prop: str) -> tuple[Value, ...]:
 
 
 def facts_of(person: Person, prop: str) -> list[Fact]:
-    """All facts that the knowledge base holds of a person and a property."""
-    found: list[Fact] = []
+    """Return all known facts of a person and a property."""
+    facts: list[Fact] = []
     for value in values_of(person, prop):
         if prop == "P21":
             noun = {"male": "a man", "female": "a woman"}
@@ -135,7 +134,7 @@ def facts_of(person: Person, prop: str) -> list[Fact]:
                 "othersex": noun[other],
                 "v": noun[value.label],
             }
-            found.append(
+            facts.append(
                 Fact(prop, "", value.label, f"?person wdt:P21 {SEX_IRI[value.label]} .", slots)
             )
         elif prop == "alias":
@@ -144,47 +143,47 @@ def facts_of(person: Person, prop: str) -> list[Fact]:
                 "?person (skos:altLabel|owl:sameAs/rdfs:label) ?name@ . "
                 f"FILTER(STR(?name@) = {text})"
             )
-            found.append(Fact(prop, "", value.label, pattern, {"v": value.label}))
+            facts.append(Fact(prop, "", value.label, pattern, {"v": value.label}))
         else:
-            found.extend(facts_of_value(prop, value))
-    return list(dict.fromkeys(found))
+            facts.extend(facts_of_value(prop, value))
+    return list(dict.fromkeys(facts))
 
 
 def implies(left: Fact, right: Fact) -> bool:
-    """Whether a fact entails another: the same, a coarser date, or a broader occupation."""
+    """Whether a fact entails another: equal, a coarser date, or a broader occupation."""
     return left == right or right in left.coarser
 
 
 def independent(left: Fact, right: Fact) -> bool:
-    """Whether two true facts of a person say nothing about each other."""
+    """Whether two true facts of a person are unrelated."""
     if implies(left, right) or implies(right, left):
         return False
-    return left.prop != right.prop or not left.functional  # two aspects of one date go together
+    return left.prop != right.prop or not left.functional  # aspects of one date are related
 
 
 def overlap(left: str, right: str) -> bool:
-    """Whether the words of one contain the other's: Brooklyn, Brooklyn Heights."""
+    """Whether one text contains the other, ignoring case: Brooklyn, Brooklyn Heights."""
     left, right = left.casefold(), right.casefold()
     return left in right or right in left
 
 
-def is_another(fact: Fact, own: Iterable[Fact]) -> bool:
-    """Whether a fact is false of somebody: the one definition, for all builders.
+def is_another(fact: Fact, known_facts: Iterable[Fact]) -> bool:
+    """Whether a fact is false of a person; the definition that all builders share.
 
-    A knowledge base does not hold all that is true, so a value that may well be true beside the
-    known one is no other value: a place of which the other's name is a part, the poet that a writer
-    may be.
+    A knowledge base is incomplete, so a value that may be true in addition to a known one does not
+    count: a place that contains or is part of a known one, or an occupation that a known one
+        implies.
 
     Args:
-        fact: of the property; a date is another one if its year is.
-        own: what the knowledge base holds of the person and the property.
+        fact: a fact of the property; a date is false if its year is.
+        known_facts: all known facts of the person and the property.
     """
-    if fact.prop == "P21":  # "female" has a "male", and yet there are two
-        return fact not in own
+    if fact.prop == "P21":  # "female" contains "male"
+        return fact not in known_facts
     return not any(
         overlap(fact.value, known.value)
         or fact in known.coarser
-        # A date that implies a true decade is false all the same.
+        # A date is false even if its decade is true.
         or (not fact.aspect and known in fact.coarser)
-        for known in own
+        for known in known_facts
     )

@@ -1,7 +1,7 @@
-"""The wording bank (``wording/*.yaml``) and how a template becomes a sentence.
+"""The wording bank (``wording/*.yaml``) and the conversion of templates to sentences.
 
-Template language: ``{X}`` the person as a subject, ``{X's}`` possessive, ``{Xm}`` as an object;
-``{he} {his} {him} {self}`` always pronouns; ``{was}`` and ``{has}`` follow tense and subject,
+Template language: ``{X}`` the person as subject, ``{X's}`` possessive, ``{Xm}`` object;
+``{he} {his} {him} {self}`` always pronouns; ``{was}`` and ``{has}`` agree with tense and subject,
 ``{was!}`` is always past; ``[works|worked]`` present or past; ``{v}`` and other slots a value,
 ``{a v}`` the value with its article.
 """
@@ -24,12 +24,12 @@ PRONOUNS = {
     "female": {"he": "she", "his": "her", "him": "her", "self": "herself"},
     "they": {"he": "they", "his": "their", "him": "them", "self": "themselves"},
 }
-# Words after which {X} is the subject of a clause, so that a pronoun may stand there.
+# Words after which {X} is the subject of a clause and may be a pronoun.
 BEFORE_SUBJECT = frozenset(
     {"that", "where", "when", "what", "which", "who", "if", "day", "year", "country", "place"}
     | {"passport", "team", "honours", "school"}
 )
-# Where the family name often comes first, or there is none, a short form would be wrong.
+# Countries in which the family name often comes first or does not exist: no short names.
 FAMILY_FIRST = frozenset(
     {"China", "Taiwan", "Japan", "South Korea", "North Korea", "Korea", "Vietnam", "Hungary"}
     | {"Mongolia", "Indonesia", "Iceland"}
@@ -37,7 +37,7 @@ FAMILY_FIRST = frozenset(
 _NUMERAL = re.compile(r"^([IVX]+|Jr\.?|Sr\.?|\W*)$")
 _TENSE = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
 _SLOT = re.compile(r"\{([^{}]+)\}")
-# A verb in the third person that does not change with the tense: no "they" before it.
+# Verbs in the third person of either tense: no "they" before them.
 _FIXED_VERB = re.compile(r"\{X\} (has|is|was|bears|features|attracts|appears)\b")
 _UNLISTED = re.compile(r"^(\w+) \(([\d.]+)\): (.+)$")
 _OF_ONE_SEX = re.compile(
@@ -48,7 +48,7 @@ _OF_ONE_SEX = re.compile(
 
 @dataclass(frozen=True)
 class Voice:
-    """How a sentence names its person.
+    """How a sentence refers to its person.
 
     Attributes:
         form: ``full``, ``surname``, ``pronoun`` or ``they``.
@@ -61,11 +61,11 @@ class Voice:
 
 @dataclass(frozen=True)
 class Unlisted:
-    """A specific statement that the knowledge base does not hold, in several paraphrases.
+    """A specific statement outside the knowledge base, in several paraphrases.
 
     Attributes:
-        kind: entries of different kinds have nothing to do with each other.
-        prior: fixed guess at the share of people of whom it is true.
+        kind: entries of different kinds are unrelated.
+        prior: fixed estimate of the share of people of whom it is true.
         paraphrases: templates that entail each other.
     """
 
@@ -76,7 +76,7 @@ class Unlisted:
 
 @cache
 def bank(name: str) -> dict:
-    """One file of the bank; blocks of text become tuples of lines."""
+    """Load one file of the bank; blocks of text become tuples of lines."""
 
     def lines(value: object) -> object:
         if isinstance(value, str):
@@ -90,26 +90,27 @@ def bank(name: str) -> dict:
 
 @cache
 def lexicon(name: str) -> dict[str, tuple[str, ...]]:
-    """``occupations``, ``countries`` or ``broader``: label to its derived forms."""
-    found = {}
+    """Map the labels of ``occupations``, ``countries`` or ``broader`` to their derived forms."""
+    forms_of = {}
     for line in bank("lexicon")[name]:
         label, _, forms = line.partition(": ")
-        found[label] = tuple(form.strip() for form in forms.split("|"))
-    return found
+        forms_of[label] = tuple(form.strip() for form in forms.split("|"))
+    return forms_of
 
 
 @cache
 def unlisted(split: str) -> tuple[Unlisted, ...]:
-    """The specific statements of a split."""
-    found = []
+    """Load the unlisted statements of a split."""
+    entries = []
     for line in bank("unlisted")[split]:
         kind, prior, texts = _UNLISTED.match(line).groups()
-        found.append(Unlisted(kind, float(prior), tuple(t.strip() for t in texts.split(" ; "))))
-    return tuple(found)
+        entries.append(Unlisted(kind, float(prior), tuple(t.strip() for t in texts.split(" ; "))))
+    return tuple(entries)
 
 
 def short_name(person: Person) -> str:
-    """The last word of a name; the whole name where that is a numeral or may be a given name."""
+    """Return the last word of a name, or the whole name if that is a numeral or possibly a given
+    name."""
     words = person.name.split()
     countries = {value.label for value in person.facts.get("P27", ())}
     if len(words) < 2 or _NUMERAL.match(words[-1]) or countries & FAMILY_FIRST:
@@ -118,13 +119,13 @@ def short_name(person: Person) -> str:
 
 
 def with_article(text: str) -> str:
-    """``a`` or ``an`` before a noun phrase."""
+    """Prefix ``a`` or ``an``."""
     vowel = text[0].lower() in "aeiou" and not re.match(r"(?i)(uni|eu|one|use)", text)
     return f"{'an' if vowel or re.match(r'(?i)(honest|hour)', text) else 'a'} {text}"
 
 
 def allows_pronoun(template: str) -> bool:
-    """Whether every ``{X}`` stands where ``he`` could stand."""
+    """Whether ``he`` could replace every ``{X}``."""
     for match in re.finditer(r"\{X\}", template):
         before, after = template[: match.start()].rstrip(), template[match.end() : match.end() + 2]
         if after[:1] == "," or after == " (":
@@ -135,21 +136,20 @@ def allows_pronoun(template: str) -> bool:
 
 
 def tells_sex(text: str) -> bool:
-    """Whether a pronoun of the text tells the sex of whom it is about: "when she died"."""
+    """Whether a pronoun of the text reveals the sex of its subject: "when she died"."""
     return bool(_OF_ONE_SEX.search(text))
 
 
 def slots_of(template: str) -> set[str]:
-    """Names of the value slots that a template needs."""
-    own = {"X", "X's", "Xm", "he", "his", "him", "self", "was", "was!", "has", "s"}
-    return {key.removeprefix("a ") for key in _SLOT.findall(template)} - own
+    """Return the names of the value slots of a template."""
+    reserved = {"X", "X's", "Xm", "he", "his", "him", "self", "was", "was!", "has", "s"}
+    return {key.removeprefix("a ") for key in _SLOT.findall(template)} - reserved
 
 
 def speak(template: str, person: Person, voice: Voice, slots: Mapping[str, str]) -> str:
-    """A template as text, without a capital at its start (for use inside a sentence).
+    """Fill a template, without capitalizing its start (for use inside a sentence).
 
-    A pronoun gives way to the name where the template has no place for it; ``they`` is used in the
-    past tense only.
+    The name replaces a pronoun that the template does not allow; ``they`` is past tense only.
     """
     form = voice.form
     if form in ("pronoun", "they") and not allows_pronoun(template):
@@ -170,11 +170,11 @@ def speak(template: str, person: Person, voice: Voice, slots: Mapping[str, str])
         key = match[1]
         if key in ("was", "was!"):
             subject = text[: match.start()].rstrip()
-            many = plural and (
+            is_plural = plural and (
                 subject.endswith("{he}")
                 or (subject.endswith("{X}") and form in ("pronoun", "they"))
             )
-            return ("were" if many else "was") if past or key == "was!" else "is"
+            return ("were" if is_plural else "was") if past or key == "was!" else "is"
         if key == "has":
             return "had" if past else "has"
         if key in words:
@@ -187,15 +187,15 @@ def speak(template: str, person: Person, voice: Voice, slots: Mapping[str, str])
 
 
 def capital(text: str) -> str:
-    """The text with a capital at its start."""
+    """Capitalize the first letter."""
     return text[:1].upper() + text[1:]
 
 
 def frame(template: str, sentence: str, person: Person, keep: tuple[str, ...] = ()) -> str:
-    """Put a whole sentence into a frame such as ``It is well known that {s}``.
+    """Insert a sentence into a frame such as ``It is well known that {s}``.
 
     Args:
-        keep: values that keep their capital when the sentence starts with one.
+        keep: values that keep their capital at the start of the sentence.
     """
     proper = (person.name, short_name(person), *keep)
     inner = sentence if sentence.startswith(proper) else sentence[:1].lower() + sentence[1:]
@@ -203,7 +203,7 @@ def frame(template: str, sentence: str, person: Person, keep: tuple[str, ...] = 
 
 
 def any_voice(rng: random.Random, named: bool = False) -> Voice:
-    """A random voice; ``named`` keeps to the full name or the surname."""
+    """Draw a voice; ``named`` restricts it to full name and surname."""
     forms = ("full", "surname") if named else ("full", "surname", "pronoun", "they")
     weights = (7, 3) if named else (50, 20, 26, 4)
     return Voice(rng.choices(forms, weights)[0], rng.random() < 0.6)
@@ -212,11 +212,11 @@ def any_voice(rng: random.Random, named: bool = False) -> Voice:
 def bleached(
     rng: random.Random, split: str, person: Person, voice: Voice, template: str | None = None
 ) -> str:
-    """A statement that is true of anyone."""
+    """Draw a statement that is true of anyone."""
     chosen = template or rng.choice(bank("bleached")[split])
     return capital(speak(chosen, person, voice, {}))
 
 
 def fillers(rng: random.Random, split: str) -> dict[str, str]:
-    """One generic filler for every slot of the unlisted statements."""
+    """Draw a generic filler for every slot of the unlisted statements."""
     return {name: rng.choice(values) for name, values in bank("slots")[split].items()}
