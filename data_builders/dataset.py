@@ -62,8 +62,7 @@ def write_dataset(
         files, pages, card: as in :class:`~data_builders.builder.Made`.
         builder: name of the builder on the command line.
         configs: as in ``Builder.files``. The card lists only files with rows, since the Hub's
-            viewer
-            cannot read empty ones.
+            viewer cannot read empty ones.
         clients, dropped: as in :class:`~data_builders.builder.Work`; read after the last record.
         config, seed: the builder's.
         inputs: input files; the manifest records names, sizes and SHA-256. Inputs within the folder

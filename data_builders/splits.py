@@ -34,8 +34,7 @@ def split_at(position: float, shares: Sequence[int]) -> str:
     """Return the split that a number from 0 to the sum of the shares falls into.
 
     For builders that derive the number from a group's hash, so that a group's split does not depend
-    on
-    the other groups and no table of groups is needed.
+    on the other groups and no table of groups is needed.
     """
     return SPLITS[sum(position >= sum(shares[:end]) for end in range(1, len(shares)))]
 

@@ -1,11 +1,10 @@
 """``bleached``: statements that are true of almost any member of a domain.
 
 Core (2407.03572, section 3) calls them bleached claims and defines the informativeness of a claim
-as
-−ln max_h p(c | h) over them. ``eval/select/bleached/`` has hand-written ones for some domains. For
-other domains this builder derives them from facts that hold for almost every member in a knowledge
-base, from a prompted language model, or both. Topics with little in common, such as questions, get
-one list per topic from the model.
+as −ln max_h p(c | h) over them. ``eval/select/bleached/`` has hand-written ones for some domains.
+For other domains this builder derives them from facts that hold for almost every member in a
+knowledge base, from a prompted language model, or both. Topics with little in common, such as
+questions, get one list per topic from the model.
 """
 
 from __future__ import annotations
@@ -67,8 +66,7 @@ class Bleached(AskingBuilder):
         domain: a member of the domain in words, e.g. ``a film``; used in the prompt and the file
             header.
         endpoint: ``snapshot`` for the embedded Turtle file, the path of another Turtle file
-            (``.ttl``),
-            the URL of a SPARQL service, or null for no knowledge base.
+            (``.ttl``), the URL of a SPARQL service, or null for no knowledge base.
         population: SPARQL patterns that bind ``?item``; restrict it on a large endpoint.
         threshold: least share of the population that has a fact.
         writer: a language model that writes statements; null for none.
@@ -80,8 +78,7 @@ class Bleached(AskingBuilder):
         most: maximum number of claims in ``bleached.txt``, or per topic. Core scores each of them.
         topics: files of records with ``topic``, or ``.txt`` files with one topic per line, e.g.
             questions. The writer is prompted for each topic, and ``domain`` is ignored. Null for
-            claims
-            about any member of the domain.
+            claims about any member of the domain.
         seed: sampling seed.
         limit: use only the first N topics, or properties and values, for a trial.
     """

@@ -218,8 +218,7 @@ def most_voted(votes: Iterable[str], rest: str = REST) -> str:
     """Return the group with most votes (ties: the first), or ``rest`` without votes.
 
     Each country's continent is a vote, so two countries of one continent count twice. The paper
-    does
-    not define the group of people with two continents.
+    does not define the group of people with two continents.
     """
     counts = Counter(votes)
     return min(counts, key=lambda group: (-counts[group], group), default=rest)

@@ -2,8 +2,8 @@
 
 The queries use ``rdfs:label`` with a language filter instead of Wikidata's label service and list
 their items in ``VALUES`` blocks, so they run unchanged on the embedded snapshot and on
-``https://query.wikidata.org/sparql``. Patterns over ``?item`` define a domain, e.g.
-``?item wdt:P31 wd:Q11424 .`` for films; ``facts.py`` loads people with all facts.
+``https://query.wikidata.org/sparql``. Patterns over ``?item`` define a domain, e.g. ``?item wdt:P31
+wd:Q11424 .`` for films; ``facts.py`` loads people with all facts.
 """
 
 import re
@@ -126,8 +126,7 @@ def column(
 def texts_of(
     client: SparqlClient, iris: Sequence[str], body: str, family: str
 ) -> dict[str, set[str]]:
-    """Map each ``?person`` to English texts, or Wikidata's ``mul`` (all languages) if there are
-    none.
+    """Map each ``?person`` to its English texts, else to Wikidata's ``mul`` texts.
 
     Args:
         client: the endpoint.
@@ -220,10 +219,8 @@ def parse_date(text: str, datatype: str) -> Value | None:
     """Parse a date; ``None`` if the text is not a date.
 
     Wikidata's truthy values are ``xsd:dateTime`` without precision; 1 January is read as a year
-    alone,
-    which nearly all of them are. Its query service also writes years BC with three digits (``-099``
-    is
-    100 BC).
+    alone, which nearly all of them are. Its query service also writes years BC with three digits
+    (``-099`` is 100 BC).
     """
     match = re.match(r"^([+-]?\d{4,}|-\d{3})(?:-(\d\d)-(\d\d))?(?:T.*)?Z?$", text)
     if match is None:

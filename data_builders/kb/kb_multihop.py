@@ -1,10 +1,10 @@
-"""``kb_multihop``: claims that need several facts of a document, and pairs of equal overlap.
+"""``kb_multihop``: claims that need several facts of a document, with pairs of equal overlap.
 
-After FactCG (2501.17144, section 3): a claim is made over a subgraph of a document's facts, and is
-false once a relation that it needs is taken out of the document. There a language model writes
-both; here templates do, from a knowledge base, and the subgraph is three people of whom two share a
-value. Every document stands with entailed and with not entailed claims of the same people and the
-same words, so that neither the document, nor the claim, nor what they share tells the label.
+After FactCG (2501.17144, section 3): a claim covers a subgraph of a document's facts and becomes
+false once a required relation is removed from the document. FactCG uses a language model for both;
+this builder uses templates and a knowledge base, and the subgraph is three people of whom two share
+a value. Every document has entailed and not entailed claims with the same people and words, so
+neither document, claim, nor their overlap predicts the label.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class KbMultihop(KbBuilder):
     """Relation pairs whose claims need several facts of a document, balanced by word overlap.
 
     Args:
-        documents: about how many documents of train, dev and test, each with up to seven pairs.
+        documents: approximate number of documents of train, dev and test, each with up to seven
+            pairs.
         extra_facts: least and largest number of further facts per person in a document.
         shares: people of train, dev and test.
     """
@@ -58,7 +59,7 @@ class KbMultihop(KbBuilder):
     def plan(self) -> list[Step]:
         return [
             *super().plan(),
-            Step("facts: 30 queries for each hundred people", self.endpoint),
+            Step("facts: 30 queries per hundred people", self.endpoint),
         ]
 
     def make(self, work: Work) -> Made:
@@ -78,7 +79,7 @@ class KbMultihop(KbBuilder):
         return Made(files, _card(even), details={"overlap_auroc": even})
 
     def _pairs(self, scenes: Scenes, number: int, dropped: Counter[str]) -> list[RelationPair]:
-        found: dict[tuple[str, str], RelationPair] = {}
+        pairs: dict[tuple[str, str], RelationPair] = {}
         made = 0
         for _ in range(number * TRIES):
             if made == number:
@@ -88,7 +89,7 @@ class KbMultihop(KbBuilder):
                 continue
             made += 1
             for kind, premise, hypothesis, label in scenes.rows(scene):
-                found.setdefault(
+                pairs.setdefault(
                     (premise, hypothesis),
                     RelationPair(
                         premise=premise,
@@ -100,7 +101,7 @@ class KbMultihop(KbBuilder):
                     ),
                 )
         dropped[f"document of {scenes.world.split} not found"] += number - made
-        return list(found.values())
+        return list(pairs.values())
 
 
 def _card(even: dict[str, float | None]) -> Card:
@@ -113,70 +114,69 @@ def _card(even: dict[str, float | None]) -> Card:
 
 
 CARD = """\
-English paragraphs about three real people who have died, made by templates from the facts of a
+English paragraphs about three real deceased people, generated with templates from the facts of a
 Wikidata-shaped knowledge base, and claims about them. Two of the three share a value; `source` is
 
-- `kb/hop2`, `kb/hop3`: the two share it, which takes two facts of the document; with a third
+- `kb/hop2`, `kb/hop3`: the two share it, which needs two facts of the document; with a third fact
   (entailment);
-- `kb/other`: the same of the one who has another value (contradiction where a person has one value
-  alone, else neutral);
-- `kb/removed`: the same claims where one fact that they need is not in the document (neutral);
-- `kb/moved`: the third fact is one that the document tells of another person;
-- `kb/bound`, `kb/bound_other`: a value that the document tells of this person, and of another.
+- `kb/other`: the same claim about the person with another value (contradiction if the property has
+  one value, otherwise neutral);
+- `kb/removed`: the same claims without one required fact in the document (neutral);
+- `kb/moved`: the third fact is one of another person in the document;
+- `kb/bound`, `kb/bound_other`: a value of this person, and of another.
 
 People, properties and wordings belong to one split, as in `kb_pairs`. AUROC of entailment by the
-IDF-weighted share of a claim's stems that its document has (0.5: overlap says nothing):
+IDF-weighted share of a claim's stems in its document (0.5: overlap is uninformative):
 
 | file | AUROC |
 |---|---|
 {rows}
 
-**Claims that are not entailed may be false statements about real people, made on purpose; never
-show them without their mark.**
+**Claims that are not entailed may be intentionally false statements about real people; never show
+them without their label.**
 """
 
 
 _FULL = Voice("full", True)
-# How often a scene is tried before it is given up.
-TRIES = 50
+TRIES = 50  # attempts per document
 
 Row = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
 class Scene:
-    """Three people and what a document tells of each.
+    """Three people and the facts of a document.
 
     Attributes:
         people: A and C, who share a value, and B, who has another.
-        shared: of each, the fact of the shared property.
-        others: of each, what else is told.
-        order: in which order the document tells of them.
+        shared: each person's fact of the shared property.
+        extra_facts: each person's further facts.
+        order: order of the people in the document.
     """
 
     people: tuple[Person, Person, Person]
     shared: tuple[Fact, Fact, Fact]
-    others: tuple[tuple[Fact, ...], tuple[Fact, ...], tuple[Fact, ...]]
+    extra_facts: tuple[tuple[Fact, ...], tuple[Fact, ...], tuple[Fact, ...]]
     order: tuple[int, int, int]
 
 
 class Scenes:
-    """Draws documents about three people, and claims that need several of their facts at once.
+    """Draws documents about three people, and claims that need several of their facts.
 
-    A and C have a value of a property in common; B has another. That A was born where C was needs
-    two facts of the document and names no place, so its words say nothing of whether it holds: of A
-    and B it is as near to the document, and false.
+    A and C share a value of a property; B has another value. That A was born where C was needs two
+    facts of the document and names no place, so its words do not reveal whether it holds: the same
+    claim about A and B has the same overlap and is false.
 
     Args:
         world: the split's people and facts.
         rng: source of all choices.
-        others: least and most facts told of a person beside the shared one, where there are any.
+        extra_facts: least and largest number of further facts per person.
     """
 
-    def __init__(self, world: World, rng: random.Random, others: tuple[int, int]):
+    def __init__(self, world: World, rng: random.Random, extra_facts: tuple[int, int]):
         self.world = world
         self.rng = rng
-        self._others = others
+        self._extra_facts = extra_facts
         self._bridges: dict[str, tuple[str, ...]] = bank("multihop")[world.split]
         self._having: dict[Fact, list[Person]] = defaultdict(list)
         for person in world.people:
@@ -189,7 +189,7 @@ class Scenes:
                 self._by_key[fact.key].append(fact)
 
     def draw(self) -> Scene | None:
-        """A scene; ``None`` where the people drawn make none."""
+        """Draw a scene; ``None`` if the drawn people do not fit."""
         if not self._by_key:
             return None
         rng = self.rng
@@ -201,41 +201,42 @@ class Scenes:
         single = all(len(values_of(p, fact.prop)) == 1 for p in (first, second, third))
         if fact.functional and not single:
             return None
-        told = [f for f in self.world.known[second.iri][fact.prop] if f.key == fact.key]
-        own = [f for p in (first, third) for f in self.world.known[p.iri][fact.prop]]
-        theirs = self.world.known[second.iri][fact.prop]
-        told = [f for f in told if is_another(f, own)]
-        if not told or not is_another(fact, theirs):
+        other_facts = [f for f in self.world.known[second.iri][fact.prop] if f.key == fact.key]
+        shared_facts = [f for p in (first, third) for f in self.world.known[p.iri][fact.prop]]
+        second_facts = self.world.known[second.iri][fact.prop]
+        other_facts = [f for f in other_facts if is_another(f, shared_facts)]
+        if not other_facts or not is_another(fact, second_facts):
             return None
         people = (first, third, second)
-        others = tuple(self._told(person, fact) for person in people)
+        extra_facts = tuple(self._draw_extra_facts(person, fact) for person in people)
         order = tuple(rng.sample(range(3), 3))
-        return Scene(people, (fact, fact, rng.choice(told)), others, order)
+        return Scene(people, (fact, fact, rng.choice(other_facts)), extra_facts, order)
 
-    def _told(self, person: Person, shared: Fact) -> tuple[Fact, ...]:
-        known = self.world.known[person.iri]
-        props = [prop for prop, facts in known.items() if facts and prop != shared.prop]
-        number = min(len(props), self.rng.randint(*self._others))
-        return tuple(self.rng.choice(known[prop]) for prop in self.rng.sample(props, number))
+    def _draw_extra_facts(self, person: Person, shared: Fact) -> tuple[Fact, ...]:
+        facts_of = self.world.known[person.iri]
+        properties = [prop for prop, facts in facts_of.items() if facts and prop != shared.prop]
+        number = min(len(properties), self.rng.randint(*self._extra_facts))
+        return tuple(
+            self.rng.choice(facts_of[prop]) for prop in self.rng.sample(properties, number)
+        )
 
     def document(self, scene: Scene, without: int | None = None) -> str:
-        """What is told of the three; of one of them, if asked for, not the shared property."""
+        """Write the document; the person ``without`` lacks the shared property."""
         parts = []
-        for place in scene.order:
-            facts = [*scene.others[place]]
-            if place != without:
-                facts.append(scene.shared[place])
+        for index in scene.order:
+            facts = [*scene.extra_facts[index]]
+            if index != without:
+                facts.append(scene.shared[index])
             self.rng.shuffle(facts)
-            parts.append(paragraph(self.rng, self.world, scene.people[place], facts))
+            parts.append(paragraph(self.rng, self.world, scene.people[index], facts))
         return "\n".join(parts)
 
     def rows(self, scene: Scene) -> Iterator[Row]:
-        """Kind, premise, hypothesis and label of the pairs of a scene.
+        """Yield kind, premise, hypothesis and label of the pairs of a scene.
 
-        Yields:
-            ``hop2``: the shared value, of two facts; ``hop3``: with a third. ``other``: of A and
-            B; ``removed``: one of the two facts is not told; ``moved``: the third is another's;
-            ``bound`` and ``bound_other``: A's own value, and B's told of A.
+        ``hop2``: the shared value, of two facts; ``hop3``: with a third. ``other``: of A and B;
+        ``removed``: one of the two facts is missing; ``moved``: the third fact is another person's;
+        ``bound`` and ``bound_other``: A's own value, and B's value stated of A.
         """
         people, shared = scene.people, scene.shared
         a, c, b = people
@@ -245,31 +246,33 @@ class Scenes:
         yield "other", document, self._bridge(a, b, shared[0]), label
         yield "bound", document, self.world.say(self.rng, a, shared[0], _FULL), "entailment"
         yield "bound_other", document, self.world.say(self.rng, a, shared[2], _FULL), label
-        own = self._clause(a, scene.others[0])
-        if own:
-            yield "hop3", document, self._bridge(a, c, shared[0], own[1]), "entailment"
-        if scene.others[1]:
-            less = self.document(scene, without=1)
-            # Beside three hops, too: whichever is needed may be missing.
-            more = own[1] if own and self.rng.random() < 0.5 else None
-            yield "removed", less, self._bridge(a, c, shared[0], more), "neutral"
-        if own:
-            yield from self._moved(scene, document, own[0])
+        clause = self._clause(a, scene.extra_facts[0])
+        if clause:
+            yield "hop3", document, self._bridge(a, c, shared[0], clause[1]), "entailment"
+        if scene.extra_facts[1]:
+            shortened = self.document(scene, without=1)
+            # Half of the removed claims have three hops, since any required fact may be missing.
+            extra = clause[1] if clause and self.rng.random() < 0.5 else None
+            yield "removed", shortened, self._bridge(a, c, shared[0], extra), "neutral"
+        if clause:
+            yield from self._moved(scene, document, clause[0])
 
-    def _moved(self, scene: Scene, document: str, told: Fact) -> Iterator[Row]:
+    def _moved(self, scene: Scene, document: str, third: Fact) -> Iterator[Row]:
         a, c, _ = scene.people
-        known = self.world.known[a.iri][told.prop]
-        others = [f for facts in scene.others[1:] for f in facts if f.key == told.key]
-        others = [f for f in others if is_another(f, known) and independent(f, scene.shared[0])]
-        found = self._clause(a, others)
-        if found:
-            single = found[0].functional and len(values_of(a, told.prop)) == 1
+        known_facts = self.world.known[a.iri][third.prop]
+        candidates = [f for facts in scene.extra_facts[1:] for f in facts if f.key == third.key]
+        candidates = [
+            f for f in candidates if is_another(f, known_facts) and independent(f, scene.shared[0])
+        ]
+        clause = self._clause(a, candidates)
+        if clause:
+            single = clause[0].functional and len(values_of(a, third.prop)) == 1
             label = "contradiction" if single else "neutral"
-            yield "moved", document, self._bridge(a, c, scene.shared[0], found[1]), label
+            yield "moved", document, self._bridge(a, c, scene.shared[0], clause[1]), label
 
     def _bridge(self, left: Person, right: Person, fact: Fact, clause: str | None = None) -> str:
         lines = self._bridges[fact.key]
-        if clause:  # it follows the name, with which the sentence begins
+        if clause:  # it follows the name at the start of the sentence
             lines = [line for line in lines if line.startswith("{X} ") and "{X} and" not in line]
         text = speak(self.rng.choice(lines), left, _FULL, {"Y": right.name})
         return capital(
@@ -277,13 +280,13 @@ class Scenes:
         )
 
     def _clause(self, person: Person, facts: Sequence[Fact]) -> tuple[Fact, str] | None:
-        found = [
+        fitting = [
             (fact, line)
             for fact in facts
             for line in self.world.clauses.get(fact.prop, ())
             if slots_of(line) <= fact.slots.keys()
         ]
-        if not found:
+        if not fitting:
             return None
-        fact, line = self.rng.choice(found)
+        fact, line = self.rng.choice(fitting)
         return fact, speak(line, person, _FULL, fact.slots)

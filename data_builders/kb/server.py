@@ -33,11 +33,9 @@ class KbBuilder(AskingBuilder):
 
     Args:
         endpoint: ``snapshot`` for the embedded Turtle file on a local server, the path of another
-            Turtle
-            file (``.ttl``), or the URL of a SPARQL service.
+            Turtle file (``.ttl``), or the URL of a SPARQL service.
         population: SPARQL patterns that bind ``?item`` (``?person`` for builders about people);
-            restrict
-            it by occupation, country or year on a large endpoint.
+            restrict it by occupation, country or year on a large endpoint.
     """
 
     endpoint: str = "snapshot"

@@ -95,7 +95,7 @@ def test_objects_are_refused_and_never_unpickled(tmp_path):
     np.savez(tmp_path / "map.npz", good=np.arange(3), bad=np.array([Trap()], dtype=object))
     lengths = array_lengths(tmp_path / "map.npz")
     assert next(lengths) == ("good", 3)
-    with pytest.raises(BadInput, match=r"map\.npz: bad\.npy: an array of objects"):
+    with pytest.raises(BadInput, match=r"map\.npz: bad\.npy: array of objects"):
         next(lengths)
     assert not (tmp_path / "sprung").exists()
 
@@ -202,7 +202,7 @@ def test_files_of_same_as(tmp_path):
     )
     assert list(read_same_as(str(path))) == [(f"{DBR}Ada", f"{WD}Q1"), (f"{DBR}Bo", f"{WD}Q2")]
     path.write_text(f"{DBR}Bo\n")
-    with pytest.raises(BadInput, match=r"links\.nt:1: expected a triple"):
+    with pytest.raises(BadInput, match=r"links\.nt:1: expected an N-Triple"):
         list(read_same_as(str(path)))
     (tmp_path / "links.nt.gz").write_bytes(b"no gzip")
     with pytest.raises(BadInput, match="cannot be read"):
@@ -340,18 +340,18 @@ def test_every_drop_is_counted_with_its_reason(everyone):
     manifest = json.loads((everyone / "manifest.json").read_text())
     short = {key: n for key, n in manifest["dropped"].items() if "lacks" in key}
     assert {k: n for k, n in manifest["dropped"].items() if k not in short} == {
-        "name in a corpus map that is no DBpedia resource": 1,
+        "name in a corpus map that is not a DBpedia resource": 1,
         "DBpedia resource without an item": 1,
         "DBpedia resource of several items": 1,
         # The town is a resource and in PopQA, which are two candidates in one wave.
-        "item that is none of the population": 1,
+        "item outside the population": 1,
         "item without a page": 1,
         "item with several pages": 1,
         "item whose page is not in the knowledge source": 1,
         "item whose title is excluded": 1,
         "item without an English label": 1,
         # Old_name, Person A0 1 in the map, Person C3 2 in PopQA.
-        "candidate of an item that a more frequent candidate names": 3,
+        "candidate of an item with a more frequent candidate": 3,
         "topic missing in all cells": 1000 - 82,
     }
     assert sum(short.values()) == 16 * 62 - 82
@@ -575,7 +575,7 @@ def test_the_plan_asks_nothing_and_counts(world, capsys, tmp_path):
     with zipfile.ZipFile(world / "map.npz") as archive:
         names = len(archive.namelist())
     assert f"{names} names" in said
-    assert "nothing was asked" in said
+    assert "nothing was sent" in said
     assert "4 requests" in said
     assert not (tmp_path / "out").exists()
     assert main(["bios", "--output", str(tmp_path / "out"), "--dry_run"]) == 0

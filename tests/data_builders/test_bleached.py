@@ -254,7 +254,7 @@ def test_questions_get_claims_of_their_own(tmp_path):
 def test_a_killed_build_is_not_gone_on_with_under_another_number(tmp_path):
     (tmp_path / "questions.txt").write_text("\n".join(QUESTIONS))
     options = {"endpoint": None, "topics": [str(tmp_path / "questions.txt")], "samples": 1}
-    with pytest.raises(UserError, match="no statement is left"):  # its answers are kept
+    with pytest.raises(UserError, match="no statement left"):  # its answers are kept
         Bleached(tmp_path / "out", writer=Script("Well."), number=3, **options).build()
     writer = Script("- So it is.")
     rows, _ = built(tmp_path / "out", writer=writer, number=4, **options)
@@ -264,7 +264,7 @@ def test_a_killed_build_is_not_gone_on_with_under_another_number(tmp_path):
 def test_a_topic_of_which_nothing_is_said_is_counted(tmp_path):
     (tmp_path / "questions.txt").write_text("\n".join(QUESTIONS))
     options = {"endpoint": None, "topics": [str(tmp_path / "questions.txt")], "samples": 1}
-    with pytest.raises(UserError, match=r"no statement is left \(.*line outside the list"):
+    with pytest.raises(UserError, match=r"no statement left \(.*line outside the list"):
         Bleached(tmp_path / "none", writer=Script("Well."), **options).build()
     writer = ByTopic({QUESTIONS[0]: "Well.", QUESTIONS[1]: "- Bees fly."})
     rows, manifest = built(tmp_path / "one", writer=writer, **options)

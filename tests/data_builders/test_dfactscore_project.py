@@ -170,11 +170,11 @@ def test_another_page_and_answers_that_are_missing(tmp_path):
     assert (second.group, second.grouped) == (None, None)
     assert dropped["claim without a verdict"] == 3
     assert dropped["annotation without any answer"] == 1
-    assert not dropped["person whose page was left open, taken for no page"]
+    assert not dropped["person without a chosen page, counted as no page"]
     entries[0]["result"] = items[:-1]  # another page, without its title
     (untitled,) = read_answers(write(tmp_path / "export.json", export), dropped)
     assert untitled.claims[0].entity is None
-    assert dropped["person whose page was left open, taken for no page"] == 1
+    assert dropped["person without a chosen page, counted as no page"] == 1
     entries[0]["result"] = items
     # A claim that an annotator left out is judged by the others.
     others = [answer._replace(claims=APART, annotator=who) for who in "b"]

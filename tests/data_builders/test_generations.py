@@ -130,7 +130,7 @@ def test_a_build_that_ended_early_goes_on_to_the_same_bytes(server, monkeypatch)
     ("prompts", "message"),
     [
         ({"normal": "Tell me of it."}, r"authors: Tiny: prompt 'Tell me of it\.' has no \{topic\}"),
-        ({"normal": "nowhere"}, "is no checkpoint's folder"),
+        ({"normal": "nowhere"}, "is not a checkpoint folder"),
     ],
 )
 def test_a_prompt_that_takes_no_topic_is_refused_before_anything_is_asked(server, prompts, message):

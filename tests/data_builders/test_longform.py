@@ -425,7 +425,7 @@ def test_one_yaml_names_the_sources_and_the_plan_reads_nothing(tmp_path, capsys)
     config.write_text(config.read_text().rpartition("  - ")[0])
     assert main(["longform", "--config", str(config)]) == 0
     assert (tmp_path / "out/eli5/prompts.jsonl").is_file()
-    assert "nothing was asked" in show_plan(
+    assert "nothing was sent" in show_plan(
         "x", LongForm(tmp_path, [Source("a", "factor", ["x"])]).plan()
     )
 

@@ -400,12 +400,12 @@ def test_named_splits_and_unrelated_pairs(tmp_path):
     assert manifest["dropped"] == {"pair whose reference is unrelated": 1}
     other = example("Ann", claim="Ann.", reference="Page 0.", split="dev")
     write_jsonl(tmp_path / "in.jsonl", [rows[0], other])
-    with pytest.raises(UserError, match="rows of one reference say `split`"):
+    with pytest.raises(UserError, match="rows of one reference have `split`"):
         Lss(tmp_path / "out", annotations=[str(tmp_path / "in.jsonl")]).build()
 
 
 def test_mistakes_are_named(tmp_path):
-    with pytest.raises(UserError, match="on_tie: keep is about words"):
+    with pytest.raises(UserError, match="on_tie: keep applies to words"):
         Lss(tmp_path, annotations=["x"], vote_by="whole", on_tie="keep")
     with pytest.raises(UserError, match=r"x\.json: no such file"):
         Lss(tmp_path, annotations=["x.json"]).build()

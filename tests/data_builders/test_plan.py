@@ -22,9 +22,7 @@ def test_the_table_names_steps_and_sums_their_time():
     assert lines[1].endswith("12,000 requests  3.3 h")
     assert lines[2].endswith("30 s")
     assert lines[3].endswith("depends")
-    assert lines[-1] == (
-        "ambigbio: 3.3 h, and 1 step(s) whose time is not known yet; nothing was asked."
-    )
+    assert lines[-1] == ("ambigbio: 3.3 h, plus 1 step(s) of unknown duration; nothing was sent.")
 
 
 def test_a_dry_run_asks_and_writes_nothing(tmp_path, capsys):
@@ -32,7 +30,7 @@ def test_a_dry_run_asks_and_writes_nothing(tmp_path, capsys):
     assert main(["kb_pairs", "--output", f"{tmp_path}/x", "--endpoint", nobody, "--dry_run"]) == 0
     said = capsys.readouterr().out
     assert nobody in said
-    assert "nothing was asked" in said
+    assert "nothing was sent" in said
     assert not (tmp_path / "x").exists()
 
 

@@ -22,9 +22,8 @@ class DFActScoreLabels(Builder):
     """Human groups, pages and verdicts of biographies, with inter-annotator agreement.
 
     If a text has several annotators, groups and pages are those of the annotator with the highest
-    mean
-    adjusted Rand index to the others. Verdicts are decided by majority; ties go to that annotator.
-    ``judgements.jsonl`` is the ``people`` option of ``eval experiment dfactscore``.
+    mean adjusted Rand index to the others. Verdicts are decided by majority; ties go to that
+    annotator. ``judgements.jsonl`` is the ``people`` option of ``eval experiment dfactscore``.
 
     Args:
         output: folder of the dataset.

@@ -19,8 +19,7 @@ class DFActScoreProject(Builder):
 
     In Label Studio: create a project, paste ``label_config.xml`` under Labeling Setup → Code and
     ``instructions.html`` under Instructions, import ``tasks.json``. Export as JSON or JSON-MIN and
-    pass
-    the file to ``python -m data_builders dfactscore_labels``.
+    pass the file to ``python -m data_builders dfactscore_labels``.
 
     Args:
         output: folder of the project.

@@ -1,8 +1,7 @@
 """``lss``: a dataset of longest supported subsequences from human annotations.
 
 2308.12157, section 4: annotations of a pair are merged, compared and voted on; an adjudicator
-decides
-open pairs; pairs are balanced and split by reference.
+decides open pairs; pairs are balanced and split by reference.
 """
 
 import json
@@ -47,17 +46,12 @@ class Lss(Builder):
     Args:
         output: folder of the dataset.
         annotations: Label Studio exports (``.json``), the published table (``.csv``), or files of
-            LSS
-            records. Annotations of the same pair are merged across files.
+            LSS records. Annotations of the same pair are merged across files.
         adjudications: files of the same kinds whose annotations override the others, e.g. the
-            export
-            of the project in ``adjudicate/``.
-        repeats: if an annotator answers a pair several times, use the ``latest`` answer or ``all``,
-            as
-            in the published table.
+            export of the project in ``adjudicate/``.
+        repeats: which answers of one annotator to the same pair count: ``latest`` or ``all``.
         vote_by: vote on single ``words`` (ours), or on ``whole`` LSS: the most common LSS wins if
-            two
-            or more annotators wrote it, otherwise the pair is open (2308.12157, section 4.1).
+            two or more annotators wrote it, otherwise the pair is open (2308.12157, section 4.1).
         on_tie: for a word that exactly half of the annotators keep, ``open`` writes the pair to
             ``adjudicate.jsonl`` and excludes it from gold; or ``keep`` or ``remove`` the word.
         unrelated: keep or drop pairs that more than half of the annotators call unrelated.

@@ -22,8 +22,7 @@ class LssProject(Builder):
 
     In Label Studio: create a project, paste ``label_config.xml`` under Labeling Setup → Code and
     ``instructions.html`` under Instructions, import ``tasks.json``. Export as JSON or JSON-MIN and
-    pass
-    the file to ``python -m data_builders lss``.
+    pass the file to ``python -m data_builders lss``.
 
     Args:
         output: folder of the project.

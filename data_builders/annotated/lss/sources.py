@@ -42,8 +42,7 @@ def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:
 
     Args:
         path: ``.json`` for Label Studio; ``.csv`` or ``.tsv`` with ``Statement`` and ``Reference``
-            for
-            the published table; otherwise LSS records.
+            for the published table; otherwise LSS records.
         dropped: counts dropped annotations by reason; updated.
 
     Raises:
@@ -146,9 +145,7 @@ def merge(
     Args:
         examples: records; pairs may repeat.
         dropped: counts dropped annotations by reason; updated.
-        repeats: keep only the ``latest`` answer of a named annotator to a pair, or ``all``, as in
-            the
-            published table, where some annotators got a pair in two tasks.
+        repeats: keep only the ``latest`` answer of a named annotator to a pair, or ``all``.
     """
     merged: dict[Pair, LssExample] = {}
     for example in examples:

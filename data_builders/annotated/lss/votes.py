@@ -5,10 +5,9 @@ LSS that no annotator wrote, so gold rows record how they were decided. A word t
 keep is a tie.
 
 By ``whole`` LSS (2308.12157, section 4.1): the LSS that two or more annotators wrote; if all
-differ,
-the pair is open and an adjudicator chooses. LSS are compared letter by letter: of the triples that
-the authors released as all different, one in seven has two LSS that differ only in punctuation and
-letter case.
+differ, the pair is open and an adjudicator chooses. LSS are compared letter by letter: of the
+triples that the authors released as all different, one in seven has two LSS that differ only in
+punctuation and letter case.
 """
 
 from collections import Counter

@@ -5,8 +5,7 @@ larger of the number of documents that name the person in a pretraining corpus (
 2211.08411) and PopQA's popularity (2212.10511). People are drawn evenly over four frequency bins
 and four groups of continents, and need exactly one English Wikipedia page that is in the knowledge
 source. The authors' released code prefers people with both frequencies; the paper, and this
-builder,
-accept either.
+builder, accept either.
 
 Only some of the millions of candidates are queried: each bin is processed in a drawn order until
 its cells are full. The result equals that of querying all candidates.
@@ -65,17 +64,15 @@ class Bios(AskingBuilder):
 
     Args:
         domain: members, groups and frequency bins; people by default.
-        endpoint: ``snapshot`` for the embedded Turtle file, the path of another one (``.ttl``), or the
-            URL of a SPARQL service.
+        endpoint: ``snapshot`` for the embedded Turtle file, the path of another one, or the URL of
+            a SPARQL service.
         corpus_maps: ``.npz`` files with an array of document numbers for each DBpedia resource;
-            counts
-            of several files are added.
+            counts of several files are added.
         popqa: PopQA: a file, or ``hub:akariasai/PopQA:test``.
         dbpedia: SPARQL service or Turtle file that maps resources to items.
         same_as: file that replaces ``dbpedia``: N-Triples, or a table of resource and item.
         knowledge: SQLite file with ``documents(title, text)``; topics without a page in it are
-            dropped.
-            Null keeps all.
+            dropped. Null keeps all.
         exclude: files of topics to exclude.
         topics: number of topics.
         shares: topics of train, dev and test, by cell.

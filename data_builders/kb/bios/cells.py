@@ -41,13 +41,11 @@ class Domain:
     Args:
         name: name of the topics, for the card.
         population: SPARQL patterns that bind ``?item``; members match at least one. Without a
-            frequency
-            file each pattern is a separate query, so a large domain can be divided (by country,
-            year).
+            frequency file each pattern is a separate query, so a large domain can be divided (by
+            country, year).
         page: pattern that binds ``?page`` and its ``?title``; a topic has exactly one page.
         grouping: pattern that binds ``?group`` to the IRI of a thing that groups the item. Each row
-            is
-            one vote, so two countries of one continent count twice.
+            is one vote, so two countries of one continent count twice.
         groups: name of a group to the English labels of its members.
         rest: group of items without such a thing, or with unlisted ones only.
         frequency: pattern that binds ``?frequency``, for builds without frequency files.
@@ -158,8 +156,7 @@ def split_topics(topics: Sequence[dict], shares: Sequence[int], seed: int) -> di
 
     Args:
         topics: rows with ``topic``, ``name`` and ``cell``. Rows with the same name, or the same
-            title
-            without parentheses, are a family.
+            title without parentheses, are a family.
         shares: of train, dev and test.
         seed: seed of the draws.
     """

@@ -49,8 +49,7 @@ class Lookup:
         """Store the topics among the candidates of one bin; return the number per group.
 
         An item of several candidates counts once, at the rank of its most frequent candidate, so
-        the
-        order remains a fair draw among items.
+        the order remains a fair draw among items.
         """
         items = self._items(candidates)
         titles = self._titles(list(dict.fromkeys(items.values())))
@@ -196,8 +195,7 @@ def read_same_as(path: str) -> Iterator[tuple[str, str]]:
     """Yield resource and item of each ``owl:sameAs`` line, gzip, bzip2 or uncompressed.
 
     Lines are N-Triples, as in DBpedia's dumps, or a resource, a tab and an item (IRI or ``Q42``).
-    Other
-    predicates and comments are ignored.
+    Other predicates and comments are ignored.
 
     Raises:
         BadInput: a line in another format.

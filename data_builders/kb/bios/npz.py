@@ -1,10 +1,9 @@
 """Read the lengths of arrays in a NumPy ``.npz`` archive without loading the arrays.
 
 Kandpal et al. (2211.08411) publish for each corpus one archive with an array of document numbers
-for
-each of millions of entities. ``numpy.load`` reads the arrays, and ``zipfile`` needs about a
-kilobyte
-per member; this reader keeps one member in memory and reads only its header. Nothing is unpickled.
+for each of millions of entities. ``numpy.load`` reads the arrays, and ``zipfile`` needs about a
+kilobyte per member; this reader keeps one member in memory and reads only its header. Nothing is
+unpickled.
 
 Source: PKWARE's APPNOTE 6.3.10, sections 4.3 and 4.5.3 (zip64); NumPy's NEP 1 (``.npy``).
 """

@@ -1,19 +1,18 @@
-"""``kb_conflicts``: true and false claims among contexts that disagree, from a knowledge base.
+"""``kb_conflicts``: true and false claims with conflicting contexts, from a knowledge base.
 
-Half the claims are true, half give another value of the same property. Each has two to five
-contexts, of which at least one supports it and at least one conflicts with it. The only thing that
-tells a true claim from a false one is who says what:
+Half of the claims are true; the others have another value of the same property. Each claim has two
+to five contexts; at least one supports it and at least one conflicts with it. Only the sources
+separate true from false claims:
 
-- the numbers of supporting and conflicting contexts are dealt out to a true and a false claim of
-  the same property at a time, so that their joint distribution is the same for both and a
-  majority of contexts is right half the time;
-- a context that tells the truth comes from source k with a chance in proportion to its prior
-  r_k, one that does not in proportion to 1 − r_k. Where the priors' mean is one half, the share of
-  true contexts of a source is its prior, and the sum of the log-odds ln r/(1 − r) over the
-  contexts, those against the claim taken off, is the log-odds that the claim is true;
-- wording, asides and order of the contexts are drawn without a look at any of this.
+- a true and a false claim of the same property get the same numbers of supporting and conflicting
+  contexts, so the joint distributions are equal and a majority vote is right half the time;
+- a true context is from source k with a probability proportional to its prior r_k, a false one
+  proportional to 1 − r_k. If the mean of the priors is one half, a source's share of true contexts
+  is its prior, and the signed sum of the log-odds ln r/(1 − r) over the contexts is the log-odds
+  that the claim is true;
+- wording, asides and order of the contexts are drawn independently.
 
-FactReasoner (2502.18573) weighs contexts by such priors; its own set has true claims only.
+FactReasoner (2502.18573) weights contexts by such priors; its dataset has true claims only.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from data_builders.kb.server import KbBuilder, sparql
 from data_builders.splits import SPLITS, by_split, drawn_splits
 from records import Claim, Document, Passage, RelationPair, UserError
 
-# Made-up kinds of sources; the mean is one half, see above.
+# Fictitious sources; the mean is one half, see above.
 SOURCES = {
     "civil register": 0.95,
     "encyclopedia": 0.85,
@@ -52,15 +51,16 @@ SOURCES = {
 
 @dataclass
 class KbConflicts(KbBuilder):
-    """True and false claims of a knowledge base among contexts of unequal reliability.
+    """True and false claims of a knowledge base with contexts of unequal reliability.
 
     Args:
-        wording: ``people``, ``films``, or a YAML file like theirs: property to ``claims`` and
-            ``contexts``, templates a line with {topic} and {value}, and ``date: true`` for dates.
-        sources: kind of source to the probability that it tells the truth; with a mean of one
-            half the priors are calibrated.
-        contexts: least and largest number of contexts of a claim.
-        claims_per_topic: at most this many claims about a topic, each of another property.
+        wording: ``people``, ``films``, or a YAML file of the same format: property to ``claims``
+            and ``contexts``, one template per line with {topic} and {value}, and ``date: true`` for
+            dates.
+        sources: kind of source to the probability that it is right; with a mean of one half the
+            priors are calibrated.
+        contexts: least and largest number of contexts per claim.
+        claims_per_topic: maximum number of claims per topic, each of another property.
         shares: topics of train, dev and test.
     """
 
@@ -79,13 +79,13 @@ class KbConflicts(KbBuilder):
     def faults(self) -> Iterable[str]:
         yield from super().faults()
         if len(self.sources) < 2 or not all(0 < prior < 1 for prior in self.sources.values()):
-            yield "sources: give at least two, each with a probability between 0 and 1"
+            yield "sources: expected at least two, each with a probability in (0, 1)"
         if self.contexts[0] > self.contexts[1]:
-            yield "contexts: give two numbers, the second no less than the first"
-        yield from option_errors(lambda: self._told)
+            yield "contexts: expected two ascending numbers; set least and largest number"
+        yield from option_errors(lambda: self._templates)
 
     @cached_property
-    def _told(self) -> dict[str, Wording]:
+    def _templates(self) -> dict[str, Wording]:
         return read_wording(self.wording, most=self.contexts[1])
 
     @cached_property
@@ -99,9 +99,9 @@ class KbConflicts(KbBuilder):
     def plan(self) -> list[Step]:
         return [
             *super().plan(),
-            Step("names: a query for each hundred items", self.endpoint),
+            Step("names: one query per hundred items", self.endpoint),
             Step(
-                f"values of {', '.join(self._told)}: at most two queries a property for each "
+                f"values of {', '.join(self._templates)}: at most two queries per property and "
                 "hundred items",
                 self.endpoint,
             ),
@@ -117,15 +117,16 @@ class KbConflicts(KbBuilder):
                 documents[split] = made
         if not documents:
             raise UserError(
-                "population: no topic with a value to tell, and another topic with another "
-                "value; widen it"
+                "population: no two topics with different values of a property; widen it"
             )
         files = {f"documents_{split}.jsonl": made for split, made in documents.items()}
         files |= {
             f"relation_{split}.jsonl": list(relation_pairs(made))
             for split, made in documents.items()
         }
-        templates = {prop: [told.claims, told.contexts] for prop, told in self._told.items()}
+        templates = {
+            prop: [entry.claims, entry.contexts] for prop, entry in self._templates.items()
+        }
         wording = {"wording": Path(self.wording).name, "templates": templates}
         return Made(files, self._card(documents), details=wording)
 
@@ -133,9 +134,9 @@ class KbConflicts(KbBuilder):
         names = load_items(client, self.population, dropped)
         iris = sorted(names)[: self.limit]
         rng = random.Random(f"{self.seed}:others")
-        found: dict[str, list[Matter]] = defaultdict(list)
-        for prop, told in self._told.items():
-            values = single_values(client, iris, prop, told.date, dropped)
+        matters_of: dict[str, list[Matter]] = defaultdict(list)
+        for prop, entry in self._templates.items():
+            values = single_values(client, iris, prop, entry.date, dropped)
             dropped[f"topic without a value of {prop}"] += len(iris) - len(values)
             pool = [values[iri] for iri in iris if iri in values]
             for iri in (iri for iri in iris if iri in values):
@@ -143,14 +144,14 @@ class KbConflicts(KbBuilder):
                 if other is None:
                     dropped[f"no other value of {prop}"] += 1
                     continue
-                words = (in_words(value, told.date) for value in (values[iri], other))
-                found[iri].append(Matter(iri, names[iri], prop, *words))
+                words = (in_words(value, entry.date) for value in (values[iri], other))
+                matters_of[iri].append(Matter(iri, names[iri], prop, *words))
         matters = []
         for iri in iris:
-            rng.shuffle(found[iri])
-            matters.extend(found[iri][: self.claims_per_topic])
+            rng.shuffle(matters_of[iri])
+            matters.extend(matters_of[iri][: self.claims_per_topic])
             dropped["claim beyond claims_per_topic"] += max(
-                0, len(found[iri]) - self.claims_per_topic
+                0, len(matters_of[iri]) - self.claims_per_topic
             )
         return matters
 
@@ -160,8 +161,8 @@ class KbConflicts(KbBuilder):
         rng = random.Random(f"{self.seed}:{split}")
         dealt = deal(rng, matters, self.contexts, dropped)
         by_topic: dict[str, list[tuple[Matter, bool, int, int]]] = defaultdict(list)
-        for one in dealt:
-            by_topic[one[0].iri].append(one)
+        for claim in dealt:
+            by_topic[claim[0].iri].append(claim)
         return [self._document(rng, by_topic[iri]) for iri in sorted(by_topic)]
 
     def _document(
@@ -172,14 +173,14 @@ class KbConflicts(KbBuilder):
         claims, passages = [], []
         for index, (matter, true, supporting, conflicting) in enumerate(dealt):
             claimed = matter.true if true else matter.other
-            text = fill(rng.choice(self._told[matter.prop].claims), topic, claimed)
+            text = fill(rng.choice(self._templates[matter.prop].claims), topic, claimed)
             sides = [True] * supporting + [False] * conflicting
             rng.shuffle(sides)
-            own = [
-                Passage(id=f"c_a{index}_{place}", title=topic, **context)
-                for place, context in enumerate(self._contexts(rng, matter, true, sides))
+            contexts = [
+                Passage(id=f"c_a{index}_{number}", title=topic, **context)
+                for number, context in enumerate(self._contexts(rng, matter, true, sides))
             ]
-            passages.extend(own)
+            passages.extend(contexts)
             claims.append(
                 Claim(
                     id=f"a{index}",
@@ -187,7 +188,7 @@ class KbConflicts(KbBuilder):
                     sentence=index,
                     source=text,
                     label="S" if true else "NS",
-                    contexts=[passage.id for passage in own],
+                    contexts=[passage.id for passage in contexts],
                     property=matter.prop,
                 )
             )
@@ -203,16 +204,16 @@ class KbConflicts(KbBuilder):
         self, rng: random.Random, matter: Matter, true: bool, sides: Sequence[bool]
     ) -> Iterator[dict]:
         names = list(self.sources)
-        templates = rng.sample(self._told[matter.prop].contexts, len(sides))
+        templates = rng.sample(self._templates[matter.prop].contexts, len(sides))
         for template, supports in zip(templates, sides, strict=True):
             truthful = supports == true
             weights = [p if truthful else 1 - p for p in self.sources.values()]
             source = rng.choices(names, weights)[0]
-            said = fill(template, matter.topic, matter.true if truthful else matter.other)
+            statement = fill(template, matter.topic, matter.true if truthful else matter.other)
             asides = rng.sample(self._asides, rng.choice((0, 1, 2)))
-            before = rng.randint(0, len(asides))
+            n_before = rng.randint(0, len(asides))
             yield {
-                "text": " ".join([*asides[:before], said, *asides[before:]]),
+                "text": " ".join([*asides[:n_before], statement, *asides[n_before:]]),
                 "source": source,
                 "prior": self.sources[source],
                 "relation": "entailment" if supports else "contradiction",
@@ -236,29 +237,29 @@ class KbConflicts(KbBuilder):
 
 
 def relation_pairs(documents: Sequence[Document]) -> Iterator[RelationPair]:
-    """Each context against its claim, another claim, and contexts of its claim and of another.
+    """Pair each context with its claim, another claim, and contexts of both claims.
 
-    FactReasoner asks a relation model about all of them. Two contexts of a claim agree or disagree
-    by their relations to it, their asides left out of account; of another property a context tells
-    nothing, whether a claim or a context has it.
+    FactReasoner needs a relation model for all of these. Two contexts of a claim agree or disagree
+    by their relations to it, ignoring asides; contexts and claims of different properties are
+    neutral.
     """
     for document in documents:
         texts = {passage.id: passage for passage in document.passages}
         following = [*document.claims[1:], *document.claims[:1]]
         for claim, other in zip(document.claims, following, strict=True):
-            own = [texts[name] for name in claim.contexts]
-            pairs = [(c.text, claim.text, c.relation, "kb/conflict") for c in own]
+            contexts = [texts[name] for name in claim.contexts]
+            pairs = [(c.text, claim.text, c.relation, "kb/conflict") for c in contexts]
             if other is not claim:
-                pairs += [(c.text, other.text, "neutral", "kb/conflict_other") for c in own]
-                others = cycle(texts[name].text for name in other.contexts)
+                pairs += [(c.text, other.text, "neutral", "kb/conflict_other") for c in contexts]
+                other_texts = cycle(texts[name].text for name in other.contexts)
                 pairs += [
                     (c.text, text, "neutral", "kb/conflict_other_contexts")
-                    for c, text in zip(own, others, strict=False)
+                    for c, text in zip(contexts, other_texts, strict=False)
                 ]
-            for place, one in enumerate(own):
-                for two in own[place + 1 :]:
-                    relation = "entailment" if one.relation == two.relation else "contradiction"
-                    pairs.append((one.text, two.text, relation, "kb/conflict_contexts"))
+            for index, left in enumerate(contexts):
+                for right in contexts[index + 1 :]:
+                    relation = "entailment" if left.relation == right.relation else "contradiction"
+                    pairs.append((left.text, right.text, relation, "kb/conflict_contexts"))
             for premise, hypothesis, label, source in pairs:
                 yield RelationPair(
                     premise=premise,
@@ -271,47 +272,45 @@ def relation_pairs(documents: Sequence[Document]) -> Iterator[RelationPair]:
 
 CARD = """\
 Claims about topics of a Wikidata-shaped knowledge base, half of them true (`label` S), half with
-another value of the same property (NS), each among {low} to {high} contexts that disagree.
+another value of the same property (NS), each with {low} to {high} conflicting contexts.
 
-- `documents`: one document a topic, a claim a property; `contexts` names a claim's passages. A
-  passage has its kind of `source`, its `prior` (the probability that what it says is true) and its
-  `relation` to the claim, which is known because a rule made it.
-- `relation`: each context against its claim (`source` kb/conflict), against a claim of another
-  property, neutral (kb/conflict_other), against a context of that claim, neutral
-  (kb/conflict_other_contexts), and against the claim's other contexts, their asides left out of
-  account (kb/conflict_contexts). `group` is the topic; topics belong to one split.
+- `documents`: one document per topic, one claim per property; `contexts` names its passages. A
+  passage has a kind of `source`, a `prior` (the probability that it is true) and a `relation` to
+  the claim, known by construction.
+- `relation`: each context with its claim (`source` kb/conflict), with a claim of another property
+  (neutral, kb/conflict_other), with a context of that claim (neutral, kb/conflict_other_contexts),
+  and with the claim's other contexts, ignoring asides (kb/conflict_contexts). `group` is the topic;
+  a topic is in one split.
 
-True and false claims have the same numbers of supporting and conflicting contexts, property by
-property, and the same wordings; what tells them apart is that sources with a high prior tell the
-truth more often. Share of the claims that simple rules get right, given the relations; a tie
-counts half:
+True and false claims of a property have the same numbers of supporting and conflicting contexts and
+the same wordings; they differ in that sources with a high prior are right more often. Accuracy of
+simple rules given the relations; a tie counts half:
 
 {rules}
 
-What must say nothing about a claim's truth, as the AUROC of a true claim (0.5 is chance):
+AUROC of true claims by cues that should be uninformative (0.5 is chance):
 
 {leaks}
 
-How often each kind of source tells the truth; where the mean of the priors (here {mean}) is one
-half, that is its prior up to chance, elsewhere it cannot be, since the numbers are balanced:
+Share of true contexts of each source. It equals the prior up to chance only if the mean of the
+priors (here {mean}) is one half, since the numbers are balanced:
 
 {sources}
 
-**Half the claims and half the contexts are false statements about real things, made on purpose;
-never show them without their mark.** The knowledge base is taken as complete and right. The
-sources are made up. A place that lies inside another one counts as another place. Wordings are
-shared by the splits; only topics are held out.
+**Half of the claims and contexts are intentionally false statements about real things; never show
+them without their label.** The knowledge base is assumed complete and correct. The sources are
+fictitious. A place within another one counts as another place. Splits share wordings; only topics
+are held out.
 """
 
 
 WORDING = Path(__file__).parent / "wording"
-# A false date lies at most so many years from the true one where the knowledge base has such.
-NEAR_YEARS = 15
+NEAR_YEARS = 15  # preferred maximum distance of a false date
 
 
 @dataclass(frozen=True)
 class Wording:
-    """How a property is told: templates with ``{topic}`` and ``{value}``.
+    """Templates of a property, with ``{topic}`` and ``{value}``.
 
     Attributes:
         date: whether the values are dates.
@@ -324,14 +323,14 @@ class Wording:
 
 @dataclass(frozen=True)
 class Matter:
-    """A property of a topic with its true value and another one.
+    """A property of a topic with its true value and a false one.
 
     Attributes:
         iri: the topic's.
         topic: its name.
         prop: e.g. ``P19``.
-        true: the value that the knowledge base holds, in words.
-        other: a value that it does not hold.
+        true: the value in the knowledge base, in words.
+        other: a value that it does not contain.
     """
 
     iri: str
@@ -342,24 +341,26 @@ class Matter:
 
 
 def read_wording(wording: str, most: int) -> dict[str, Wording]:
-    """The templates of each property, by property.
+    """Read the templates of each property.
 
     Args:
-        wording: name of a file of this package, or path of one's own.
-        most: largest number of contexts; each of a claim's has another template.
+        wording: name of a file of this package, or path of a custom one.
+        most: largest number of contexts; the contexts of a claim have different templates.
     """
     path = WORDING / f"{wording}.yaml"
     path = path if path.is_file() else Path(wording)
     if not path.is_file():
-        raise UserError(f"wording: {wording}: give people, films, or the path of a YAML file")
+        raise UserError(
+            f"wording: {wording}: no such file; expected people, films, or the path of a YAML file"
+        )
     try:
-        told = yaml.safe_load(path.read_text(encoding="utf-8"))
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: no YAML: {' '.join(str(error).split())[:200]}") from None
-    if not told or not isinstance(told, dict):
-        raise UserError(f"{path}: no property; see {WORDING / 'people.yaml'}")
-    found = {}
-    for prop, entry in sorted(told.items()):
+        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())[:200]}") from None
+    if not entries or not isinstance(entries, dict):
+        raise UserError(f"{path}: contains no property; see {WORDING / 'people.yaml'}")
+    wordings = {}
+    for prop, entry in sorted(entries.items()):
         claims, contexts = (
             tuple(line.strip() for line in entry.get(name, "").splitlines() if line.strip())
             for name in ("claims", "contexts")
@@ -370,19 +371,19 @@ def read_wording(wording: str, most: int) -> dict[str, Wording]:
             if "{topic}" not in template or "{value}" not in template:
                 raise UserError(f"{path}: {prop}: {template!r} lacks {{topic}} or {{value}}")
         if set(claims) & set(contexts):
-            raise UserError(f"{path}: {prop}: a template is both a claim's and a context's")
-        found[prop] = Wording(claims, contexts, bool(entry.get("date")))
-    return found
+            raise UserError(f"{path}: {prop}: a template is used for both claims and contexts")
+        wordings[prop] = Wording(claims, contexts, bool(entry.get("date")))
+    return wordings
 
 
 def fill(template: str, topic: str, value: str) -> str:
-    """A template as a sentence."""
+    """Fill a template."""
     text = template.replace("{topic}", topic).replace("{value}", value)
     return text[:1].upper() + text[1:]
 
 
 def in_words(value: Value, date: bool) -> str:
-    """A value as the templates take it: dates with their preposition."""
+    """Return a value as templates use it: dates with their preposition."""
     if not date:
         return value.label
     day = len(value.label.split()) > 2  # "7 May 1861" rather than "1861" or "44 BC"
@@ -390,9 +391,9 @@ def in_words(value: Value, date: bool) -> str:
 
 
 def other_value(rng: random.Random, value: Value, pool: Sequence[Value]) -> Value | None:
-    """Another value of the property, as likely as it is true of somebody; ``None`` if none fits.
+    """Draw another value of the property in proportion to its frequency; ``None`` if none fits.
 
-    Of dates one of another year and the same precision, if possible one that is near.
+    Dates have another year and the same precision, and are near if possible.
     """
     if value.year is None:
         fitting = [other for other in pool if not overlap(other.label, value.label)]
@@ -410,28 +411,28 @@ def deal(
     contexts: tuple[int, int],
     dropped: Counter[str],
 ) -> list[tuple[Matter, bool, int, int]]:
-    """Truth, and numbers of supporting and conflicting contexts, of each claim.
+    """Draw truth and numbers of supporting and conflicting contexts of each claim.
 
-    Both claims of a pair have the same property and the same numbers; one is true, one is false.
-    What finds no partner is left out and counted.
+    Pairs of claims of one property, one true and one false, get the same numbers. Unpaired claims
+    are dropped and counted.
     """
     by_property: dict[str, list[Matter]] = defaultdict(list)
     for matter in matters:
         by_property[matter.prop].append(matter)
     pairs = []
     for prop in sorted(by_property):
-        own = rng.sample(by_property[prop], len(by_property[prop]))
-        dropped["claim without a partner of the other truth"] += len(own) % 2
-        pairs.extend(zip(own[::2], own[1::2], strict=False))
+        shuffled = rng.sample(by_property[prop], len(by_property[prop]))
+        dropped["claim without a partner of opposite truth"] += len(shuffled) % 2
+        pairs.extend(zip(shuffled[::2], shuffled[1::2], strict=False))
     rng.shuffle(pairs)
     low, high = contexts
     span = high - low + 1
-    found = []
+    dealt = []
     for index, pair in enumerate(pairs):
         number = low + index % span
         supporting = 1 + (index // span) % (number - 1)
-        found.extend(
+        dealt.extend(
             (matter, true, supporting, number - supporting)
             for matter, true in zip(pair, (True, False), strict=True)
         )
-    return found
+    return dealt

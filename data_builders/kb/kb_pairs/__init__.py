@@ -1,1 +1,1 @@
-"""Training data whose labels come from a knowledge base's facts and counts."""
+"""Training data from the facts of a knowledge base."""

@@ -1,9 +1,9 @@
-"""Articles: premises as long and as mixed as an encyclopedia's paragraphs, and claims about them.
+"""Articles: premises as long and mixed as an encyclopedia's paragraphs, and claims about them.
 
-A verifier reads pages. There a claim's words are often all on the page and it is still not said:
-the year belongs to something else, one detail is wrong or added, or another person is meant. An
-article tells facts and specific statements (``wording/unlisted.yaml``), some with a detail more,
-some joined into one sentence, now and then with a sentence about somebody else.
+On real pages, all words of an unsupported claim often occur: the year belongs to another event, a
+detail is wrong or added, or another person is meant. An article states facts and unlisted
+statements (``wording/unlisted.yaml``), some with a further detail, some joined into one sentence,
+sometimes with a sentence about another person.
 """
 
 import random
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from data_builders.kb.facts import Person
-from data_builders.kb.kb_pairs.relation import Found, labelled_pairs
+from data_builders.kb.kb_pairs.relation import LabelledPair, labelled_pairs
 from data_builders.kb.kb_pairs.teller import Teller, labelled
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import Fact, implies, independent, values_of
@@ -30,27 +30,26 @@ from data_builders.kb.language.wording import (
 )
 from records import RelationPair
 
-# Years are any years, so that no list of them can be learnt.
-YEARS = (1780, 2010)
-# How often a statement gets a tail, is joined to the one before, comes with the title in front.
+YEARS = (1780, 2010)  # a range, so that years cannot be memorized
+# Probability of a tail, of joining with the previous statement, of a title in front.
 TAILED, JOINED, TITLED = 0.4, 0.3, 0.4
-# How often a sentence at the end is about somebody else.
+# Probability of final sentences about another person.
 OTHER = 0.25
-# Who had no children had none in 1950, but not the other way round: no tail for these.
+# No tail for negations: "had no children in 1950" does not entail "had no children".
 _DENIES = re.compile(r"\b(?:never|not|no|nobody)\b", re.IGNORECASE)
 _MAY_BE_JOINED = re.compile(r"(He|She|They|His|Her|Their|In|It) ")
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What an article or a claim says, in any of several wordings.
+    """A statement of an article or claim, in several wordings.
 
     Attributes:
-        kind: statements of different kinds have nothing to do with each other.
+        kind: statements of different kinds are unrelated.
         templates: wordings that entail each other.
-        slots: what fills them.
-        tail: a detail that is added, a template of one slot.
-        fact: the knowledge base's fact, if it is one.
+        slots: values of the slots.
+        tail: an added detail, a template with one slot.
+        fact: the fact of the knowledge base, if any.
     """
 
     kind: str
@@ -61,12 +60,12 @@ class Statement:
 
     @property
     def used(self) -> list[str]:
-        """The slots that every wording shows."""
-        shown = set.intersection(*(slots_of(template) for template in self.templates))
-        return sorted(shown | slots_of(self.tail))
+        """The slots of every wording."""
+        common = set.intersection(*(slots_of(template) for template in self.templates))
+        return sorted(common | slots_of(self.tail))
 
     def say(self, rng: random.Random, person: Person, voice: Voice) -> str:
-        """The statement as a sentence."""
+        """Write the statement as a sentence."""
         template = rng.choice(self.templates)
         if self.tail:
             template = f"{template.removesuffix('.')} {self.tail}."
@@ -89,7 +88,7 @@ class Article:
 
 
 class Writer(Teller):
-    """Writes articles about people of one split and claims that do or do not follow from them."""
+    """Writes articles about people of one split, with claims that do or do not follow."""
 
     def __init__(self, world: World, rng: random.Random):
         super().__init__(world, rng)
@@ -98,7 +97,7 @@ class Writer(Teller):
         )
 
     def article(self, person: Person) -> Article:
-        """Some facts of the person and some specific statements, shuffled."""
+        """Write shuffled facts of the person and unlisted statements."""
         facts = self.world.facts(person)
         chosen = self.rng.sample(facts, min(len(facts), self.rng.randint(1, 4)))
         statements = [self._fact(fact) for fact in chosen]
@@ -114,12 +113,12 @@ class Writer(Teller):
         return Article(title + " ".join(sentences), statements, other)
 
     def restated(self, person: Person) -> tuple[str, str]:
-        """An article, and a statement of it in the same or another wording."""
+        """Write an article, and one of its statements in any wording."""
         article = self.article(person)
         return article.text, self._claim(article, person, self.rng.choice(article.statements))
 
     def without_detail(self, person: Person) -> tuple[str, str] | None:
-        """An article, and one of its statements without the detail."""
+        """Write an article, and one of its statements without its detail."""
         article = self.article(person)
         tailed = [statement for statement in article.statements if statement.tail]
         if not tailed:
@@ -127,30 +126,30 @@ class Writer(Teller):
         return article.text, self._claim(article, person, replace(self.rng.choice(tailed), tail=""))
 
     def unstated(self, person: Person) -> tuple[str, str] | None:
-        """An article, and a statement on something else."""
+        """Write an article, and an unrelated statement."""
         article = self.article(person)
         if self.rng.random() < 0.7:
             other = self._specific({statement.kind for statement in article.statements})
             return article.text, self._claim(article, person, other)
         fact = self.world.own_value(self.rng, person)
         facts = [s.fact for s in article.statements if s.fact]
-        if not all(independent(told, fact) for told in facts):
+        if not all(independent(stated, fact) for stated in facts):
             return None
         if fact.prop == "P21" and tells_sex(article.text):
             return None
         return article.text, self._claim(article, person, self._fact(fact))
 
     def with_changed_value(self, person: Person) -> tuple[str, str] | None:
-        """An article, and one of its statements with one value exchanged: not said, though close.
+        """Write an article, and one of its statements with another value: similar but not stated.
 
-        Half of the time the value is the article's own, said of something else.
+        Half of the time the value is from another statement of the article.
         """
         article = self.article(person)
         if article.other_statements and self.rng.random() < 0.5:
             wrong = self.rng.choice(article.other_statements)
-            known = self.world.facts(person)
-            # What somebody else is, a writer, this person may be as well: as a novelist.
-            if wrong.fact.functional or any(implies(fact, wrong.fact) for fact in known):
+            facts = self.world.facts(person)
+            # Another person's occupation may also be true of this person.
+            if wrong.fact.functional or any(implies(fact, wrong.fact) for fact in facts):
                 return None
             return article.text, self._claim(article, person, wrong)
         statement = self.rng.choice(article.statements)
@@ -161,15 +160,15 @@ class Writer(Teller):
         if not statement.used:
             return None
         slot = self.rng.choice(statement.used)
-        own = [s.slots[slot] for s in article.statements if slot in s.used]
-        value = self.rng.choice(own) if self.rng.random() < 0.5 else self._fillers()[slot]
+        values = [s.slots[slot] for s in article.statements if slot in s.used]
+        value = self.rng.choice(values) if self.rng.random() < 0.5 else self._fillers()[slot]
         if value == statement.slots[slot]:
             return None
         wrong = replace(statement, slots={**statement.slots, slot: value})
         return article.text, self._claim(article, person, wrong)
 
     def with_detail(self, person: Person) -> tuple[str, str] | None:
-        """An article, and one of its statements with a detail that it does not have."""
+        """Write an article, and one of its statements with an added detail."""
         article = self.article(person)
         plain = [
             s
@@ -181,17 +180,17 @@ class Writer(Teller):
         statement = self.rng.choice(plain)
         tail = self._tail(statement.templates)
         (slot,) = slots_of(tail)
-        own = [s.slots[slot] for s in article.statements if slot in s.used]
+        values = [s.slots[slot] for s in article.statements if slot in s.used]
         filled = self._fillers()
-        if own and self.rng.random() < 0.5:
-            filled[slot] = self.rng.choice(own)
+        if values and self.rng.random() < 0.5:
+            filled[slot] = self.rng.choice(values)
         slots = {**statement.slots, slot: filled[slot]}
         return article.text, self._claim(
             article, person, replace(statement, tail=tail, slots=slots)
         )
 
     def contradicted(self, person: Person) -> tuple[str, str] | None:
-        """An article, and another value of a functional fact of it; both facts are told."""
+        """Write an article, and another value of one of its functional facts."""
         article = self.article(person)
         functional = [s.fact for s in article.statements if s.fact and s.fact.functional]
         if not functional:
@@ -203,10 +202,10 @@ class Writer(Teller):
         self.stated_facts.extend((fact, other))
         return article.text, self._claim(article, person, self._fact(other))
 
-    def _sentences(self, person: Person, told: Sequence[Statement]) -> list[str]:
+    def _sentences(self, person: Person, statements: Sequence[Statement]) -> list[str]:
         sentences: list[str] = []
         joins = bank("articles")["joins"][self.world.split]
-        for index, statement in enumerate(told):
+        for index, statement in enumerate(statements):
             form = self.rng.choices(("pronoun", "surname", "full"), (6, 3, 1))[0]
             text = statement.say(self.rng, person, Voice(form if index else "full", True))
             if sentences and _MAY_BE_JOINED.match(text) and self.rng.random() < JOINED:
@@ -233,17 +232,17 @@ class Writer(Teller):
         return Statement(entry.kind, entry.paraphrases, self._fillers(), tail)
 
     def _tail(self, templates: Sequence[str]) -> str:
-        there = {slot for template in templates for slot in slots_of(template)}
+        used = {slot for template in templates for slot in slots_of(template)}
         tails = bank("articles")["tails"][self.world.split]
-        return self.rng.choice([tail for tail in tails if not slots_of(tail) & there])
+        return self.rng.choice([tail for tail in tails if not slots_of(tail) & used])
 
     def _fillers(self) -> dict[str, str]:
-        found = fillers(self.rng, self.world.split)
-        found["year"] = str(self.rng.randint(*YEARS))
+        values = fillers(self.rng, self.world.split)
+        values["year"] = str(self.rng.randint(*YEARS))
         if self.rng.random() < 0.7:
-            found["city"] = self.rng.choice(self._cities)
-            found["name"] = self.rng.choice(self.world.people).name
-        return found
+            values["city"] = self.rng.choice(self._cities)
+            values["name"] = self.rng.choice(self.world.people).name
+        return values
 
 
 def _may_have_tail(templates: Sequence[str]) -> bool:
@@ -253,20 +252,13 @@ def _may_have_tail(templates: Sequence[str]) -> bool:
 def article_pairs(
     world: World, number: int, seed: int, dropped: Counter[str]
 ) -> list[RelationPair]:
-    """Relation pairs of one split whose premises are articles.
-
-    Args:
-        world: the split's people and facts.
-        number: about how many; fewer where a kind has not enough to say.
-        seed: of all choices.
-        dropped: counts the pairs that could not be made, by kind.
-    """
+    """Make the relation pairs of one split whose premises are articles; see ``relation_pairs``."""
     writer = Writer(world, random.Random(f"{seed}:articles:{world.split}"))
     return labelled_pairs(writer, KINDS, number, "article", dropped)
 
 
-# Kind to its weight and its maker.
-KINDS: dict[str, tuple[int, Callable[[Writer, Person], Found]]] = {
+# Kind to weight and maker.
+KINDS: dict[str, tuple[int, Callable[[Writer, Person], LabelledPair]]] = {
     "article_told": (16, labelled(Writer.restated, "entailment")),
     "article_less": (4, labelled(Writer.without_detail, "entailment")),
     "article_untold": (9, labelled(Writer.unstated, "neutral")),

@@ -1,10 +1,9 @@
 """Facts that many people share: a time span, a continent, an area of work, "won an award".
 
-Between what is true of anyone and what is true of one person there is much that is true of many.
-Their shares are counted as those of other facts are; without them a model learns that a statement
-is either bleached or rare. They are hypotheses of UNLI pairs only. "Before 1950" and "after 1800"
-are not among them: a small encoder does not compare numbers, and learned from them that any
-statement with a year is likely.
+They fill the range between facts true of anyone and facts true of one person, with counted shares;
+without them a model learns that a statement is either bleached or rare. They occur only as
+hypotheses of UNLI pairs. "Before 1950" and "after 1800" are excluded: a small encoder does not
+compare numbers, and learned from them that any statement with a year is likely.
 """
 
 import random
@@ -18,41 +17,36 @@ from data_builders.kb.language.statements import Fact, ordinal, values_of
 from data_builders.kb.language.wording import lexicon
 
 AGES = (40, 50, 60, 70, 80)
-# How many of the most frequent values of a property are an alternative in "a writer or a poet".
-FREQUENT = 8
+FREQUENT = 8  # values of a property used in alternatives, "a writer or a poet"
 
 
 class Common:
-    """What is true of a person of a world and of many others.
-
-    Args:
-        world: whose people and properties are used; the templates are in ``wording/common.yaml``.
-    """
+    """Facts that are true of many people of a world; templates are in ``wording/common.yaml``."""
 
     def __init__(self, world: World):
         self._split = world.split
         self._frequent = _frequent(world.everyone)
-        told: dict[tuple[Fact, str], Fact] = {}  # many share a fact; each stands once in memory
+        unique: dict[tuple[Fact, str], Fact] = {}  # shared, to save memory
         self._known = {
-            person.iri: [told.setdefault((f, f.pattern), f) for f in self._facts(person)]
+            person.iri: [unique.setdefault((f, f.pattern), f) for f in self._facts(person)]
             for person in world.people
         }
         by_key: dict[str, list[Fact]] = {}
-        for known in self._known.values():
-            for fact in known:
+        for facts_of_person in self._known.values():
+            for fact in facts_of_person:
                 by_key.setdefault(fact.key, []).append(fact)
         self._by_key = {key: list(dict.fromkeys(facts)) for key, facts in sorted(by_key.items())}
 
     def all_of(self, person: Person) -> list[Fact]:
-        """All that are true of a person."""
+        """Return all common facts of a person."""
         return self._known[person.iri]
 
     def draw(self, rng: random.Random, person: Person) -> Fact | None:
-        """A fact of the person or, as often, of anybody; every key as likely."""
-        own = self._known[person.iri]
-        if own and rng.random() < 0.5:
-            key = rng.choice(sorted({fact.key for fact in own}))
-            return rng.choice([fact for fact in own if fact.key == key])
+        """Draw a fact of the person or, equally often, of anyone; keys are equally likely."""
+        facts = self._known[person.iri]
+        if facts and rng.random() < 0.5:
+            key = rng.choice(sorted({fact.key for fact in facts}))
+            return rng.choice([fact for fact in facts if fact.key == key])
         if not self._by_key:
             return None
         return rng.choice(self._by_key[rng.choice(list(self._by_key))])
@@ -72,12 +66,12 @@ class Common:
 
 
 def _frequent(people: Sequence[Person]) -> dict[str, list[Value]]:
-    found = {}
+    frequent = {}
     for prop in ("P106", "P27", "P20"):
         counts = Counter(value for person in people for value in values_of(person, prop))
         ordered = sorted(counts, key=lambda value: (-counts[value], value.label, value.iri or ""))
-        found[prop] = ordered[:FREQUENT]
-    return found
+        frequent[prop] = ordered[:FREQUENT]
+    return frequent
 
 
 def _year(person: Person, prop: str) -> int | None:
@@ -127,11 +121,11 @@ def _several(person: Person, prop: str) -> Iterator[Fact]:
 
 
 def _either(person: Person, prop: str, frequent: dict[str, list[Value]]) -> Iterator[Fact]:
-    for own in values_of(person, prop):
+    for known_value in values_of(person, prop):
         for other in frequent[prop]:
-            if other.iri == own.iri:
+            if other.iri == known_value.iri:
                 continue
-            left, right = sorted((own, other), key=lambda value: value.label)
+            left, right = sorted((known_value, other), key=lambda value: value.label)
             pattern = (
                 f"?person wdt:{prop} ?value@ . FILTER(?value@ IN (<{left.iri}>, <{right.iri}>))"
             )
@@ -143,9 +137,9 @@ def _either(person: Person, prop: str, frequent: dict[str, list[Value]]) -> Iter
 
 
 def _areas(person: Person) -> Iterator[Fact]:
-    own = {value.label for value in values_of(person, "P106")}
+    occupations = {value.label for value in values_of(person, "P106")}
     for area, labels in lexicon("areas").items():
-        if own & set(labels):
+        if occupations & set(labels):
             names = ", ".join(f'"{label}"' for label in labels)
             pattern = (
                 "?person wdt:P106/rdfs:label ?label@ . "

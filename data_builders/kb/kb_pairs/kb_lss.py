@@ -1,8 +1,8 @@
-"""LSS examples: a claim that joins several clauses, and the words that the reference supports.
+"""LSS examples: a claim of several clauses, and the words that the reference supports.
 
-2308.12157, section 3: the longest supported subsequence of a claim's words. Clauses are true and
-in the reference (kept), true but not in the reference, wrong, or not in the knowledge base at all
-(dropped). A joining word is kept between two kept clauses.
+2308.12157, section 3: the longest supported subsequence of a claim's words. Clauses in the
+reference are kept; true clauses that are not in the reference, wrong clauses and clauses outside
+the knowledge base are removed. A joining word is kept between two kept clauses.
 """
 
 import random
@@ -19,29 +19,23 @@ SUPPORTED, MISSING, WRONG, UNLISTED = "supported", "missing", "wrong", "unlisted
 
 
 def lss_examples(world: World, number: int, seed: int, dropped: Counter[str]) -> list[LssExample]:
-    """LSS examples of one split.
+    """Make the LSS examples of one split; arguments as for ``relation_pairs``.
 
-    The rating is a rule, no human's: 1 + 4 times the share of supported clauses.
-
-    Args:
-        world: the split's people and facts.
-        number: about how many; fewer where people have too few facts.
-        seed: of all choices.
-        dropped: counts the examples that could not be made.
+    The rating is a rule, not human: 1 + 4 times the share of supported clauses.
     """
     teller = Teller(world, random.Random(f"{seed}:lss:{world.split}"))
     seen: set[tuple[str, str]] = set()
-    found: list[LssExample] = []
+    examples: list[LssExample] = []
     for _ in range(number * TRIES):
-        if len(found) == number:
+        if len(examples) == number:
             break
-        example = _example(teller, teller.person(), f"{world.split}-{len(found)}")
+        example = _example(teller, teller.person(), f"{world.split}-{len(examples)}")
         if example is None or (example.reference, example.claim) in seen:
             continue
         seen.add((example.reference, example.claim))
-        found.append(example)
-    dropped["LSS example not found"] += number - len(found)
-    return found
+        examples.append(example)
+    dropped["LSS example not found"] += number - len(examples)
+    return examples
 
 
 def _example(teller: Teller, person: Person, name: str) -> LssExample | None:
@@ -50,20 +44,20 @@ def _example(teller: Teller, person: Person, name: str) -> LssExample | None:
     if not facts:
         return None
     rng.shuffle(facts)
-    told = facts[: rng.randint(1, min(5, len(facts)))]
-    missing = [f for f in facts if f not in told]
+    stated = facts[: rng.randint(1, min(5, len(facts)))]
+    missing = [f for f in facts if f not in stated]
     clauses: list[tuple[str, str]] = []
     used: set[str] = set()
     for _ in range(rng.choices((1, 2, 3, 4), (1, 4, 4, 2))[0]):
         state = rng.choices((SUPPORTED, MISSING, WRONG, UNLISTED), (55, 12, 20, 13))[0]
-        clause = _clause(teller, person, state, told, missing, used)
+        clause = _clause(teller, person, state, stated, missing, used)
         if clause is not None:
             clauses.append(clause)
     if not clauses:
         return None
-    reference = _reference(teller, person, told)
+    reference = _reference(teller, person, stated)
     if tells_sex(reference) and any(f.prop == "P21" and str(f) in used for f in missing):
-        return None  # the reference's pronouns support the clause
+        return None  # pronouns of the reference support the clause
     claim, lss = _join(teller, person, clauses)
     kept = sum(state == SUPPORTED for _, state in clauses)
     rating = round(1 + 4 * kept / len(clauses), 2)
@@ -77,8 +71,8 @@ def _example(teller: Teller, person: Person, name: str) -> LssExample | None:
     )
 
 
-def _reference(teller: Teller, person: Person, told: list[Fact]) -> str:
-    text = paragraph(teller.rng, teller.world, person, told)
+def _reference(teller: Teller, person: Person, stated: list[Fact]) -> str:
+    text = paragraph(teller.rng, teller.world, person, stated)
     return f"{text} {teller.bleached(person)}" if teller.rng.random() < 0.3 else text
 
 
@@ -86,7 +80,7 @@ def _clause(
     teller: Teller,
     person: Person,
     state: str,
-    told: list[Fact],
+    stated: list[Fact],
     missing: list[Fact],
     used: set[str],
 ) -> tuple[str, str] | None:
@@ -95,14 +89,14 @@ def _clause(
         template, slots = rng.choice(world.clauses["unlisted"]), {}
         mark = template
     else:
-        pool = missing if state == MISSING else told
+        pool = missing if state == MISSING else stated
         fact: Fact | None = rng.choice(pool) if pool else None
         if fact is not None and state == WRONG:
             fact = world.other_value(rng, person, fact)
         if fact is None:
             return None
-        if state == MISSING and any(implies(known, fact) for known in told):
-            state = SUPPORTED  # a reference that tells of a poet tells of a writer
+        if state == MISSING and any(implies(other, fact) for other in stated):
+            state = SUPPORTED  # "poet" implies "writer"
         slots = fact.slots | {"v": fact.slots.get("v", fact.value)}
         fitting = [t for t in world.clauses[fact.prop] if slots_of(t) <= slots.keys()]
         template, mark = rng.choice(fitting), str(fact)
@@ -128,9 +122,9 @@ def _join(teller: Teller, person: Person, clauses: list[tuple[str, str]]) -> tup
 
 
 def _join_relative(person: Person, clauses: list[tuple[str, str]]) -> tuple[str, str]:
-    (first, state), *others = clauses
-    claim = f"{person.name}, who {first}, {' and '.join(clause for clause, _ in others)}."
-    rest = " and ".join(clause for clause, state in others if state == SUPPORTED)
+    (first, state), *rest_clauses = clauses
+    claim = f"{person.name}, who {first}, {' and '.join(clause for clause, _ in rest_clauses)}."
+    rest = " and ".join(clause for clause, state in rest_clauses if state == SUPPORTED)
     if state != SUPPORTED:
         return claim, f"{person.name} {rest}." if rest else ""
     return claim, f"{person.name}, who {first}, {rest}." if rest else f"{person.name} {first}."

@@ -1,4 +1,4 @@
-"""``kb_pairs``: training data whose labels come from a knowledge base's facts and counts."""
+"""``kb_pairs``: training data labelled from facts and counts of a knowledge base."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -26,7 +26,6 @@ from data_builders.kb.server import KbBuilder, sparql
 from data_builders.splits import SPLITS, by_split
 
 Sizes = tuple[int, int, int]
-# Of each split.
 KINDS = ("unli", "relation", "articles", "lss", "generations")
 
 
@@ -34,20 +33,20 @@ KINDS = ("unli", "relation", "articles", "lss", "generations")
 class KbPairs(KbBuilder):
     """UNLI, relation, LSS and generation records from the facts of a Wikidata-shaped endpoint.
 
-    Split by person, by property and by wording: see ``splits.py`` and ``wording/*.yaml``.
+    People, properties and wordings belong to one split: see ``world.py`` and ``wording/*.yaml``.
 
     Args:
         shares: people of train, dev and test.
-        unli: about how many UNLI pairs in train, dev and test.
-        relation: about how many relation pairs.
-        articles: about how many relation pairs whose premises are paragraphs of an encyclopedia,
-            for a verifier that reads pages.
-        lss: about how many LSS examples.
+        unli: approximate number of UNLI pairs in train, dev and test.
+        relation: approximate number of relation pairs.
+        articles: approximate number of relation pairs with encyclopedia-like paragraphs as
+            premises, for verifiers that read pages.
+        lss: approximate number of LSS examples.
         generations_per_person: texts of each kind (normal, uninformative, repetitive).
         claims_per_person: claims of each class (bleached, common, specific, unlisted) in the files
-            that judge a UNLI model.
+            that evaluate a UNLI model.
         corrupted: probability that a sentence of a normal biography is made false.
-        least_given: a premise whose share is counted must hold for at least this many people.
+        least_given: least number of people for whom a counted premise must hold.
     """
 
     population: str = POPULATION
@@ -81,8 +80,8 @@ class KbPairs(KbBuilder):
     def plan(self) -> list[Step]:
         return [
             *super().plan(),
-            Step("facts: 30 queries for each hundred people", self.endpoint),
-            Step("shares: a count for each pair of facts that is asked for", self.endpoint),
+            Step("facts: 30 queries per hundred people", self.endpoint),
+            Step("shares: one count per pair of facts", self.endpoint),
         ]
 
     def make(self, work: Work) -> Made:
@@ -93,10 +92,11 @@ class KbPairs(KbBuilder):
     def _records(
         self, client: SparqlClient, people: list[Person], dropped: Counter[str]
     ) -> dict[str, Iterable]:
-        """File name to its records.
+        """Map each file to its records.
 
-        Texts and pages of everybody are made as they are written: together they would take ten
-        times the memory of the people.
+        Texts and pages of all people are generated while writing: together they would need ten
+            times the
+        memory of the people.
         """
         shares = Shares(client, self.population)
         members = split_people(people, self.shares, self.seed)
@@ -126,7 +126,7 @@ class KbPairs(KbBuilder):
         held_out = [*members["dev"], *members["test"]]
         worlds = [World(held_out, people, split) for split in SPLITS]
         files["profiles.jsonl"] = profiles(worlds, self.seed)
-        # Made anew: kept until both files are written they would all stand in memory.
+        # Generated twice, since keeping them until both files are written needs too much memory.
         files["padded.jsonl"] = padded(worlds, profiles(worlds, self.seed), self.seed)
         files["passages.jsonl"] = passages(people, self.seed)
         return files
@@ -143,39 +143,37 @@ def _card() -> Card:
 
 
 CARD = """\
-English statements about real people who have died, made by templates from the facts of a
-Wikidata-shaped knowledge base, to retrain the components of decompose-then-verify factuality
-scoring where there are no human labels.
+English statements about real deceased people, generated with templates from the facts of a
+Wikidata-shaped knowledge base, to retrain components of decompose-then-verify factuality scoring
+without human labels.
 
-- `unli_*`: premise, hypothesis and probability. Source `kb/share` and `kb/share_given`: the share
-  of people with the asked fact among those with the given ones (`counts` holds both numbers; at
-  least 0.002). Source `prior/unlisted`: a fixed guess, **no count**, for specific statements that
-  the knowledge base does not hold. Others: 0.97 entailed or true of anyone, 0.9 with an empty
+- `unli_*`: premise, hypothesis and probability. Sources `kb/share` and `kb/share_given`: the share
+  of people with the asked fact among those with the given ones (`counts` has both numbers; at least
+  0.002). Source `prior/unlisted`: a fixed estimate, **not a count**, for statements outside the
+  knowledge base. Others: 0.97 entailed or true of anyone, 0.9 with an uninformative
   embellishment, 0.02 contradicted.
 - `relation_*`: entailment, neutral, contradiction; `source` names the kind. Only functional
-  properties contradict; another occupation or citizenship is neutral. An empty embellishment
-  ("a respected painter") counts as a paraphrase of the plain fact. Statements that are true of
-  anyone count as entailing each other.
-- `articles_*`: the same, with paragraphs about a person as premises, in which most of a claim's
-  words may stand although it is not said. What the knowledge base does not hold is invented.
+  properties contradict; another occupation or citizenship is neutral. Uninformative embellishments
+  ("a respected painter") are paraphrases. Statements that are true of anyone entail each other.
+- `articles_*`: the same with paragraphs about a person as premises, which may contain most words of
+  an unsupported claim. Statements outside the knowledge base are invented.
 - `lss_*`: a claim of several clauses, and the words that the reference supports. The rating is a
-  rule (1 + 4 times the share of supported clauses), no human's.
+  rule (1 + 4 times the share of supported clauses), not human.
 - `generations_*`: `normal` biographies with corrupted facts, `uninformative` and `repetitive`
-  texts; `sentences` keeps each sentence's truth. `group` is the continent group A to
-  D and `bin` the frequency, by which Core's people are drawn.
+  texts; `sentences` has each sentence's truth. Core draws people by `group` (continents A to D) and
+  `bin` (frequency).
 - `profiles.jsonl`: documents about people of dev and test with at least {least} `claims`, {false}
-  of them made false (`label`), in the properties and wordings of all splits; to try whether a
-  metric can be gamed. The people are new to a model trained on `*_train`, the wordings are not.
-- `padded.jsonl`: of the same people up to three of these false sentences, and behind them one true
-  fact in some twenty wordings.
-- `claims_*`: claims about the people of dev and test by how many people they hold for:
-  `bleached` (anyone), `common` (a counted share of 0.3 to 0.8), `specific` (at most 0.05), and
-  `unlisted`, which the knowledge base does not hold. They judge a UNLI model; never train on them.
-- `passages.jsonl`: a page a person with all facts, the knowledge source for verification.
+  of them made false (`label`), with properties and wordings of all splits, to test whether a metric
+  can be gamed. A model trained on `*_train` has seen the wordings but not the people.
+- `padded.jsonl`: up to three of these false sentences, then one true fact in about twenty wordings.
+- `claims_*`: claims about people of dev and test by the share of people for whom they hold:
+  `bleached` (all), `common` (0.3 to 0.8), `specific` (at most 0.05), and `unlisted` (outside the
+  knowledge base). They evaluate a UNLI model; never train on them.
+- `passages.jsonl`: one page per person with all facts, the knowledge source for verification.
 
-**Sentences marked false, contradictions and wrong clauses are false statements about real people,
-made on purpose; never show them without their mark.** The knowledge base is taken as complete: a
-value that it does not hold counts as false. People, properties and wordings belong to one split:
+**False sentences, contradictions and wrong clauses are intentionally false statements about real
+people; never show them without their label.** The knowledge base is assumed complete: other values
+count as false. People, properties and wordings belong to one split:
 
 {properties}
 """

@@ -1,8 +1,8 @@
-"""Generations: biographies with known truth, and texts in the style of the two adversaries.
+"""Generations: biographies with known truth, and texts in the style of two adversaries.
 
-Core (2407.03572, section 5) attacks factual precision with uninformative texts (true of anyone)
-and repetitive ones (one fact over and over). False statements exist only here, at run time: a
-value is put in the place of another of the same property, and the sentence is marked.
+Core (2407.03572, section 5) attacks factual precision with uninformative texts (true of anyone) and
+repetitive ones (one fact many times). False statements are created only here: a value is replaced
+by another one of the same property, and the sentence is marked.
 """
 
 import random
@@ -19,26 +19,26 @@ LEAST_WORDINGS = 14
 
 
 def generations(world: World, per_kind: int, corrupted: float, seed: int) -> Iterator[Generation]:
-    """Texts about every person of a split.
+    """Generate texts about every person of a split.
 
     Args:
         world: the split's people and facts.
-        per_kind: texts of each kind a person.
+        per_kind: texts of each kind per person.
         corrupted: probability that a sentence of a normal biography is made false.
-        seed: of all choices.
+        seed: seed of all choices.
     """
     for person in world.people:
         rng = random.Random(f"{seed}:generations:{world.split}:{person.iri}")
         for _ in range(per_kind):
             yield _generation(person, "normal", _normal(rng, world, person, corrupted))
             yield _generation(person, "uninformative", _uninformative(rng, world, person))
-            told = list(_repetitive(rng, world, person))
-            if told:
-                yield _generation(person, "repetitive", told)
+            repeated = list(_repetitive(rng, world, person))
+            if repeated:
+                yield _generation(person, "repetitive", repeated)
 
 
-def _generation(person: Person, kind: str, told: Iterator[tuple[str, bool]]) -> Generation:
-    sentences = [{"text": text, "true": true} for text, true in told]
+def _generation(person: Person, kind: str, marked: Iterator[tuple[str, bool]]) -> Generation:
+    sentences = [{"text": text, "true": true} for text, true in marked]
     return Generation(
         topic=person.name,
         text=" ".join(sentence["text"] for sentence in sentences),
@@ -61,14 +61,14 @@ def _normal(
     rng: random.Random, world: World, person: Person, corrupted: float
 ) -> Iterator[tuple[str, bool]]:
     facts: list[Fact] = []
-    for known in world.known[person.iri].values():
-        most = 1 if known and known[0].functional else 3
-        keep = rng.sample(known, min(len(known), most))
-        facts.extend(fact for fact in known if fact in keep)
+    for property_facts in world.known[person.iri].values():
+        size = 1 if property_facts and property_facts[0].functional else 3
+        keep = rng.sample(property_facts, min(len(property_facts), size))
+        facts.extend(fact for fact in property_facts if fact in keep)
     for index, fact in enumerate(facts):
         other = world.other_value(rng, person, fact) if rng.random() < corrupted else None
-        told = other or fact
-        yield world.say(rng, person, told, _voice(rng, index, True)), other is None
+        stated = other or fact
+        yield world.say(rng, person, stated, _voice(rng, index, True)), other is None
 
 
 def _uninformative(rng: random.Random, world: World, person: Person) -> Iterator[tuple[str, bool]]:
@@ -102,45 +102,40 @@ def _repetitive(
             yield text, True
 
 
-# Of one property, so that a text is not about occupations alone.
-MOST_OF_A_PROPERTY = 4
-# False sentences before the fact that a padded text repeats.
-HIDDEN = 3
-
-
-# Claims that a long biography needs, and the share of them that is made false.
-PROFILE_CLAIMS, PROFILE_FALSE = 10, 0.5
+MAX_PER_PROPERTY = 4  # facts of one property in a text
+HIDDEN = 3  # false sentences before the repeated fact
+PROFILE_CLAIMS, PROFILE_FALSE = 10, 0.5  # claims of a long biography, share of false ones
 
 
 def profiles(worlds: Sequence[World], seed: int) -> Iterator[Document]:
-    """A long biography of every person of whom enough is known, a share of its facts made false.
+    """Generate long biographies of people with enough facts, with a share of false ones.
 
     Args:
-        worlds: of one set of people, each with the properties and wordings of a split: so many
-            different facts no split has by itself. The people are of none that was trained on.
-        seed: of all choices.
+        worlds: the same people with the properties and wordings of each split, since a single split
+            has too few facts. None of the people is in the training data.
+        seed: seed of all choices.
 
     Yields:
-        Documents whose ``claims`` are their sentences, with the labels S and NS.
+        Documents whose ``claims`` are their sentences, with labels S and NS.
     """
     people = {person.iri: person for world in worlds for person in world.people}
     for iri, person in sorted(people.items()):
         rng = random.Random(f"{seed}:profile:{iri}")
-        known = [(w, f) for w in worlds for f in _finest(rng, w.known.get(iri, {}))]
-        if len(known) >= PROFILE_CLAIMS:
-            yield _labelled(person, list(_profile(rng, person, known)), "normal")
+        known_facts = [(w, f) for w in worlds for f in _finest(rng, w.known.get(iri, {}))]
+        if len(known_facts) >= PROFILE_CLAIMS:
+            yield _labelled(person, list(_profile(rng, person, known_facts)), "normal")
 
 
 def padded(
     worlds: Sequence[World], biographies: Iterable[Document], seed: int
 ) -> Iterator[Document]:
-    """Falsehoods hidden behind repetition: false sentences of a biography, then one true fact.
+    """Generate false sentences of a biography followed by many wordings of one true fact.
 
-    The fact is said in as many wordings as ``generations`` says it. A text of that fact alone is
-    true, and no metric is gamed by it; one with falsehoods before it is the attack.
+    A text of the repeated fact alone is true; the attack hides false sentences before it.
 
     Args:
-        worlds: as for ``profiles``, whose texts ``biographies`` are.
+        worlds: as for ``profiles``.
+        biographies: the output of ``profiles``.
     """
     people = {person.iri: person for world in worlds for person in world.people}
     for document in biographies:
@@ -149,39 +144,39 @@ def padded(
         repeated = [list(_repetitive(rng, world, person, pronouns=False)) for world in worlds]
         hidden = [(c.text, False) for c in document.claims if c.label == "NS"][:HIDDEN]
         if any(repeated) and hidden:
-            told = rng.choice([own for own in repeated if own])
-            yield _labelled(person, hidden + told, "repetitive", "_padded")
+            repetition = rng.choice([sentences for sentences in repeated if sentences])
+            yield _labelled(person, hidden + repetition, "repetitive", "_padded")
 
 
-def _finest(rng: random.Random, known: dict[str, list[Fact]]) -> Iterator[Fact]:
-    for facts in known.values():
+def _finest(rng: random.Random, facts_by_property: dict[str, list[Fact]]) -> Iterator[Fact]:
+    for facts in facts_by_property.values():
         finest = [f for f in facts if not any(f in other.coarser for other in facts)]
-        keep = rng.sample(finest, min(len(finest), MOST_OF_A_PROPERTY))
+        keep = rng.sample(finest, min(len(finest), MAX_PER_PROPERTY))
         yield from (fact for fact in finest if fact in keep)
 
 
 def _profile(
-    rng: random.Random, person: Person, known: list[tuple[World, Fact]]
+    rng: random.Random, person: Person, known_facts: list[tuple[World, Fact]]
 ) -> Iterator[tuple[str, bool]]:
-    others = [world.other_value(rng, person, fact) for world, fact in known]
-    can = [place for place, other in enumerate(others) if other is not None]
-    false = set(rng.sample(can, min(len(can), round(PROFILE_FALSE * len(known)))))
-    for place, (world, fact) in enumerate(known):
-        told = others[place] if place in false else fact
-        # The full name throughout: a claim is read without the sentence before it.
-        yield world.say(rng, person, told, Voice("full", True)), place not in false
+    false_facts = [world.other_value(rng, person, fact) for world, fact in known_facts]
+    can = [index for index, other in enumerate(false_facts) if other is not None]
+    false = set(rng.sample(can, min(len(can), round(PROFILE_FALSE * len(known_facts)))))
+    for index, (world, fact) in enumerate(known_facts):
+        stated = false_facts[index] if index in false else fact
+        # Full names, since claims are read without context.
+        yield world.say(rng, person, stated, Voice("full", True)), index not in false
 
 
 def _labelled(
-    person: Person, told: list[tuple[str, bool]], kind: str, suffix: str = ""
+    person: Person, marked: list[tuple[str, bool]], kind: str, suffix: str = ""
 ) -> Document:
     return Document(
         id=person.iri.rsplit("/", 1)[-1] + suffix,
         topic=person.name,
-        text=" ".join(text for text, _ in told),
+        text=" ".join(text for text, _ in marked),
         claims=[
             Claim(id=f"c{n}", text=text, sentence=n, source=text, label="S" if true else "NS")
-            for n, (text, true) in enumerate(told)
+            for n, (text, true) in enumerate(marked)
         ],
         kind=kind,
         generator=GENERATOR,
@@ -192,12 +187,7 @@ def _labelled(
 
 
 def passages(people: Sequence[Person], seed: int) -> Iterator[Passage]:
-    """One passage a person; ``id`` is the end of the person's IRI, ``title`` the page's.
-
-    Args:
-        people: all people; all their facts are told, so that any statement can be verified.
-        seed: of the choice of wordings.
-    """
+    """Generate one passage per person with all facts; ``id`` is the end of the person's IRI."""
     for person in people:
         text = page(person, random.Random(f"{seed}:page:{person.iri}"))
         if text:
@@ -211,7 +201,7 @@ def passages(people: Sequence[Person], seed: int) -> Iterator[Passage]:
 
 
 def page(person: Person, rng: random.Random) -> str:
-    """A person's page: a sentence a property, which lists all its values; the name comes first."""
+    """Write a person's page: one sentence per property with all values, starting with the name."""
     sentences: list[str] = []
     for prop, templates in bank("pages").items():
         values = _values(person, prop)
@@ -219,9 +209,9 @@ def page(person: Person, rng: random.Random) -> str:
             continue
         template = rng.choice(templates)
         if prop in DATES and all(value.isdecimal() for value in values):
-            template = template.replace(" on {list}", " in {list}")  # of a date, the year alone
+            template = template.replace(" on {list}", " in {list}")  # years only
         if not sentences:
-            # The first sentence needs the name, whichever property it is about.
+            # The first sentence needs the name.
             for pronoun, named in (("{his}", "{X's}"), ("{he}", "{X}")):
                 if "{X" not in template:
                     template = template.replace(pronoun, named, 1)

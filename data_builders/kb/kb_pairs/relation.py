@@ -1,9 +1,9 @@
-"""Relation pairs: what a fact of the knowledge base entails, contradicts, or leaves open.
+"""Relation pairs: entailed, contradicted and unrelated statements about a fact.
 
-The kinds are chosen so that neither "sounds generic" nor "same person" predicts entailment: a
-bleached claim does not entail a fact ("X is a person." / "X is an actor."), specific statements
-in plain words follow from nothing ("X won several prizes."), while paraphrases, embellishments
-and bleached statements do follow. Functional properties alone contradict.
+The kinds are balanced so that neither a generic hypothesis nor the same person predicts entailment:
+a bleached claim does not entail a fact ("X is a person." / "X is an actor."), nothing entails
+unlisted statements ("X won several prizes."), while paraphrases, embellishments and bleached
+statements are entailed. Only functional properties contradict.
 """
 
 import random
@@ -17,28 +17,28 @@ from data_builders.kb.language.statements import independent
 from data_builders.kb.language.wording import Voice
 from records import RelationPair
 
-Found = tuple[str, str, str] | None
+LabelledPair = tuple[str, str, str] | None
 
 
 def relation_pairs(
     world: World, number: int, seed: int, dropped: Counter[str]
 ) -> list[RelationPair]:
-    """Relation pairs of one split.
+    """Make the relation pairs of one split.
 
     Args:
         world: the split's people and facts.
-        number: about how many; fewer where a kind has not enough to say.
-        seed: of all choices.
-        dropped: counts the pairs that could not be made, by kind.
+        number: approximate number; fewer if a kind has too few facts.
+        seed: seed of all choices.
+        dropped: counts missing pairs by kind; updated.
     """
     teller = Teller(world, random.Random(f"{seed}:relation:{world.split}"))
     return labelled_pairs(teller, KINDS, number, "relation", dropped)
 
 
 def labelled_pairs(
-    teller: Teller, kinds: Kinds, number: int, what: str, dropped: Counter[str]
+    teller: Teller, kinds: Kinds, number: int, name: str, dropped: Counter[str]
 ) -> list[RelationPair]:
-    """Relation pairs of all kinds, shuffled; the arguments are those of ``distinct_pairs``."""
+    """Make shuffled relation pairs of all kinds; arguments as for ``distinct_pairs``."""
     pairs = [
         RelationPair(
             premise=premise,
@@ -49,72 +49,72 @@ def labelled_pairs(
             facts=[str(fact) for fact in teller.stated_facts],
         )
         for kind, person, (premise, hypothesis, label) in distinct_pairs(
-            teller, kinds, number, what, dropped
+            teller, kinds, number, name, dropped
         )
     ]
     teller.rng.shuffle(pairs)
     return pairs
 
 
-def _paraphrase(t: Teller, person: Person) -> Found:
+def _paraphrase(t: Teller, person: Person) -> LabelledPair:
     fact = t.fact(person)
     return t.say(person, fact, True, 0), t.say(person, fact, False, 0), "entailment"
 
 
-def _embellished(t: Teller, person: Person) -> Found:
+def _embellished(t: Teller, person: Person) -> LabelledPair:
     fact = t.occupation(person)
     dressed, other = t.rng.choice(((1, 0), (0, 1), (1, 1)))
     return t.say(person, fact, True, dressed), t.say(person, fact, False, other), "entailment"
 
 
-def _coarser(t: Teller, person: Person) -> Found:
+def _coarser(t: Teller, person: Person) -> LabelledPair:
     fact = t.fact(person)
     if not fact.coarser:
         return None
     return t.say(person, fact, True), t.say(person, t.rng.choice(fact.coarser)), "entailment"
 
 
-def _finer(t: Teller, person: Person) -> Found:
+def _finer(t: Teller, person: Person) -> LabelledPair:
     fact = t.fact(person)
     if not fact.coarser:
         return None
     return t.say(person, t.rng.choice(fact.coarser), True), t.say(person, fact), "neutral"
 
 
-def _part(t: Teller, person: Person) -> Found:
-    found = t.compound(person)
-    return found and (found[0], t.say(person, t.rng.choice(found[1])), "entailment")
+def _part(t: Teller, person: Person) -> LabelledPair:
+    compound = t.compound(person)
+    return compound and (compound[0], t.say(person, t.rng.choice(compound[1])), "entailment")
 
 
-def _to_compound(t: Teller, person: Person) -> Found:
-    found = t.compound(person)
-    if found is None or len(found[1]) < 2:
+def _to_compound(t: Teller, person: Person) -> LabelledPair:
+    compound = t.compound(person)
+    if compound is None or len(compound[1]) < 2:
         return None
-    return t.say(person, t.rng.choice(found[1]), True), found[0], "neutral"
+    return t.say(person, t.rng.choice(compound[1]), True), compound[0], "neutral"
 
 
-def _other_fact(t: Teller, person: Person) -> Found:
+def _other_fact(t: Teller, person: Person) -> LabelledPair:
     left, right = t.fact(person), t.fact(person)
     if not independent(left, right):
         return None
     return t.say(person, left, True), t.say(person, right), "neutral"
 
 
-def _other_value_open(t: Teller, person: Person) -> Found:
+def _other_value_open(t: Teller, person: Person) -> LabelledPair:
     fact = t.fact(person)
     other = None if fact.functional else t.world.other_value(t.rng, person, fact)
     return other and (t.say(person, fact, True), t.say(person, other), "neutral")
 
 
-def _other_person(t: Teller, person: Person) -> Found:
+def _other_person(t: Teller, person: Person) -> LabelledPair:
     other, fact = t.person(), t.fact(person)
     if other.name == person.name:
         return None
-    told = t.world.say(t.rng, other, fact, Voice("full", t.rng.random() < 0.6))
-    return told, t.world.say(t.rng, person, fact, Voice("full", True)), "neutral"
+    premise = t.world.say(t.rng, other, fact, Voice("full", t.rng.random() < 0.6))
+    return premise, t.world.say(t.rng, person, fact, Voice("full", True)), "neutral"
 
 
-def _unlisted(t: Teller, person: Person) -> Found:
+def _unlisted(t: Teller, person: Person) -> LabelledPair:
     hypothesis, kind, _ = t.unlisted(person)
     roll = t.rng.random()
     if roll < 0.5:
@@ -128,12 +128,12 @@ def _unlisted(t: Teller, person: Person) -> Found:
     return premise, hypothesis, "neutral"
 
 
-def _page_fact(t: Teller, person: Person) -> Found:
+def _page_fact(t: Teller, person: Person) -> LabelledPair:
     page, facts = t.page(person)
     return page, t.say(person, t.rng.choice(facts)), "entailment"
 
 
-def _page_missing(t: Teller, person: Person) -> Found:
+def _page_missing(t: Teller, person: Person) -> LabelledPair:
     page, facts = t.page(person)
     if t.rng.random() < 0.35:
         return page, t.unlisted(person)[0], "neutral"
@@ -143,7 +143,7 @@ def _page_missing(t: Teller, person: Person) -> Found:
     return page, t.say(person, missing), "neutral"
 
 
-def _page_contradicted(t: Teller, person: Person) -> Found:
+def _page_contradicted(t: Teller, person: Person) -> LabelledPair:
     page, facts = t.page(person)
     functional = [fact for fact in facts if fact.functional]
     if not functional:
@@ -153,7 +153,7 @@ def _page_contradicted(t: Teller, person: Person) -> Found:
 
 
 # Share of each kind. Entailment 43 %, neutral 42 %, contradiction 15 %.
-KINDS: dict[str, tuple[int, Callable[[Teller, Person], Found]]] = {
+KINDS: dict[str, tuple[int, Callable[[Teller, Person], LabelledPair]]] = {
     "paraphrase": (13, _paraphrase),
     "embellished": (8, _embellished),
     "coarser": (3, _coarser),

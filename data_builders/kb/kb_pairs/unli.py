@@ -1,9 +1,9 @@
-"""UNLI pairs: the label is how often the hypothesis holds where the premise does.
+"""UNLI pairs, labelled with the probability of the hypothesis given the premise.
 
-Core (2407.03572, section 3) reads p(claim | bleached claim) from a model of Chen et al. 2020.
-Here a statement of a fact is labelled with its conditional frequency in the knowledge base, so
-that the likelihood of a claim falls with its specificity; everything that is true of anyone is
-near 1 whatever the premise, and what the premise says or denies is near 1 or 0.
+Core (2407.03572, section 3) reads p(claim | bleached claim) from a model of Chen et al. 2020. Here
+a fact is labelled with its conditional frequency in the knowledge base, so the probability of a
+claim falls with its specificity; statements that are true of anyone are near 1 for any premise, and
+hypotheses that the premise states or denies are near 1 or 0.
 """
 
 import random
@@ -17,21 +17,19 @@ from data_builders.kb.kb_pairs.world import Shares, World
 from data_builders.kb.language.statements import Fact
 from records import Claim, Document, UnliPair
 
-# Fixed values, no counts: subjective probabilities are seldom 0 or 1.
+# Fixed values: subjective probabilities are seldom 0 or 1.
 ENTAILED, EMBELLISHED, CONTRADICTED = 0.97, 0.9, 0.02
-# A share is given as it is, but never below this: nothing is impossible for want of a case.
-FLOOR = 0.002
+FLOOR = 0.002  # least share: unobserved is not impossible
 
-
-Found = tuple[str, str, float, dict] | None
+LabelledPair = tuple[str, str, float, dict] | None
 
 
 class Asker(Teller):
-    """A teller that can ask for shares.
+    """A teller with access to shares.
 
     Args:
         shares: counts over the knowledge base.
-        least: a premise's facts must hold for at least this many people.
+        least: least number of people for whom a premise's facts must hold.
     """
 
     def __init__(self, world: World, rng: random.Random, shares: Shares, least: int):
@@ -40,33 +38,33 @@ class Asker(Teller):
         self.common = Common(world)
         self.least = least
 
-    def share(self, given: list[Fact], asked: Fact) -> tuple[float, dict]:
-        """The conditional frequency, and what it was counted from."""
-        both, all_given = self.shares.counts(given, asked)
+    def share(self, condition: list[Fact], target: Fact) -> tuple[float, dict]:
+        """Return the conditional frequency and its counts."""
+        both, total = self.shares.counts(condition, target)
         counted = {
-            "given": [str(fact) for fact in given],
-            "asked": str(asked),
-            "counts": [both, all_given],
+            "given": [str(fact) for fact in condition],
+            "asked": str(target),
+            "counts": [both, total],
         }
-        return max(FLOOR, round(both / all_given, 4)), counted
+        return max(FLOOR, round(both / total, 4)), counted
 
     def draw_fact(self, person: Person) -> Fact:
-        """A fact of the person or, as often, of anybody."""
+        """Draw a fact of the person or, equally often, of anyone."""
         return self.fact(person) if self.rng.random() < 0.5 else self.world.any_value(self.rng)
 
 
 def unli_pairs(
     world: World, shares: Shares, number: int, least: int, seed: int, dropped: Counter[str]
 ) -> list[UnliPair]:
-    """UNLI pairs of one split.
+    """Make the UNLI pairs of one split.
 
     Args:
         world: the split's people and facts.
         shares: counts over the whole knowledge base.
-        number: about how many; fewer where a kind has not enough to say.
-        least: a premise with a share must hold for at least this many people.
-        seed: of all choices.
-        dropped: counts the pairs that could not be made, by kind.
+        number: approximate number; fewer if a kind has too few facts.
+        least: least number of people for whom a premise with a share must hold.
+        seed: seed of all choices.
+        dropped: counts missing pairs by kind; updated.
     """
     rng = random.Random(f"{seed}:unli:{world.split}")
     asker = Asker(world, rng, shares, least)
@@ -87,69 +85,74 @@ def unli_pairs(
     return pairs
 
 
-def _share(a: Asker, person: Person) -> Found:
-    asked = a.draw_fact(person)
-    label, counted = a.share([], asked)
-    return a.bleached_list(person), a.say(person, asked), label, counted
+def _share(a: Asker, person: Person) -> LabelledPair:
+    target = a.draw_fact(person)
+    label, counted = a.share([], target)
+    return a.bleached_list(person), a.say(person, target), label, counted
 
 
-def _share_common(a: Asker, person: Person) -> Found:
-    asked = a.common.draw(a.rng, person)
-    if asked is None:
+def _share_common(a: Asker, person: Person) -> LabelledPair:
+    target = a.common.draw(a.rng, person)
+    if target is None:
         return None
-    label, counted = a.share([], asked)
-    return a.bleached_list(person), a.say(person, asked), label, counted
+    label, counted = a.share([], target)
+    return a.bleached_list(person), a.say(person, target), label, counted
 
 
-def _share_given(a: Asker, person: Person) -> Found:
-    asked = a.draw_fact(person)
+def _share_given(a: Asker, person: Person) -> LabelledPair:
+    target = a.draw_fact(person)
     if a.rng.random() < 0.2:
-        asked = a.common.draw(a.rng, person) or asked
-    found = a.compound(person) if a.rng.random() < 0.3 else None
-    if found is None:
+        target = a.common.draw(a.rng, person) or target
+    stated = a.compound(person) if a.rng.random() < 0.3 else None
+    if stated is None:
         fact = a.fact(person)
-        found = (a.say(person, fact, True), [fact])
-    premise, given = found
-    if asked.prop in {fact.prop for fact in given}:
+        stated = (a.say(person, fact, True), [fact])
+    premise, condition = stated
+    if target.prop in {fact.prop for fact in condition}:
         return None
-    if a.shares.count(given) < a.least:
+    if a.shares.count(condition) < a.least:
         return None
-    label, counted = a.share(given, asked)
-    return premise, a.say(person, asked), label, counted
+    label, counted = a.share(condition, target)
+    return premise, a.say(person, target), label, counted
 
 
-def _unlisted(a: Asker, person: Person) -> Found:
+def _unlisted(a: Asker, person: Person) -> LabelledPair:
     hypothesis, _, prior = a.unlisted(person)
     if a.rng.random() < 0.6:
         return a.bleached_list(person), hypothesis, prior, {}
     return a.say(person, a.fact(person), True), hypothesis, prior, {}
 
 
-def _paraphrase(a: Asker, person: Person) -> Found:
+def _paraphrase(a: Asker, person: Person) -> LabelledPair:
     if a.rng.random() < 0.25:
-        found = a.unlisted_pair(person)
-        return found and (*found, ENTAILED, {})
+        pair = a.unlisted_pair(person)
+        return pair and (*pair, ENTAILED, {})
     fact = a.fact(person)
-    told = fact if not fact.coarser or a.rng.random() < 0.6 else a.rng.choice(fact.coarser)
-    return a.say(person, fact, True, 0), a.say(person, told, False, 0), ENTAILED, {}
+    stated = fact if not fact.coarser or a.rng.random() < 0.6 else a.rng.choice(fact.coarser)
+    return a.say(person, fact, True, 0), a.say(person, stated, False, 0), ENTAILED, {}
 
 
-def _embellished(a: Asker, person: Person) -> Found:
+def _embellished(a: Asker, person: Person) -> LabelledPair:
     fact = a.occupation(person)
     return a.say(person, fact, True, 0.3), a.say(person, fact, False, 1), EMBELLISHED, {}
 
 
-def _part(a: Asker, person: Person) -> Found:
-    found = a.compound(person)
-    return found and (found[0], a.say(person, a.rng.choice(found[1]), False, 0), ENTAILED, {})
+def _part(a: Asker, person: Person) -> LabelledPair:
+    compound = a.compound(person)
+    return compound and (
+        compound[0],
+        a.say(person, a.rng.choice(compound[1]), False, 0),
+        ENTAILED,
+        {},
+    )
 
 
-def _page_fact(a: Asker, person: Person) -> Found:
+def _page_fact(a: Asker, person: Person) -> LabelledPair:
     page, facts = a.page(person)
     return page, a.say(person, a.rng.choice(facts), False, 0), ENTAILED, {}
 
 
-KINDS: dict[str, tuple[int, Callable[[Asker, Person], Found]]] = {
+KINDS: dict[str, tuple[int, Callable[[Asker, Person], LabelledPair]]] = {
     "bleached_to_bleached": (18, lambda a, p: (a.bleached_list(p), a.bleached(p), ENTAILED, {})),
     "fact_to_bleached": (10, lambda a, p: (a.specific(p), a.bleached(p), ENTAILED, {})),
     "share": (20, _share),
@@ -164,27 +167,26 @@ KINDS: dict[str, tuple[int, Callable[[Asker, Person], Found]]] = {
 }
 
 
-# Shares of the people of whom a common and a specific fact holds; what holds of more than the first
-# range is as good as bleached, what lies between the two is neither.
+# Ranges of shares. Larger shares are practically bleached; those in between are not used.
 COMMON, SPECIFIC = (0.3, 0.8), (0, 0.05)
 
 
 def class_claims(world: World, shares: Shares, number: int, seed: int) -> list[Document]:
-    """One document a person and class: ``bleached``, ``common``, ``specific`` and ``unlisted``.
+    """Make one document per person and class: ``bleached``, ``common``, ``specific``, ``unlisted``.
 
-    What w_Info has to put in order: Core (2407.03572, section 3) weights a claim by its surprise
-    given what is true of anyone. ``python -m eval experiment informativeness`` reads them.
-
-    All claims but those of ``unlisted``, which the knowledge base does not hold, are true. Counted
-    claims carry the fact (``asked``) and its share as two numbers (``counts``).
+    They evaluate w_Info: Core (2407.03572, section 3) weights a claim by its surprise given what is
+        true
+    of anyone. ``python -m eval experiment informativeness`` reads them. All claims except
+    ``unlisted`` are true. Counted claims have the fact (``asked``) and its share as two numbers
+    (``counts``).
 
     Args:
         world: the split's people and facts.
         shares: counts over the whole knowledge base.
-        number: at most how many claims a document.
-        seed: of all choices.
+        number: maximum number of claims per document.
+        seed: seed of all choices.
     """
-    found = []
+    documents = []
     for person in world.people:
         rng = random.Random(f"{seed}:claims:{world.split}:{person.iri}")
         asker = Asker(world, rng, shares, 1)
@@ -193,14 +195,18 @@ def class_claims(world: World, shares: Shares, number: int, seed: int) -> list[D
             **_counted(asker, person, number),
             "unlisted": [(asker.unlisted(person)[0], {}) for _ in range(number)],
         }
-        found += [_document(person, kind, said) for kind, said in classes.items() if said]
-    return found
+        documents += [
+            _document(person, kind, statements)
+            for kind, statements in classes.items()
+            if statements
+        ]
+    return documents
 
 
-def _document(person: Person, kind: str, said: list[tuple[str, dict]]) -> Document:
+def _document(person: Person, kind: str, statements: list[tuple[str, dict]]) -> Document:
     claims = [
         Claim(id=f"c{index}", text=text, **counted)
-        for index, (text, counted) in enumerate(dict(said).items())
+        for index, (text, counted) in enumerate(dict(statements).items())
     ]
     return Document(
         id=f"{person.iri.rsplit('/', 1)[-1]}-{kind}",
@@ -222,12 +228,12 @@ def _counted(asker: Asker, person: Person, number: int) -> dict[str, list[tuple[
             if low <= share <= high:
                 by_key[kind].setdefault(fact.key, []).append((fact, counted))
     return {
-        kind: [_said(asker, person, found) for _ in range(number if found else 0)]
-        for kind, found in by_key.items()
+        kind: [_state(asker, person, facts_of) for _ in range(number if facts_of else 0)]
+        for kind, facts_of in by_key.items()
     }
 
 
-def _said(
+def _state(
     asker: Asker, person: Person, by_key: dict[str, list[tuple[Fact, dict]]]
 ) -> tuple[str, dict]:
     fact, counted = asker.rng.choice(by_key[asker.rng.choice(sorted(by_key))])

@@ -1,4 +1,4 @@
-"""The people of one split, what is true and what is false of them, and how it is said."""
+"""The people of one split, true and false facts about them, and their wordings."""
 
 import random
 import re
@@ -13,10 +13,10 @@ from data_builders.kb.language.wording import Voice, bank, capital, frame, slots
 from data_builders.splits import SPLITS
 from records import UserError
 
-# Occupations have the most wordings; of two sexes there is little to say. The others weigh 2.
+# Occupations have the most wordings, sexes the fewest. Default weight: 2.
 PROPERTY_WEIGHTS = {"P106": 3, "P21": 1}
-# Other values that a world remembers, over all people; of a million people each has 80,000 dates.
-REMEMBERED = 2_000_000
+# Cached other values over all people; of a million people each has 80,000 dates.
+CACHE_SIZE = 2_000_000
 
 
 class World:
@@ -24,8 +24,8 @@ class World:
 
     Args:
         people: members of the split.
-        everyone: the whole population; other values are drawn from all of it.
-        split: whose properties and wordings are used.
+        everyone: the whole population, from which other values are drawn.
+        split: decides properties and wordings.
     """
 
     def __init__(self, people: Sequence[Person], everyone: Sequence[Person], split: str):
@@ -37,48 +37,50 @@ class World:
             for person in people
         }
         self.people = [p for p in people if any(self.known[p.iri].values())]
-        # With repeats: as often as they are true of somebody.
+        # With repetitions, in proportion to their frequency.
         self._by_key: dict[str, list[Fact]] = {}
-        for one in everyone:
-            for fact in (f for prop in self.properties for f in facts_of(one, prop)):
+        for person in everyone:
+            for fact in (f for prop in self.properties for f in facts_of(person, prop)):
                 self._by_key.setdefault(fact.key, []).append(fact)
-        self._distinct = {key: list(dict.fromkeys(found)) for key, found in self._by_key.items()}
+        self._distinct = {key: list(dict.fromkeys(facts)) for key, facts in self._by_key.items()}
         self._others: dict[tuple[str, str], list[Fact]] = {}
-        self._room = REMEMBERED
+        self._cache_left = CACHE_SIZE
 
     def facts(self, person: Person) -> list[Fact]:
-        """All facts of a person."""
+        """List all facts of a person."""
         return [fact for facts in self.known[person.iri].values() for fact in facts]
 
     def other_value(self, rng: random.Random, person: Person, fact: Fact) -> Fact | None:
-        """A fact of the same property that is not true of the person, or ``None``.
+        """Draw a fact of the same property that is false of the person, or ``None``.
 
-        There is none of a functional property of which the knowledge base holds two values.
+        A functional property with two values in the knowledge base has none.
         """
         if fact.functional and len(values_of(person, fact.prop)) > 1:
             return None
-        own = self.known[person.iri][fact.prop]
+        true_facts = self.known[person.iri][fact.prop]
         if (person.iri, fact.key) not in self._others:
-            others = [other for other in self._distinct[fact.key] if is_another(other, own)]
-            if len(others) > self._room:
+            false_facts = [
+                other for other in self._distinct[fact.key] if is_another(other, true_facts)
+            ]
+            if len(false_facts) > self._cache_left:
                 self._others.clear()
-                self._room = REMEMBERED
-            self._others[person.iri, fact.key] = others
-            self._room -= len(others)
-        others = self._others[person.iri, fact.key]
-        return rng.choice(others) if others else None
+                self._cache_left = CACHE_SIZE
+            self._others[person.iri, fact.key] = false_facts
+            self._cache_left -= len(false_facts)
+        false_facts = self._others[person.iri, fact.key]
+        return rng.choice(false_facts) if false_facts else None
 
     def any_value(self, rng: random.Random) -> Fact:
-        """Any fact of any person, half the time as likely as it is true."""
+        """Draw a fact of anyone, half of the time in proportion to its frequency."""
         keys = sorted(self._by_key)
         key = rng.choices(keys, [_weight(key.partition(".")[0]) for key in keys])[0]
         return rng.choice((self._by_key if rng.random() < 0.5 else self._distinct)[key])
 
     def own_value(self, rng: random.Random, person: Person) -> Fact:
-        """One of the person's facts, by the weights of the properties."""
-        known = {prop: facts for prop, facts in self.known[person.iri].items() if facts}
-        props = sorted(known)
-        return rng.choice(known[rng.choices(props, [_weight(prop) for prop in props])[0]])
+        """Draw one of the person's facts by the weights of the properties."""
+        nonempty = {prop: facts for prop, facts in self.known[person.iri].items() if facts}
+        props = sorted(nonempty)
+        return rng.choice(nonempty[rng.choices(props, [_weight(prop) for prop in props])[0]])
 
     @cached_property
     def clauses(self) -> dict[str, tuple[str, ...]]:
@@ -86,10 +88,10 @@ class World:
         return bank("clauses")[self.split]
 
     def templates(self, fact: Fact) -> list[str]:
-        """The templates that can say a fact."""
-        there = fact.slots.keys()
+        """List the templates for a fact."""
+        slots = fact.slots.keys()
         lines = bank("facts")[self.split].get(fact.key) or bank("common")[self.split][fact.key]
-        return [t for t in lines if slots_of(t) <= there]
+        return [t for t in lines if slots_of(t) <= slots]
 
     def say(
         self,
@@ -101,7 +103,7 @@ class World:
         embellished: bool = False,
         template: str | None = None,
     ) -> str:
-        """A fact in one sentence, if asked for with an empty embellishment."""
+        """State a fact in one sentence, optionally with an uninformative embellishment."""
         slots = dict(fact.slots)
         if "us" in slots and rng.random() < 0.5:
             slots["v"] = slots["us"]
@@ -127,7 +129,7 @@ def _embellished_occupation(
         return f"{{X}} {{was}} {{a v}} {rng.choice(words['tails'])}.", slots
     if "{a v}" not in template:
         template = "{X} {was} {a v}."
-    # Only the noun changes: "{a v}" occurs once in every template that has it.
+    # "{a v}" occurs at most once in a template.
     return template, slots | {"v": f"{rng.choice(words['adjectives'])} {slots['v']}"}
 
 
@@ -139,7 +141,7 @@ class Shares:
     """Conditional frequencies p(asked | given) as counts over SPARQL.
 
     Args:
-        client: the endpoint; each distinct set of patterns is asked for once.
+        client: the endpoint; each distinct set of patterns is queried once.
         population: patterns that bind ``?person``.
     """
 
@@ -149,7 +151,7 @@ class Shares:
         self._counts: dict[tuple[str, ...], int] = {}
 
     def count(self, facts: Sequence[Fact]) -> int:
-        """How many people have all the facts."""
+        """Count the people for whom all facts hold."""
         patterns = sorted({fact.pattern for fact in facts})
         numbered = tuple(
             re.sub(r"(\?\w+)@", rf"\g<1>{i}", pattern) for i, pattern in enumerate(patterns)
@@ -158,13 +160,13 @@ class Shares:
             self._counts[numbered] = count_people(self._client, list(numbered), self._population)
         return self._counts[numbered]
 
-    def counts(self, given: Sequence[Fact], asked: Fact) -> tuple[int, int]:
-        """People with all the given facts and the asked one, and people with the given ones."""
-        return self.count([*given, asked]), self.count(given)
+    def counts(self, condition: Sequence[Fact], target: Fact) -> tuple[int, int]:
+        """Count the people with condition and target, and with the condition."""
+        return self.count([*condition, target]), self.count(condition)
 
 
 def paragraph(rng: random.Random, world: World, person: Person, facts: Sequence[Fact]) -> str:
-    """Several facts as running text: the name first, then pronoun or surname."""
+    """Write several facts as running text: first the name, then pronouns or surnames."""
     sentences = []
     for index, fact in enumerate(facts):
         form = "full" if index == 0 else rng.choices(("pronoun", "surname", "full"), (6, 3, 1))[0]
@@ -172,9 +174,9 @@ def paragraph(rng: random.Random, world: World, person: Person, facts: Sequence[
     return " ".join(sentences)
 
 
-# People, properties and wordings never cross splits: a model that has seen a template or a property
-# in training could do well on the evaluation text by its surface.
-# ``P21`` (sex) and ``alias`` (other names) fill up the two evaluation splits.
+# People, properties and wordings never cross splits: a model that knows a template or a property
+# from training could use surface cues.
+# ``P21`` (sex) and ``alias`` extend the two evaluation splits.
 SPLIT_PROPERTIES = {
     "train": ("P106", "P27", "P569", "P19", "P69"),
     "dev": ("P20", "P21"),
@@ -185,28 +187,28 @@ SPLIT_PROPERTIES = {
 def split_people(
     people: Sequence[Person], shares: Sequence[int], seed: int
 ) -> dict[str, list[Person]]:
-    """Divide people by share; namesakes (people with the same label) stay together.
+    """Split people by share; namesakes (people with the same label) stay together.
 
     Args:
         people: all people.
         shares: of train, dev and test, e.g. ``(8, 1, 1)``.
-        seed: of the shuffle.
+        seed: seed of the shuffle.
 
     Returns:
-        Split to its people, in the order of their identifiers.
+        Split to its people, sorted by IRI.
     """
     if len(shares) != len(SPLITS) or min(shares) <= 0:
-        raise UserError(f"shares: give three positive numbers for {', '.join(SPLITS)}")
+        raise UserError(f"shares: expected three positive numbers for {', '.join(SPLITS)}")
     families: dict[str, list[Person]] = defaultdict(list)
     for person in people:
         families[person.name.casefold()].append(person)
     names = sorted(families)
     random.Random(f"{seed}:people").shuffle(names)
-    found: dict[str, list[Person]] = {split: [] for split in SPLITS}
+    people_of: dict[str, list[Person]] = {split: [] for split in SPLITS}
     for name in names:
-        # Always to the split that is furthest below its share, so that big families do no harm.
-        split = min(SPLITS, key=lambda s: len(found[s]) / shares[SPLITS.index(s)])
-        found[split].extend(families[name])
-    if min(len(members) for members in found.values()) < 2:
+        # To the split furthest below its share, so large families do not distort the shares.
+        split = min(SPLITS, key=lambda s: len(people_of[s]) / shares[SPLITS.index(s)])
+        people_of[split].extend(families[name])
+    if min(len(members) for members in people_of.values()) < 2:
         raise UserError(f"{len(people)} people are too few for three splits; widen the population")
-    return {split: sorted(members, key=lambda p: p.iri) for split, members in found.items()}
+    return {split: sorted(members, key=lambda p: p.iri) for split, members in people_of.items()}

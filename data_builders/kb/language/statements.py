@@ -181,9 +181,9 @@ def is_another(fact: Fact, known_facts: Iterable[Fact]) -> bool:
     if fact.prop == "P21":  # "female" contains "male"
         return fact not in known_facts
     return not any(
-        overlap(fact.value, known.value)
-        or fact in known.coarser
+        overlap(fact.value, fact_of_person.value)
+        or fact in fact_of_person.coarser
         # A date is false even if its decade is true.
-        or (not fact.aspect and known in fact.coarser)
-        for known in known_facts
+        or (not fact.aspect and fact_of_person in fact.coarser)
+        for fact_of_person in known_facts
     )

@@ -1,9 +1,9 @@
 """The wording bank (``wording/*.yaml``) and the conversion of templates to sentences.
 
-Template language: ``{X}`` the person as subject, ``{X's}`` possessive, ``{Xm}`` object;
-``{he} {his} {him} {self}`` always pronouns; ``{was}`` and ``{has}`` agree with tense and subject,
-``{was!}`` is always past; ``[works|worked]`` present or past; ``{v}`` and other slots a value,
-``{a v}`` the value with its article.
+Template language: ``{X}`` the person as subject, ``{X's}`` possessive, ``{Xm}`` object; ``{he}
+{his} {him} {self}`` always pronouns; ``{was}`` and ``{has}`` agree with tense and subject,
+``{was!}`` is always past; ``[works|worked]`` present or past; ``{v}`` and other slots a value, ``{a
+v}`` the value with its article.
 """
 
 import random
@@ -109,8 +109,7 @@ def unlisted(split: str) -> tuple[Unlisted, ...]:
 
 
 def short_name(person: Person) -> str:
-    """Return the last word of a name, or the whole name if that is a numeral or possibly a given
-    name."""
+    """Return the last word of a name, or the whole name if that may not be the surname."""
     words = person.name.split()
     countries = {value.label for value in person.facts.get("P27", ())}
     if len(words) < 2 or _NUMERAL.match(words[-1]) or countries & FAMILY_FIRST:
