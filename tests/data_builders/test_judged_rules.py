@@ -352,8 +352,8 @@ VALUES = Values(PEOPLE)
 )  # fmt: skip
 def test_what_may_stand_for_a_value(claim, topic, old, may, never):
     offered = {
-        claim[find.start : find.end]: set(find.others)
-        for find in VALUES._distinct(ToChange("k", topic, claim))
+        claim[find.start : find.end]: set(find.replacements)
+        for find in VALUES._replaceable(ToChange("k", topic, claim))
     }
     own = offered.get(old, set())
     assert may <= own
