@@ -48,21 +48,13 @@ class Row(NamedTuple):
 
 @dataclass
 class Rated:
-    """A summary and its ratings.
-
-    Attributes:
-        text: the summary.
-        spans: rater to unsupported spans (start and end in characters).
-        marked: raters who marked any span.
-        unplaced: why a span cannot be located, if any.
-        factual: judgements of whether the summary is true, independent of the article.
-    """
+    """A summary and its ratings; ``spans`` maps raters to unsupported spans (in characters)."""
 
     text: str
     spans: dict[str, list[Span]] = field(default_factory=lambda: defaultdict(list))
-    marked: set[str] = field(default_factory=set)
-    unplaced: str | None = None
-    factual: list[bool] = field(default_factory=list)
+    marked: set[str] = field(default_factory=set)  # raters who marked any span
+    unplaced: str | None = None  # why a span cannot be located
+    factual: list[bool] = field(default_factory=list)  # independent of the article
 
 
 @dataclass

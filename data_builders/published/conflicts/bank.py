@@ -48,14 +48,7 @@ class Evidenced(NamedTuple):
 
 @dataclass
 class Group:
-    """A true claim and a conflicting one.
-
-    Attributes:
-        subject: subject of the claim.
-        true: the claim and its evidence.
-        conflicting: the conflicting claim and its evidence.
-        rows: number of rows with this claim.
-    """
+    """A true claim and a conflicting one, with their evidence; ``rows`` counts the input rows."""
 
     subject: str
     true: Evidenced | None = None

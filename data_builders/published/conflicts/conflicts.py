@@ -62,7 +62,13 @@ class Conflicts(Builder):
             "documents.jsonl": self._documents(groups),
             "relation.jsonl": self._relation(groups),
         }
-        return Made(files, _card(self.kind, len(groups)))
+        card = Card(
+            pretty_name="Claims with a supporting and a conflicting context",
+            license="cc-by-sa-4.0",
+            tags=("factuality", "knowledge-conflicts", "nli"),
+            text=CARD.format(kind=self.kind, number=len(groups)),
+        )
+        return Made(files, card)
 
     def _rows(self) -> Iterator[tuple[str, dict]]:
         for source in self.bank:
@@ -108,15 +114,6 @@ class Conflicts(Builder):
                     source=f"conflictbank/{self.kind}",
                     group=group.subject,
                 )
-
-
-def _card(kind: Kind, number: int) -> Card:
-    return Card(
-        pretty_name="Claims with a supporting and a conflicting context",
-        license="cc-by-sa-4.0",
-        tags=("factuality", "knowledge-conflicts", "nli"),
-        text=CARD.format(kind=kind, number=number),
-    )
 
 
 CARD = """\

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 from xml.etree import ElementTree
 
 from eval.retrieve.knowledge import SEPARATOR
@@ -25,22 +24,13 @@ TEXTS = (".txt", ".md")
 
 @dataclass(frozen=True)
 class Item:
-    """A page, a redirect or a skipped entry of a source.
-
-    Attributes:
-        title: title of the page.
-        text: its text; wikitext if ``wikitext`` is set.
-        target: title of a redirect's target.
-        drop: reason to skip the item.
-        row: its rowid in the source table ``documents``.
-        category: its category in the set.
-    """
+    """A page, a redirect or a skipped entry of a source."""
 
     title: str
     text: str = ""
-    target: str | None = None
-    drop: str | None = None
-    row: int | None = None
+    target: str | None = None  # title of a redirect's target
+    drop: str | None = None  # reason to skip the item
+    row: int | None = None  # rowid in the source table ``documents``
     wikitext: bool = False
     category: str = ""
 
@@ -99,7 +89,8 @@ def _kind_name(kind: type | tuple) -> str:
 
 def dump(path: Path) -> Iterator[Item]:
     """Stream the articles and redirects of a MediaWiki XML export."""
-    with _open(path) as file:
+    opener: Callable = {".bz2": bz2.open, ".gz": gzip.open}.get(path.suffix.lower(), open)
+    with opener(path, "rb") as file:
         try:
             events = ElementTree.iterparse(file, events=("start", "end"))
             _, root = next(events)
@@ -111,11 +102,6 @@ def dump(path: Path) -> Iterator[Item]:
             raise BadInput([f"{path}:{error.position[0]}: xml: {error.msg}"]) from None
         except (OSError, EOFError, zlib.error) as error:
             raise BadInput([f"{path}:1: file: cannot be read ({error})"]) from None
-
-
-def _open(path: Path) -> BinaryIO:
-    opener: Callable = {".bz2": bz2.open, ".gz": gzip.open}.get(path.suffix.lower(), open)
-    return opener(path, "rb")
 
 
 def _local_name(element: ElementTree.Element) -> str:

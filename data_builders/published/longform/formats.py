@@ -75,15 +75,10 @@ class Row:
 
 
 class Project(NamedTuple):
-    """A project whose rows ``records`` reads as documents.
+    """A project whose rows ``records`` reads as documents."""
 
-    Attributes:
-        field: field that all its rows have; null in a row is a text without claims.
-        labels: origin of the claims' labels (``label_source``).
-    """
-
-    field: str | None
-    labels: str | None
+    field: str | None  # a field of all its rows; null in a row is a text without claims
+    labels: str | None  # ``label_source`` of its claims
 
 
 PROJECTS = {

@@ -55,15 +55,12 @@ class LongForm(Builder):
         return list(dict.fromkeys(map(str, files)))
 
     def plan(self) -> list[Step]:
-        return [
-            Step(
-                f"{source.name}: {source.format}",
-                ", ".join(source.files),
-                _expected_rows(source),
-                "rows",
-            )
-            for source in self.sources
-        ]
+        steps = []
+        for source in self.sources:
+            rows = source.sample or (source.per_topic or 0) * (source.topics or 0) or None
+            name = f"{source.name}: {source.format}"
+            steps.append(Step(name, ", ".join(source.files), rows, "rows"))
+        return steps
 
     def make(self, work: Work) -> Made:
         files: dict[str, list] = {}
@@ -132,14 +129,6 @@ def _path(source: Source) -> str:
     return f"{source.name}/{'prompts' if source.format in PROMPTS else 'documents'}.jsonl"
 
 
-def _expected_rows(source: Source) -> int | None:
-    if source.sample:
-        return source.sample
-    if source.per_topic and source.topics:
-        return source.per_topic * source.topics
-    return None
-
-
 def _counts(records: list) -> dict[str, int]:
     claims = [c for r in records if isinstance(r, Document) for c in r.claims or []]
     passages = sum(len(r.passages or []) for r in records if isinstance(r, Document))
@@ -151,10 +140,7 @@ def _counts(records: list) -> dict[str, int]:
 def _text(counts: dict[str, dict[str, int]]) -> str:
     header = ("file", "rows", "claims", "S", "NS", "IR", "no label", "passages")
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    lines += [
-        f"| `{path}` | {' | '.join(str(n) for n in columns.values())} |"
-        for path, columns in counts.items()
-    ]
+    lines += [f"| `{path}` | {' | '.join(map(str, n.values()))} |" for path, n in counts.items()]
     return TEXT.replace("TABLE", "\n".join(lines))
 
 

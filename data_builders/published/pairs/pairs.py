@@ -211,21 +211,13 @@ def _hash(*texts: str) -> bytes:
 
 @dataclass
 class _Reader:
-    """The pairs of one file, in the order of its rows.
-
-    Args:
-        file: path, or ``hub:`` name.
-        format: format of the source; if null, set to the format detected from the first row.
-        target: ``relation`` or ``unli``.
-        limit: read only the first N rows.
-        texts_only: ignore the labels, which a test file may lack.
-    """
+    """The pairs of one file, in the order of its rows."""
 
     file: str
-    format: str | None
+    format: str | None  # if null, set to the format detected from the first row
     target: Target
     limit: int | None
-    texts_only: bool = False
+    texts_only: bool = False  # ignore the labels, which a test file may lack
 
     def __iter__(self) -> Iterator[Pair]:
         rows = islice(source_rows(self.file), self.limit)

@@ -40,15 +40,7 @@ _MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 
 
 class Candidate(Record):
-    """A person with a shared name.
-
-    Attributes:
-        title: title of the page.
-        pageid: page id in the wiki.
-        revision: revision of the page.
-        wikibase_item: Wikidata id, if the wiki has it.
-        views: page views in the requested months.
-    """
+    """The page of a person with a shared name; ``views`` are those of the requested months."""
 
     title: Text
     pageid: int | None = None
@@ -58,14 +50,7 @@ class Candidate(Record):
 
 
 class Name(Record):
-    """A name that several people share.
-
-    Attributes:
-        page: title of the disambiguation page.
-        revision: revision of that page.
-        candidates: the people, in the order of the page's links.
-        group, bin: group and bin of frequency, if a file of names has them.
-    """
+    """A name that several people share, with its disambiguation page and their pages."""
 
     name: Text
     page: str | None = None

@@ -13,31 +13,19 @@ from records import Passage, sha256_text
 
 
 class Fact(NamedTuple):
-    """A statement that is true of an entity.
+    """A statement that is true of an entity."""
 
-    Attributes:
-        id: id of a document and its claim, or of a passage and its sentence.
-        text: the statement.
-        document: id of the document that states it; empty for a passage.
-    """
-
-    id: str
+    id: str  # of a document and its claim, or of a passage and its sentence
     text: str
-    document: str = ""
+    document: str = ""  # id of the document that states it; empty for a passage
 
 
 @dataclass
 class Page:
-    """The facts of one entity.
+    """The facts of one entity."""
 
-    Attributes:
-        key: its IRI or its title.
-        title: name with the disambiguating parenthesis.
-        facts: true facts of it.
-    """
-
-    key: str
-    title: str
+    key: str  # its IRI or its title
+    title: str  # with the disambiguating parenthesis
     facts: list[Fact] = field(default_factory=list)
 
     @property

@@ -38,12 +38,7 @@ class ScoredText(Record):
 
 @dataclass(frozen=True)
 class Source:
-    """A document with labelled claims.
-
-    Attributes:
-        id: unique among all files.
-        document: the text, its claims (labelled or not), and passages.
-    """
+    """A document with claims and an id that is unique among all files."""
 
     id: str
     document: Document

@@ -40,17 +40,11 @@ class NotApplicable(Exception):
 
 
 class SentenceClaim(NamedTuple):
-    """A sentence of an attacked text that is one claim.
-
-    Attributes:
-        text: the sentence.
-        label: its label; ``None`` if unknown.
-        rests_on: ids of its basis: claims of the document, or facts of the ``World``.
-    """
+    """A sentence of an attacked text that is one claim."""
 
     text: str
-    label: str | None
-    rests_on: tuple[str, ...] = ()
+    label: str | None  # ``None``: unknown
+    rests_on: tuple[str, ...] = ()  # ids of claims of the document, or of facts of the ``World``
 
 
 @dataclass(frozen=True)
@@ -96,12 +90,7 @@ def unchanged_claims(source: Source) -> list[Claim]:
 
 
 class Fault(NamedTuple):
-    """Why an attacked text is invalid.
-
-    Attributes:
-        reason: a short category; texts are counted by it.
-        where: the claim or the words at fault.
-    """
+    """Why an attacked text is invalid: a category to count, and the claim or words at fault."""
 
     reason: str
     where: str = ""
@@ -175,7 +164,7 @@ class SameFacts(Invariant):
         for aside in attacked.asides:
             text = text.replace(aside, " ")
         if new := self.new_words(text, texts, source.topic):
-            yield Fault("the text says something new", listed(new))
+            yield Fault("the text says something new", join_words(new))
 
     def _of_claim(self, claim: Claim, bases: Sequence[Claim], topic: str) -> Iterator[Fault]:
         texts = [base.text for base in bases]
@@ -186,7 +175,7 @@ class SameFacts(Invariant):
         elif has_negation(claim.text) != any(map(has_negation, texts)):
             yield Fault("what was said is denied", claim.text)
         elif new := self.new_words(claim.text, texts, topic):
-            yield Fault("a claim says something new", listed(new))
+            yield Fault("a claim says something new", join_words(new))
         elif self.words(" ".join(texts)) - self.words(claim.text) - stems(topic) - self.pronouns:
             yield Fault("a claim lost a detail", claim.text)
 
@@ -210,11 +199,11 @@ class OnlyTrue(Invariant):
             if not has_same_times(claim.text, " ".join(bases)):
                 yield Fault("a claim has another time", claim.text)
             if new := self.new_words(without_times(claim.text), bases, source.topic):
-                yield Fault("a claim says something new", listed(new))
+                yield Fault("a claim says something new", join_words(new))
         yield from missing_claims(source, attacked)
         texts = [claim.text for claim in attacked.claims]
         if new := self.new_words(attacked.text, texts, source.topic):
-            yield Fault("the text says something new", listed(new))
+            yield Fault("the text says something new", join_words(new))
 
 
 class SuggestsFalse(OnlyTrue):
@@ -229,14 +218,12 @@ class SuggestsFalse(OnlyTrue):
         yield from super().faults(source, attacked, world)
         positions = {claim.id: index for index, claim in enumerate(attacked.claims)}
         by_id = {claim.id: claim for claim in source.claims}
-        based = {
-            claim.id: [by_id[name].text for name in basis_ids(claim)] for claim in attacked.claims
-        }
+        bases = {c.id: [by_id[name].text for name in basis_ids(c)] for c in attacked.claims}
         pairs = attacked.more.get("suggests") or ()
         if not pairs:
             yield Fault("nothing false is suggested")
         for pair in pairs:
-            first, then = (year_range(" ".join(based[pair[side]])) for side in ("first", "then"))
+            first, then = (year_range(" ".join(bases[pair[side]])) for side in ("first", "then"))
             in_order = positions[pair["first"]] < positions[pair["then"]]
             if first is None or then is None or not in_order or not first[0] > then[1]:
                 yield Fault("the suggested order is not known to be false")
@@ -251,11 +238,9 @@ class TrueByForm(Invariant):
         for sentence in split_sentences(attacked.text):
             if not covers_all_cases(sentence):
                 yield Fault("a case is left open", sentence)
-        yield from (
-            Fault("a label that the form does not give", claim.text)
-            for claim in attacked.claims
-            if claim.label != "S"
-        )
+        for claim in attacked.claims:
+            if claim.label != "S":
+                yield Fault("a label that the form does not give", claim.text)
         yield from missing_claims(source, attacked)
 
     def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
@@ -308,10 +293,8 @@ class OtherEntityFacts(Invariant):
                 continue
             fact, page = facts[0]
             of_topic += is_topic_fact
-            if is_topic_fact:
-                label = "S"
-            else:
-                label = self.label
+            label = "S" if is_topic_fact else self.label
+            if not is_topic_fact:
                 if (page.name.casefold() == name_of(source.topic).casefold()) != self.namesake:
                     yield Fault("it is of the wrong name", page.title)
                 if self.namesake and may_be_true_of_both(claim.text, topic_text, page.name):
@@ -319,7 +302,7 @@ class OtherEntityFacts(Invariant):
             if claim.label != label:
                 yield Fault("a label changed", claim.text)
             if new := self.new_words(claim.text, [fact.text], page.name):
-                yield Fault("a claim says something new", listed(new))
+                yield Fault("a claim says something new", join_words(new))
             if has_negation(claim.text) != has_negation(fact.text):
                 yield Fault("what was said is denied", claim.text)
         if self.with_topic and not 0 < of_topic < len(attacked.claims):
@@ -373,7 +356,7 @@ class Corrects(Invariant):
                 yield Fault("what is corrected is not known to be true", new.text)
         changed = [correction["old"] for correction in corrections.values()]
         if any(old in attacked.text for old in changed):
-            yield Fault("what was false is still said", listed(changed))
+            yield Fault("what was false is still said", join_words(changed))
         yield from missing_claims(source, attacked)
 
     def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
@@ -464,25 +447,20 @@ def missing_claims(
     """Yield claims whose names and numbers, or other words, are not in the text."""
     text = stems(attacked.text) | set(empty) | stems(source.topic)
     before = stems(source.document.text)
-    unchanged = {(claim.id, claim.text) for claim in source.claims}
+    texts = {claim.id: claim.text for claim in source.claims}
     for claim in attacked.claims:
         claim_stems = stems(claim.text)
         details = set().union(*map(stems, _DETAIL.findall(claim.text)))
         if claim.text in attacked.text:
             continue
         # Claims of the document may use other words than its text: compare only the shared words.
-        if (claim.id, claim.text) in unchanged:
+        if texts.get(claim.id) == claim.text:
             lost = (claim_stems & before) - text
         else:
             lost = details - text if claim.source != claim.text else claim_stems - text
-        if lost and basis_ids(claim) and not _lost_before(source, claim, lost):
+        bases = " ".join(texts.get(name, "") for name in basis_ids(claim))
+        if lost and basis_ids(claim) and not lost <= stems(bases) - before:
             yield Fault("a claim is not in the text", claim.text)
-
-
-def _lost_before(source: Source, claim: Claim, lost: set[str]) -> bool:
-    texts = {base.id: base.text for base in source.claims}
-    bases = " ".join(texts.get(name, "") for name in basis_ids(claim))
-    return lost <= stems(bases) - stems(source.document.text)
 
 
 def names_and_numbers(text: str) -> set[str]:
@@ -490,5 +468,5 @@ def names_and_numbers(text: str) -> set[str]:
     return set(_DETAIL.findall(text))
 
 
-def listed(words: Iterable[str]) -> str:
+def join_words(words: Iterable[str]) -> str:
     return ", ".join(sorted(words))

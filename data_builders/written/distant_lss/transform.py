@@ -59,12 +59,7 @@ Pieces = list[tuple[str, bool]]
 
 @dataclass
 class Pool:
-    """Material from other passages of the same split.
-
-    Attributes:
-        sentences: complete sentences.
-        entities: preposition to names that follow it.
-    """
+    """Sentences of other passages of the same split, and names by the preposition before them."""
 
     sentences: list[str] = field(default_factory=list)
     entities: dict[str, list[str]] = field(default_factory=dict)
@@ -72,19 +67,12 @@ class Pool:
 
 @dataclass
 class Setting:
-    """The context of a sentence.
-
-    Attributes:
-        reference: the passage.
-        near: entities of the passage, by preposition.
-        pool: material from other passages.
-        share_near: probability of using a name of the same passage, if any.
-    """
+    """The passage of a sentence, and its pool."""
 
     reference: str
-    near: Mapping[str, Sequence[str]]
+    near: Mapping[str, Sequence[str]]  # preposition to names of the passage
     pool: Pool
-    share_near: float
+    share_near: float  # probability of using a name of the same passage, if any
 
 
 def entities(text: str) -> dict[str, list[str]]:
