@@ -79,13 +79,11 @@ class Made:
 
 
 class Work(ExitStack):
-    """Resources of a running build: open files, clients, resume files and dropped rows.
+    """Resources of a running build: open files, clients and resume files.
 
     Attributes:
         dropped: reason to the number of dropped rows.
-        clients: clients whose requests the manifest lists.
         answers: folder of cached server responses.
-        user_agent: sent with every request.
     """
 
     def __init__(self, builder: Builder):
@@ -268,12 +266,7 @@ class AskingBuilder(Builder):
 
 
 def scratch_table(path: Path, cache_mib: int = 64) -> sqlite3.Connection:
-    """Open a new SQLite file without crash safety.
-
-    Args:
-        path: of a file that does not exist.
-        cache_mib: page cache in MiB. Keys in random order access all pages repeatedly.
-    """
+    """Open a new SQLite file without crash safety; random key order needs a large cache."""
     base = sqlite3.connect(path, isolation_level=None)
     for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{cache_mib * 1024}"):
         base.execute(f"PRAGMA {pragma}")

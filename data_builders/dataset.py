@@ -22,11 +22,8 @@ class Card:
     """Contents of the dataset card.
 
     Attributes:
-        pretty_name: title of the card.
         text: body in Markdown: contents, method, and what the data must not be used for.
-        license: the Hub's name of the licence.
-        task_categories: the Hub's names of the tasks.
-        tags: free words.
+        license, task_categories: the Hub's names.
     """
 
     pretty_name: str
@@ -132,12 +129,7 @@ def remove_earlier(
 
 
 def require_same_builder(folder: Path, builder: str) -> None:
-    """Raise an error if the folder holds another builder's dataset.
-
-    Args:
-        folder: the output folder.
-        builder: name of the current builder.
-    """
+    """Raise an error if the folder holds another builder's dataset."""
     existing = _manifest(folder).get("builder", builder)
     if existing != builder:
         raise UserError(

@@ -23,11 +23,7 @@ def overlap_auroc(pairs: Sequence[RelationPair]) -> float | None:
 
 
 def overlaps(pairs: Sequence[tuple[str, str]]) -> np.ndarray:
-    """Return the IDF-weighted share of each hypothesis's stems in its premise, shape (n,).
-
-    Args:
-        pairs: (premise, hypothesis); the IDF is over the premises.
-    """
+    """Return the IDF-weighted share of each hypothesis's stems in its premise, shape (n,)."""
     weight = stem_weights(premise for premise, _ in pairs)
     return np.asarray(
         [covered_share(hypothesis, [premise], weight) for premise, hypothesis in pairs]

@@ -68,16 +68,11 @@ def write_texts(
     batch_size: int | None = None,
     each: Each | None = None,
 ) -> dict[str, list[Answer]]:
-    """Answer named prompts with a language model.
+    """Answer named prompts (name to messages) with a language model; resumable.
 
     Args:
-        writer: the language model.
-        prompts: name to the messages.
         sampling: keyword arguments of ``Writer.answer``.
-        journal: as in :func:`journal_rows`.
-        unit: unit of the progress bar.
-        batch_size: prompts answered per write.
-        each: as in :func:`journal_rows`.
+        journal, unit, batch_size, each: as in :func:`journal_rows`.
     """
     make = partial(answer_rows, writer, sampling)
     rows = journal_rows(journal, prompts, make, unit=unit, batch_size=batch_size, each=each)

@@ -14,11 +14,7 @@ HUB = "hub:"
 
 
 def source_rows(source: str) -> Iterator[tuple[str, dict]]:
-    """Yield the rows of a source with their location (``file:line``).
-
-    Raises:
-        BadInput: a row that cannot be read.
-    """
+    """Yield the rows of a source with their location (``file:line``)."""
     if source.startswith(HUB):
         yield from _hub_rows(source)
         return

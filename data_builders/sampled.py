@@ -22,12 +22,7 @@ def sampling_of(builder: Builder, n: int) -> dict[str, int | float]:
 
 
 def template_of(prompt: str, option: str) -> str:
-    """Return a prompt with ``{topic}``: the argument, or the prompt of an adversary checkpoint.
-
-    Args:
-        prompt: prompt or checkpoint folder.
-        option: name of the option, for error messages.
-    """
+    """Return ``prompt`` if it has ``{topic}``, else the prompt of that adversary checkpoint."""
     if "{topic}" in prompt:
         return prompt
     if not (Path(prompt) / "component.json").is_file():
@@ -47,14 +42,11 @@ def sample(
     name: str,
     each: Each | None = None,
 ) -> dict[str, list[Answer]]:
-    """Map each topic to the texts that a model wrote about it.
+    """Map each topic to the texts that a model wrote about it; resumable.
 
     Args:
-        writer: the language model.
         template: the prompt, with ``{topic}``.
-        topics: unique topics.
         sampling: see :func:`sampling_of`.
-        work: the running build; a resumed build reuses its journal.
         name: name of the journal.
         each: answers prompts elsewhere; by default ``writer`` runs here.
     """

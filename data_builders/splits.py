@@ -20,8 +20,7 @@ def drawn_splits(groups: Iterable[str], shares: Sequence[int], seed: int) -> dic
 
     Args:
         groups: groups that must not cross splits; may repeat.
-        shares: of train, dev and, if there are three, test.
-        seed: of the draw.
+        shares: of train, dev and optionally test.
     """
     order = sorted(set(groups))
     random.Random(f"{seed}:split").shuffle(order)
@@ -33,8 +32,7 @@ def drawn_splits(groups: Iterable[str], shares: Sequence[int], seed: int) -> dic
 def split_at(position: float, shares: Sequence[int]) -> str:
     """Return the split that a number from 0 to the sum of the shares falls into.
 
-    For builders that derive the number from a group's hash, so that a group's split does not depend
-    on the other groups and no table of groups is needed.
+    With a number from a group's hash, the split does not depend on the other groups.
     """
     return SPLITS[sum(position >= sum(shares[:end]) for end in range(1, len(shares)))]
 
@@ -48,10 +46,6 @@ def tied_groups(records: Sequence[Record], shares: Sequence[int]) -> dict[str, s
     """Map each group to the first group with which it shares a text or document, or itself.
 
     Drawing tied groups together keeps an article that two groups read in one split.
-
-    Args:
-        records: of all splits.
-        shares: of the splits.
     """
     names = tied_records([records], least_share(shares)).names
     ties: dict[str, str] = {}

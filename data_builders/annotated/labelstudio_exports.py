@@ -23,12 +23,7 @@ MARK = {"start", "end", "labels"}
 
 @dataclass(frozen=True)
 class Answer:
-    """The annotation of a task by one annotator.
-
-    Attributes:
-        annotator: an e-mail address if the export has it, else the user's number.
-        values: control to its values: texts, choices, ratings, or marks as objects.
-    """
+    """The annotation of a task: the annotator's e-mail or number, and control to values."""
 
     annotator: str | None
     values: dict[str, list]
@@ -36,13 +31,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Task:
-    """A task with its annotations (in the short export, only that of its row).
-
-    Attributes:
-        where: ``file:number``, for error messages.
-        data: the imported data.
-        answers: annotations in the order of creation.
-    """
+    """A task with its annotations; ``where`` is ``file:number``, for error messages."""
 
     where: str
     data: dict
@@ -54,7 +43,6 @@ def project_pages(form: Path, tasks: Sequence[dict], into: str = "") -> dict[str
 
     Args:
         form: folder with ``label_config.xml`` and ``instructions.html``.
-        tasks: tasks to import.
         into: subfolder in the dataset's folder, ending in ``/``.
     """
     pages = {n: (form / n).read_text(encoding="utf-8") for n in (CONFIG, INSTRUCTIONS)}
@@ -63,15 +51,7 @@ def project_pages(form: Path, tasks: Sequence[dict], into: str = "") -> dict[str
 
 
 def read_tasks(path: str, dropped: Counter[str]) -> list[Task]:
-    """Read the tasks of an export, in the order of their annotations.
-
-    Args:
-        path: the ``.json`` file.
-        dropped: counts dropped annotations by reason; updated.
-
-    Raises:
-        BadInput: malformed annotations.
-    """
+    """Read the tasks of a ``.json`` export, in the order of their annotations."""
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; expected a Label Studio export")
     try:

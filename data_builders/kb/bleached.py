@@ -351,10 +351,7 @@ def from_answers(
 ) -> list[BleachedClaim]:
     """Extract the statements of a model's answers that may be bleached claims.
 
-    Args:
-        answers: each a list with one statement per item.
-        dropped: counts failed answers and unusable lines; updated.
-        topic: topic of the statements; ``None`` for any member of a domain.
+    ``topic`` is the topic of the statements, or ``None`` for any member of a domain.
     """
     counts: Counter[str] = Counter()
     spelled: dict[str, str] = {}

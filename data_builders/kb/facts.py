@@ -93,13 +93,8 @@ def load_people(
     """Load a population with its facts, sorted by IRI.
 
     One query lists the people; then one query per property and hundred people loads the values.
-
-    Args:
-        client: the endpoint.
-        population: SPARQL patterns that bind ``?person``.
-        dropped: counts people without an English name, values without an English label, and invalid
-            dates ("unknown value"); updated.
-        limit: load only the first N people.
+    ``dropped`` counts people without an English name, values without an English label, and invalid
+    dates ("unknown value").
     """
     dropped = Counter() if dropped is None else dropped
     iris = members(client, population, "person")[:limit]
@@ -150,14 +145,9 @@ def count_people(
     population: str = POPULATION,
     family: str = "counts",
 ) -> int:
-    """Count the people of a population for whom all patterns hold.
+    """Count the people of a population for whom all patterns over ``?person`` hold.
 
-    Args:
-        client: the endpoint.
-        patterns: SPARQL patterns over ``?person``, e.g. ``"?person wdt:P106 wd:Q82955 ."`` or
-            ``"FILTER NOT EXISTS { ?person wdt:P166 ?award }"``.
-        population: patterns that bind ``?person``.
-        family: name under which the manifest counts the query.
+    E.g. ``"?person wdt:P106 wd:Q82955 ."`` or ``"FILTER NOT EXISTS { ?person wdt:P166 ?award }"``.
     """
     body = "\n  ".join([population, *patterns])
     query = f"{PREFIXES}SELECT (COUNT(DISTINCT ?person) AS ?n) WHERE {{\n  {body}\n}}"
@@ -217,8 +207,7 @@ def group_of(label: str, groups: Mapping[str, Sequence[str]] = CONTINENTS, rest:
 def most_voted(votes: Iterable[str], rest: str = REST) -> str:
     """Return the group with most votes (ties: the first), or ``rest`` without votes.
 
-    Each country's continent is a vote, so two countries of one continent count twice. The paper
-    does not define the group of people with two continents.
+    Two countries of one continent are two votes. The paper does not define ties.
     """
     counts = Counter(votes)
     return min(counts, key=lambda group: (-counts[group], group), default=rest)

@@ -93,13 +93,10 @@ def rows_about(
     """Run a query about many IRIs, in batches.
 
     Args:
-        client: the endpoint.
-        iris: subjects of the query.
         body: patterns over the subject.
         family: name under which the manifest counts the requests.
         subject: name of the variable bound to the IRIs.
         variables: the variables to select in addition to the subject; ``None`` for all.
-        prefixes: of the query.
         dropped: counts invalid IRIs and IRIs that the endpoint refuses; updated.
     """
     selected = "*" if variables is None else f"?{subject} {variables}"
@@ -126,14 +123,7 @@ def column(
 def texts_of(
     client: SparqlClient, iris: Sequence[str], body: str, family: str
 ) -> dict[str, set[str]]:
-    """Map each ``?person`` to its English texts, else to Wikidata's ``mul`` texts.
-
-    Args:
-        client: the endpoint.
-        iris: subjects of the query.
-        body: patterns over ``?person`` that bind ``?text``, e.g. ``LABEL``.
-        family: name under which the manifest counts the requests.
-    """
+    """Map each ``?person`` to English ``?text`` values, else to Wikidata's ``mul`` texts."""
     by_language: dict[str, dict[str, set[str]]] = {"en": defaultdict(set), "mul": defaultdict(set)}
     body = f'{body}\n  BIND(LANG(?text) AS ?lang) FILTER(?lang IN ("en", "mul"))'
     for row in rows_about(client, iris, body, family, variables="?text ?lang"):
@@ -165,12 +155,7 @@ def single_values(
 ) -> dict[str, Value]:
     """Return the value of a property for each item with exactly one.
 
-    Args:
-        client: the endpoint.
-        iris: the items.
-        prop: e.g. ``P19``.
-        date: whether the values are dates rather than items.
-        dropped: counts items with several values and values without a label; updated.
+    Items with several values and values without a label are counted in ``dropped``.
     """
     values_of = raw_values(client, iris, prop, subject="item", typed=True)
     single = {iri: min(values) for iri, values in values_of.items() if len(values) == 1}

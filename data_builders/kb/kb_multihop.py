@@ -145,10 +145,9 @@ Row = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Scene:
-    """Three people and the facts of a document.
+    """Three people, A and C with a shared value and B with another, and a document's facts.
 
     Attributes:
-        people: A and C, who share a value, and B, who has another.
         shared: each person's fact of the shared property.
         extra_facts: each person's further facts.
         order: order of the people in the document.
@@ -166,11 +165,6 @@ class Scenes:
     A and C share a value of a property; B has another value. That A was born where C was needs two
     facts of the document and names no place, so its words do not reveal whether it holds: the same
     claim about A and B has the same overlap and is false.
-
-    Args:
-        world: the split's people and facts.
-        rng: source of all choices.
-        extra_facts: least and largest number of further facts per person.
     """
 
     def __init__(self, world: World, rng: random.Random, extra_facts: tuple[int, int]):

@@ -67,11 +67,7 @@ def _free_port() -> int:
 
 @contextmanager
 def local_endpoint(ttl_path: str | Path = SNAPSHOT) -> Iterator[str]:
-    """Serve a Turtle file over SPARQL within a ``with`` block.
-
-    Yields:
-        The query URL, ``http://127.0.0.1:PORT/query``.
-    """
+    """Serve a Turtle file over SPARQL within a ``with`` block; yield the query URL."""
     ttl_path = Path(ttl_path)
     if not ttl_path.is_file():
         raise UserError(f"{ttl_path}: no such file; set the path of a Turtle file")

@@ -41,7 +41,7 @@ def test_the_facts_of_a_scene_make_the_labels(worlds, split):
         assert other not in world.facts(a)
         if value.functional:
             assert {len(values_of(person, value.prop)) for person in scene.people} == {1}
-        for place, facts in enumerate(scene.others):
+        for place, facts in enumerate(scene.extra_facts):
             assert all(fact in world.facts(scene.people[place]) for fact in facts)
             assert all(fact.prop != value.prop for fact in facts)
         rows = {kind: rest for kind, *rest in scenes.rows(scene)}
@@ -62,7 +62,7 @@ def test_the_facts_of_a_scene_make_the_labels(worlds, split):
             assert rows["removed"][2] == "neutral"
             # A line a person; what C has in common with A is not in C's.
             line = rows["removed"][0].split("\n")[scene.order.index(1)]
-            if not any(value.value in str(fact.slots) for fact in scene.others[1]):
+            if not any(value.value in str(fact.slots) for fact in scene.extra_facts[1]):
                 removed += 1
                 assert value.value not in line
     assert removed

@@ -414,7 +414,7 @@ def test_mistakes_are_named(tmp_path):
     with pytest.raises(BadInput, match=r"b\.json:1: claim: field required"):
         Lss(tmp_path, annotations=[write(tmp_path / "b.json", [{"data": {"text": "x"}}])]).build()
     steps = Lss(tmp_path / "out", annotations=["a.json"], adjudications=["b.json"]).plan()
-    assert [(s.what, s.source) for s in steps] == [
+    assert [(s.purpose, s.source) for s in steps] == [
         ("annotations", "a.json"),
         ("adjudications", "b.json"),
     ]

@@ -107,11 +107,7 @@ def _units(answers: Answers, label: Callable[[JudgedClaim], str | None]) -> list
 
 
 class _Coincidences:
-    """Label coincidences per text, for bootstrapping over texts.
-
-    Args:
-        texts: text to claim to the annotators' labels.
-    """
+    """Label coincidences per text (texts, claims, labels of annotators), for bootstrapping."""
 
     def __init__(self, texts: Sequence[Sequence[Sequence[str]]]):
         names = sorted({label for units in texts for unit in units for label in unit})

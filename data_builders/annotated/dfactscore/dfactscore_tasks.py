@@ -30,12 +30,7 @@ CHOICES = {
 
 
 class Answer(NamedTuple):
-    """The annotation of one text by one annotator.
-
-    Attributes:
-        record: the text's ``id``, ``topic`` and ``generator``.
-        claims: judgements in the order of the task.
-    """
+    """An annotation of a text; ``record`` is the text's ``id``, ``topic`` and ``generator``."""
 
     record: dict
     annotator: str | None
@@ -64,15 +59,7 @@ def to_task(document: Document, claims: Sequence[Claim], passages: Sequence[Pass
 
 
 def read_answers(path: str, dropped: Counter[str]) -> list[Answer]:
-    """Read the annotations of an export.
-
-    Args:
-        path: the ``.json`` file.
-        dropped: counts dropped annotations by reason; updated.
-
-    Raises:
-        BadInput: a task of another project, or an unknown choice.
-    """
+    """Read the annotations of a ``.json`` export."""
     answers = []
     for task in read_tasks(path, dropped):
         try:
@@ -158,12 +145,7 @@ def _named(title: str | None) -> str | None:
 
 
 def latest(answers: Sequence[Answer], dropped: Counter[str]) -> list[Answer]:
-    """Keep the latest annotation per annotator and text; keep all unnamed ones.
-
-    Args:
-        answers: of all exports; the same annotation may be in several.
-        dropped: counts dropped annotations by reason; updated.
-    """
+    """Keep the latest annotation per annotator and text; keep all unnamed ones."""
     kept: dict[tuple, Answer] = {}
     for index, answer in enumerate(answers):
         key = (answer.record["id"], answer.annotator or index)

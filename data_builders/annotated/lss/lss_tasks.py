@@ -34,11 +34,7 @@ def task_data(example: LssExample) -> dict:
 
 
 def example_of(data: dict, annotations: list[Annotation]) -> LssExample:
-    """Build the record of a task's ``data`` with its annotations.
-
-    Raises:
-        ValidationError: no claim or no reference.
-    """
+    """Build the record of a task's ``data`` with its annotations."""
     texts = {name: data[name] for name in ("reference", "claim") if name in data}
     return LssExample.model_validate(
         {**texts, "annotations": annotations, **(data.get("record") or {})}
@@ -91,11 +87,6 @@ def from_values(values: dict[str, list], claim: str, annotator: str | None) -> A
     """Build the annotation that the controls show.
 
     An imported annotation is returned unchanged, unless an annotator has changed the controls.
-
-    Args:
-        values: control to its values.
-        claim: the annotated claim.
-        annotator: its annotator.
 
     Raises:
         Unreadable: no answer, or marks that do not fit the claim.
@@ -153,12 +144,7 @@ def _merged(spans: list[tuple[int, int]], claim: str) -> list[tuple[int, int]]:
 
 
 def to_task(example: LssExample, existing: str = "none") -> dict:
-    """Build a task to import.
-
-    Args:
-        example: the pair.
-        existing: import its annotations as ``predictions`` or ``annotations``, or not (``none``).
-    """
+    """Build a task to import, with annotations as ``predictions``, ``annotations`` or ``none``."""
     task: dict = {"data": task_data(example)}
     if existing == "none":
         return task

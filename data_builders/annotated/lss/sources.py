@@ -40,13 +40,8 @@ Repeats = Literal["latest", "all"]
 def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:
     """Read the pairs of a file with their annotations.
 
-    Args:
-        path: ``.json`` for Label Studio; ``.csv`` or ``.tsv`` with ``Statement`` and ``Reference``
-            for the published table; otherwise LSS records.
-        dropped: counts dropped annotations by reason; updated.
-
-    Raises:
-        BadInput: a malformed row.
+    ``.json`` is Label Studio, ``.csv`` or ``.tsv`` with ``Statement`` and ``Reference`` the
+    published table, everything else LSS records.
     """
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; expected a Label Studio export or LSS records")
@@ -142,10 +137,7 @@ def merge(
 ) -> list[LssExample]:
     """Merge records into one per pair, in the order of first occurrence, with all annotations.
 
-    Args:
-        examples: records; pairs may repeat.
-        dropped: counts dropped annotations by reason; updated.
-        repeats: keep only the ``latest`` answer of a named annotator to a pair, or ``all``.
+    ``repeats`` keeps the ``latest`` answer of a named annotator to a pair, or ``all``.
     """
     merged: dict[Pair, LssExample] = {}
     for example in examples:

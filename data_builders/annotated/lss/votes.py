@@ -50,10 +50,9 @@ def is_adjudicated(annotation: Annotation) -> bool:
 
 
 def vote(example: LssExample, on_tie: OnTie = "open", by: By = "words") -> Vote:
-    """Vote on the words of a claim.
+    """Vote on the words of a claim; the last adjudication of a pair overrides the vote.
 
     Args:
-        example: the pair with its annotations; the last adjudication counts.
         on_tie: treatment of words that exactly half keep; ``open`` leaves the pair undecided.
         by: vote on single words or whole LSS.
     """
@@ -99,10 +98,7 @@ def gold(example: LssExample, decision: Vote) -> Annotation:
 
     Free text cannot be voted on: the LSS* is from the annotation that agrees on most words (ties:
         the
-    first). An adjudicated pair has the adjudicator's LSS* and rating.
-
-    Raises:
-        ValueError: the vote is open.
+    first). An adjudicated pair has the adjudicator's LSS* and rating. An open vote is an error.
     """
     if decision.keep is None:
         raise ValueError("the vote is open")

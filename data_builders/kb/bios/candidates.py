@@ -28,14 +28,7 @@ _RESOURCE = re.compile(r"https?://(?:www\.)?dbpedia\.org/resource/(.+)")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One row of the table.
-
-    Attributes:
-        id: IRI of the resource or item.
-        kind: index in ``SOURCES``.
-        n: frequency by that source.
-        rank: position in the drawn order.
-    """
+    """A row of the table: IRI, index in ``SOURCES``, frequency, and rank in the drawn order."""
 
     id: str
     kind: int
@@ -44,13 +37,7 @@ class Candidate:
 
 
 class Candidates:
-    """Candidates in a SQLite scratch file.
-
-    Args:
-        base: an empty scratch file.
-        seed: seed of the order.
-        edges: least frequency of each bin.
-    """
+    """Candidates in an empty SQLite scratch file; ``edges`` are the bins' least frequencies."""
 
     def __init__(self, base: sqlite3.Connection, seed: int, edges: Sequence[int]):
         self.edges = list(edges)
@@ -177,11 +164,7 @@ def count_resources(paths: Sequence[str]) -> int:
 
 
 def popqa_frequencies(source: str) -> Iterator[tuple[str, int]]:
-    """Yield item and popularity of the subjects and objects of PopQA's questions (2212.10511).
-
-    Raises:
-        BadInput: a row without the fields, or with a non-numeric popularity.
-    """
+    """Yield item and popularity of the subjects and objects of PopQA (2212.10511)."""
     for where, row in source_rows(source):
         for side in "so":
             iri, popularity = row.get(f"{side}_uri"), row.get(f"{side}_pop")

@@ -135,8 +135,7 @@ def quotas(order: Sequence[Cell], most: Mapping[Cell, int | None], topics: int) 
 def split_sizes(numbers: Mapping[str, int], shares: Sequence[int]) -> dict[str, Counter[str]]:
     """Map each cell to its number of topics per split.
 
-    Each topic goes to the split furthest below its share over all cells, so the totals hold exactly
-    and each cell approximately.
+    Each topic goes to the split furthest below its share: exact in total, approximate per cell.
     """
     share = dict(zip(SPLITS, shares, strict=True))
     totals: Counter[str] = Counter()
@@ -152,13 +151,9 @@ def split_sizes(numbers: Mapping[str, int], shares: Sequence[int]) -> dict[str, 
 
 
 def split_topics(topics: Sequence[dict], shares: Sequence[int], seed: int) -> dict[str, str]:
-    """Map each topic to a split, cell by cell; namesakes stay together.
+    """Map each topic to a split, cell by cell.
 
-    Args:
-        topics: rows with ``topic``, ``name`` and ``cell``. Rows with the same name, or the same
-            title without parentheses, are a family.
-        shares: of train, dev and test.
-        seed: seed of the draws.
+    Namesakes stay together: rows with the same name, or the same title without parentheses.
     """
     rng = random.Random(f"{seed}:split")
     members: dict[str, list[dict]] = defaultdict(list)

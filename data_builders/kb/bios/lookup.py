@@ -26,13 +26,10 @@ class Lookup:
 
     Attributes:
         table: the candidates; topics are stored in it.
-        domain: the domain.
-        client: endpoint with items.
         dbpedia: endpoint with ``owl:sameAs``; ``None`` if the table has the pairs.
         knowledge: topics must have a page in it.
         exclude: excluded titles.
         columns: sources with a column of their frequency, as indices in ``SOURCES``.
-        dropped: reason to number.
     """
 
     table: Candidates
@@ -48,8 +45,8 @@ class Lookup:
     def topics(self, candidates: Sequence[Candidate]) -> Counter[str]:
         """Store the topics among the candidates of one bin; return the number per group.
 
-        An item of several candidates counts once, at the rank of its most frequent candidate, so
-        the order remains a fair draw among items.
+        An item counts once, at the rank of its most frequent candidate, so the draw among items is
+        fair.
         """
         items = self._items(candidates)
         titles = self._titles(list(dict.fromkeys(items.values())))
@@ -196,9 +193,6 @@ def read_same_as(path: str) -> Iterator[tuple[str, str]]:
 
     Lines are N-Triples, as in DBpedia's dumps, or a resource, a tab and an item (IRI or ``Q42``).
     Other predicates and comments are ignored.
-
-    Raises:
-        BadInput: a line in another format.
     """
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; expected N-Triples or a table of owl:sameAs")

@@ -44,23 +44,16 @@ class _Member:
 
 
 def count_arrays(path: str | Path) -> int:
-    """Return the number of members in the archive's directory.
-
-    Raises:
-        BadInput: not a zip archive.
-    """
+    """Return the number of members in the archive's directory."""
     with _open(path) as file:
         return _directory(file, path)[0]
 
 
 def array_lengths(path: str | Path) -> Iterator[tuple[str, int]]:
-    """Yield name and length of each array, in the order of the archive's directory.
+    """Yield name (without ``.npy``) and length of each array, in the order of the directory.
 
     Args:
         path: a file written by ``numpy.savez`` or ``numpy.savez_compressed``, zip64 or not.
-
-    Yields:
-        The name as in ``numpy.load`` (without ``.npy``), and the number of elements.
 
     Raises:
         BadInput: the file is truncated or not an archive, or a member is not a flat array of

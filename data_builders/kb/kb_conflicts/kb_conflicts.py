@@ -310,11 +310,7 @@ NEAR_YEARS = 15  # preferred maximum distance of a false date
 
 @dataclass(frozen=True)
 class Wording:
-    """Templates of a property, with ``{topic}`` and ``{value}``.
-
-    Attributes:
-        date: whether the values are dates.
-    """
+    """Templates of a property, with ``{topic}`` and ``{value}``; ``date`` if values are dates."""
 
     claims: tuple[str, ...]
     contexts: tuple[str, ...]
@@ -323,15 +319,7 @@ class Wording:
 
 @dataclass(frozen=True)
 class Matter:
-    """A property of a topic with its true value and a false one.
-
-    Attributes:
-        iri: the topic's.
-        topic: its name.
-        prop: e.g. ``P19``.
-        true: the value in the knowledge base, in words.
-        other: a value that it does not contain.
-    """
+    """A topic's property with its true value and a false one, in words."""
 
     iri: str
     topic: str
@@ -341,11 +329,10 @@ class Matter:
 
 
 def read_wording(wording: str, most: int) -> dict[str, Wording]:
-    """Read the templates of each property.
+    """Read the templates of each property, from a file of this package or a custom one.
 
-    Args:
-        wording: name of a file of this package, or path of a custom one.
-        most: largest number of contexts; the contexts of a claim have different templates.
+    There must be at least ``most`` contexts, since the contexts of a claim have different
+    templates.
     """
     path = WORDING / f"{wording}.yaml"
     path = path if path.is_file() else Path(wording)

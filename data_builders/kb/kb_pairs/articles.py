@@ -42,12 +42,10 @@ _MAY_BE_JOINED = re.compile(r"(He|She|They|His|Her|Their|In|It) ")
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of an article or claim, in several wordings.
+    """A statement of an article or claim, in several wordings that entail each other.
 
     Attributes:
         kind: statements of different kinds are unrelated.
-        templates: wordings that entail each other.
-        slots: values of the slots.
         tail: an added detail, a template with one slot.
         fact: the fact of the knowledge base, if any.
     """
@@ -74,13 +72,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Article:
-    """A paragraph about a person.
-
-    Attributes:
-        text: the paragraph.
-        statements: about the person, in the order of the text.
-        other_statements: about another person.
-    """
+    """A paragraph about a person, with its statements in order and those about another person."""
 
     text: str
     statements: list[Statement]

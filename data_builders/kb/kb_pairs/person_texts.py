@@ -19,13 +19,9 @@ LEAST_WORDINGS = 14
 
 
 def generations(world: World, per_kind: int, corrupted: float, seed: int) -> Iterator[Generation]:
-    """Generate texts about every person of a split.
+    """Generate ``per_kind`` texts of each kind about every person of a split.
 
-    Args:
-        world: the split's people and facts.
-        per_kind: texts of each kind per person.
-        corrupted: probability that a sentence of a normal biography is made false.
-        seed: seed of all choices.
+    A sentence of a normal biography is made false with probability ``corrupted``.
     """
     for person in world.people:
         rng = random.Random(f"{seed}:generations:{world.split}:{person.iri}")
@@ -110,13 +106,9 @@ PROFILE_CLAIMS, PROFILE_FALSE = 10, 0.5  # claims of a long biography, share of 
 def profiles(worlds: Sequence[World], seed: int) -> Iterator[Document]:
     """Generate long biographies of people with enough facts, with a share of false ones.
 
-    Args:
-        worlds: the same people with the properties and wordings of each split, since a single split
-            has too few facts. None of the people is in the training data.
-        seed: seed of all choices.
-
-    Yields:
-        Documents whose ``claims`` are their sentences, with labels S and NS.
+    ``worlds`` have the same people, with the properties and wordings of each split, since one split
+    has too few facts. None of the people is in the training data. The ``claims`` of a document are
+    its sentences, with labels S and NS.
     """
     people = {person.iri: person for world in worlds for person in world.people}
     for iri, person in sorted(people.items()):
@@ -132,10 +124,6 @@ def padded(
     """Generate false sentences of a biography followed by many wordings of one true fact.
 
     A text of the repeated fact alone is true; the attack hides false sentences before it.
-
-    Args:
-        worlds: as for ``profiles``.
-        biographies: the output of ``profiles``.
     """
     people = {person.iri: person for world in worlds for person in world.people}
     for document in biographies:

@@ -23,13 +23,9 @@ LabelledPair = tuple[str, str, str] | None
 def relation_pairs(
     world: World, number: int, seed: int, dropped: Counter[str]
 ) -> list[RelationPair]:
-    """Make the relation pairs of one split.
+    """Make about ``number`` relation pairs of one split.
 
-    Args:
-        world: the split's people and facts.
-        number: approximate number; fewer if a kind has too few facts.
-        seed: seed of all choices.
-        dropped: counts missing pairs by kind; updated.
+    ``dropped`` counts missing pairs by kind.
     """
     teller = Teller(world, random.Random(f"{seed}:relation:{world.split}"))
     return labelled_pairs(teller, KINDS, number, "relation", dropped)

@@ -32,12 +32,7 @@ Kinds = Mapping[str, tuple[int, Callable]]
 class Teller:
     """Makes random statements about people of one split.
 
-    Args:
-        world: the split's people, facts and values.
-        rng: source of all choices.
-
-    Attributes:
-        stated_facts: the facts stated since it was last cleared, in order.
+    ``stated_facts`` are the facts stated since it was last cleared, in order.
     """
 
     def __init__(self, world: World, rng: random.Random):
@@ -66,12 +61,7 @@ class Teller:
     def say(
         self, person: Person, fact: Fact, named: bool = False, embellished: float = 0.12
     ) -> str:
-        """State a fact of the person in a sentence.
-
-        Args:
-            named: use the name instead of a pronoun.
-            embellished: probability of an uninformative addition.
-        """
+        """State a fact; ``named`` avoids pronouns, ``embellished`` is a probability."""
         # A pronoun would reveal the sex.
         voice = any_voice(self.rng, named or fact.prop == "P21")
         self.stated_facts.append(fact)
@@ -165,14 +155,9 @@ def labelled(method: Callable, *label: object) -> Callable:
 def distinct_pairs(
     teller: Teller, kinds: Kinds, number: int, name: str, dropped: Counter[str]
 ) -> Iterator[tuple[str, Person, tuple]]:
-    """Yield kind, person and content of pairs about random people, without duplicates.
+    """Yield kind, person and content of about ``number`` pairs, without duplicates.
 
-    Args:
-        teller: makes the statements; its ``stated_facts`` are those of the last pair.
-        kinds: weight and maker of each kind.
-        number: approximate total number of pairs.
-        name: name of the pairs in ``dropped``.
-        dropped: counts missing pairs by kind; updated.
+    The ``stated_facts`` of the teller are those of the last pair. ``dropped`` counts missing pairs.
     """
     total = sum(weight for weight, _ in kinds.values())
     seen: set[tuple[str, str]] = set()

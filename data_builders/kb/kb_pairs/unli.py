@@ -25,12 +25,7 @@ LabelledPair = tuple[str, str, float, dict] | None
 
 
 class Asker(Teller):
-    """A teller with access to shares.
-
-    Args:
-        shares: counts over the knowledge base.
-        least: least number of people for whom a premise's facts must hold.
-    """
+    """A teller with access to shares; a premise must hold for at least ``least`` people."""
 
     def __init__(self, world: World, rng: random.Random, shares: Shares, least: int):
         super().__init__(world, rng)
@@ -56,15 +51,10 @@ class Asker(Teller):
 def unli_pairs(
     world: World, shares: Shares, number: int, least: int, seed: int, dropped: Counter[str]
 ) -> list[UnliPair]:
-    """Make the UNLI pairs of one split.
+    """Make about ``number`` UNLI pairs of one split.
 
-    Args:
-        world: the split's people and facts.
-        shares: counts over the whole knowledge base.
-        number: approximate number; fewer if a kind has too few facts.
-        least: least number of people for whom a premise with a share must hold.
-        seed: seed of all choices.
-        dropped: counts missing pairs by kind; updated.
+    A premise with a share must hold for at least ``least`` people. ``dropped`` counts missing
+    pairs.
     """
     rng = random.Random(f"{seed}:unli:{world.split}")
     asker = Asker(world, rng, shares, least)
@@ -179,12 +169,6 @@ def class_claims(world: World, shares: Shares, number: int, seed: int) -> list[D
     of anyone. ``python -m eval experiment informativeness`` reads them. All claims except
     ``unlisted`` are true. Counted claims have the fact (``asked``) and its share as two numbers
     (``counts``).
-
-    Args:
-        world: the split's people and facts.
-        shares: counts over the whole knowledge base.
-        number: maximum number of claims per document.
-        seed: seed of all choices.
     """
     documents = []
     for person in world.people:

@@ -20,13 +20,7 @@ CACHE_SIZE = 2_000_000
 
 
 class World:
-    """The people of one split, their facts of the split's properties, and the pool of values.
-
-    Args:
-        people: members of the split.
-        everyone: the whole population, from which other values are drawn.
-        split: decides properties and wordings.
-    """
+    """The people of one split, their facts of the split's properties, and the pool of values."""
 
     def __init__(self, people: Sequence[Person], everyone: Sequence[Person], split: str):
         self.split = split
@@ -138,12 +132,7 @@ def _weight(prop: str) -> int:
 
 
 class Shares:
-    """Conditional frequencies p(asked | given) as counts over SPARQL.
-
-    Args:
-        client: the endpoint; each distinct set of patterns is queried once.
-        population: patterns that bind ``?person``.
-    """
+    """Conditional frequencies p(asked | given) as SPARQL counts; each is queried once."""
 
     def __init__(self, client: SparqlClient, population: str = POPULATION):
         self._client = client
@@ -187,15 +176,9 @@ SPLIT_PROPERTIES = {
 def split_people(
     people: Sequence[Person], shares: Sequence[int], seed: int
 ) -> dict[str, list[Person]]:
-    """Split people by share; namesakes (people with the same label) stay together.
+    """Split people by share, e.g. ``(8, 1, 1)``, sorted by IRI within a split.
 
-    Args:
-        people: all people.
-        shares: of train, dev and test, e.g. ``(8, 1, 1)``.
-        seed: seed of the shuffle.
-
-    Returns:
-        Split to its people, sorted by IRI.
+    Namesakes (people with the same label) stay together.
     """
     if len(shares) != len(SPLITS) or min(shares) <= 0:
         raise UserError(f"shares: expected three positive numbers for {', '.join(SPLITS)}")

@@ -66,7 +66,6 @@ class Unlisted:
     Attributes:
         kind: entries of different kinds are unrelated.
         prior: fixed estimate of the share of people of whom it is true.
-        paraphrases: templates that entail each other.
     """
 
     kind: str
@@ -191,11 +190,7 @@ def capital(text: str) -> str:
 
 
 def frame(template: str, sentence: str, person: Person, keep: tuple[str, ...] = ()) -> str:
-    """Insert a sentence into a frame such as ``It is well known that {s}``.
-
-    Args:
-        keep: values that keep their capital at the start of the sentence.
-    """
+    """Insert a sentence into a frame; ``keep`` lists values that keep their capital."""
     proper = (person.name, short_name(person), *keep)
     inner = sentence if sentence.startswith(proper) else sentence[:1].lower() + sentence[1:]
     return template.replace("{s}", inner)
