@@ -274,19 +274,6 @@ def test_only_who_says_what_tells_the_truth(everything):
     assert accuracy(everything, "sum of log-odds of the priors") > 0.88
 
 
-def test_neither_place_nor_length_tells_which_contexts_support(everything):
-    made = [contexts for _, contexts in claims_with_contexts(everything)]
-    supporting = sum(side(c) > 0 for contexts in made for c in contexts)
-    first = sum(side(contexts[0]) > 0 for contexts in made)
-    share = supporting / sum(map(len, made))
-    assert abs(first / len(made) - share) < 2.5 / len(made) ** 0.5
-    words = {which: [] for which in (1, -1)}
-    for context in (c for contexts in made for c in contexts):
-        words[side(context)].append(len(context.text.split()))
-    means = [sum(lengths) / len(lengths) for lengths in words.values()]
-    assert abs(means[0] - means[1]) < 1
-
-
 def test_the_priors_are_calibrated(everything):
     told = {}
     for claim, contexts in claims_with_contexts(everything):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import dataclass
 
 import pytest
@@ -87,19 +85,6 @@ def test_what_an_earlier_build_wrote_and_this_one_does_not_goes(tmp_path):
         assert (tmp_path / "mine.txt").exists()
         assert (tmp_path / "unli/dev.jsonl").exists() == bool(inputs)
         (tmp_path / "unli/dev.jsonl").write_text("{}\n")
-
-
-def test_a_split_that_another_configuration_had_goes(tmp_path):
-    """Its rows may be in train now; what no manifest names is the user's."""
-    _write(tmp_path)
-    (tmp_path / "mine.jsonl").write_text("{}\n")
-    other = {"unli": {"train": "unli/train.jsonl"}}
-    write_dataset(
-        tmp_path, {"unli/train.jsonl": PAIRS},
-        builder="pairs", configs=other, card=CARD, clients=[], dropped={}, config={}, seed=7,
-    )  # fmt: skip
-    assert (tmp_path / "mine.jsonl").exists()
-    assert not (tmp_path / "unli/dev.jsonl").exists()
 
 
 def test_a_dataset_without_a_record_is_none(tmp_path):
@@ -191,13 +176,3 @@ def test_door_keeps_another_builders_dataset(tmp_path):
     assert {one: one.read_bytes() for one in path.parent.iterdir()} == before
     path.write_text(json.dumps(manifest))
     assert main(["tiny", "--output", str(path.parent)]) == 0, "once manifests named no builder"
-
-
-@pytest.mark.parametrize("arguments", [["nothing"], ["kb_pairs", "--config", "absent.yaml"]])
-def test_user_mistakes_leave_with_code_2(arguments):
-    run = subprocess.run(
-        [sys.executable, "-m", "data_builders", *arguments], capture_output=True, text=True
-    )
-    assert run.returncode == 2
-    assert run.stderr.startswith("error: ")
-    assert len(run.stderr.strip().splitlines()) == 1

@@ -380,27 +380,6 @@ def test_what_is_no_value_stays(claim, topic):
 # bleached: which statements may be bleached claims, and how a fact is told.
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("- {topic} was born.", None),
-        ("1. {topic} has a name!", None),
-        ("(2) The life of {topic} has a beginning.", None),
-        ("{topic} was born.", "line outside the list"),
-        ("- She was born.", "statement without {topic}"),
-        ("- {topic} was born in 1950.", "statement with a number"),
-        ("- {topic} was born in {place}.", "statement with another placeholder"),
-        ("- {topic} lived in Norway.", "statement with a name"),
-        ("- {topic} was", "statement that is not a sentence"),
-    ],
-)
-def test_a_models_line(line, reason):
-    dropped = Counter()
-    found = from_answers([Answer(text=line), Answer(text=line)], dropped)
-    assert [claim.share for claim in found] == ([1.0] if reason is None else [])
-    assert +dropped == ({} if reason is None else {f"model: {reason}": 2})
-
-
 def test_a_models_statement_has_the_share_of_the_answers_that_give_it():
     said = ["- {topic} lives.\n- {topic} eats.", "- {topic} lives.\n- {topic} lives.", "No."]
     found = from_answers([Answer(text=text) for text in said], Counter())

@@ -13,7 +13,7 @@ from data_builders.kb.kb_pairs.world import World, split_people
 from data_builders.kb.language.statements import values_of
 from data_builders.kb.language.wording import bank
 from data_builders.splits import SPLITS
-from records import RelationPair, UserError, read_records
+from records import RelationPair, read_records
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,3 @@ def test_the_dataset(tmp_path):
     assert len(both) >= 75, "a document tells nothing of the label"
     # Bytes that are the same on every machine name no folder.
     assert KbMultihop(tmp_path, endpoint="/home/ann/my.ttl").config()["endpoint"] == "my.ttl"
-    with pytest.raises(UserError, match="extra_facts: expected two"):
-        KbMultihop(tmp_path / "x", extra_facts=(2, 1))
-    with pytest.raises(UserError, match=r"population: .* has no \?person"):
-        KbMultihop(tmp_path / "x", population="?item wdt:P31 wd:Q5 .")
