@@ -50,12 +50,10 @@ def write_dataset(
     """Write a dataset folder; return the path of the manifest.
 
     The manifest is written last, so a folder with a manifest is complete. The same records, config
-    and seed give byte-identical files; a restarted build takes request times from the client's
-    cache.
+    and seed give byte-identical files; resumed builds reuse cached request times.
 
     Args:
-        folder: output folder. Files that an earlier manifest or ``configs`` name are replaced or
-            removed.
+        folder: output folder. Files that an earlier manifest or ``configs`` name are deleted.
         files, pages, card: as in :class:`~data_builders.builder.Made`.
         builder: name of the builder on the command line.
         configs: as in ``Builder.files``. The card lists only files with rows, since the Hub's

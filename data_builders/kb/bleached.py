@@ -63,8 +63,7 @@ class Bleached(AskingBuilder):
     Args:
         output: folder of the dataset. Core's ``bleached`` option takes ``bleached.txt`` in it, or
             ``bleached.json`` if ``topics`` is set.
-        domain: a member of the domain in words, e.g. ``a film``; used in the prompt and the file
-            header.
+        domain: a member of the domain in words, e.g. ``a film``; for prompt and file header.
         endpoint: ``snapshot`` for the embedded Turtle file, the path of another Turtle file
             (``.ttl``), the URL of a SPARQL service, or null for no knowledge base.
         population: SPARQL patterns that bind ``?item``; restrict it on a large endpoint.

@@ -94,7 +94,7 @@ def load_people(
 
     One query lists the people; then one query per property and hundred people loads the values.
     ``dropped`` counts people without an English name, values without an English label, and invalid
-    dates ("unknown value").
+    dates (unknown values).
     """
     dropped = Counter() if dropped is None else dropped
     iris = members(client, population, "person")[:limit]

@@ -34,8 +34,8 @@ class KbMultihop(KbBuilder):
     """Relation pairs whose claims need several facts of a document, balanced by word overlap.
 
     Args:
-        documents: approximate number of documents of train, dev and test, each with up to seven
-            pairs.
+        documents: approximate number of documents of train, dev and test, with up to seven pairs
+            each.
         extra_facts: least and largest number of further facts per person in a document.
         shares: people of train, dev and test.
     """

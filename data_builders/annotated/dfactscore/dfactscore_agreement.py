@@ -32,8 +32,7 @@ def agreement(texts: Sequence[Answers], seed: int = 0) -> dict:
     """Compute agreement over the texts with two or more annotators.
 
     Returns:
-        ``texts``, ``comparisons``, ``claims``; measure to ``value`` and ``ci95``, ``None`` if
-        undefined.
+        ``texts``, ``comparisons``, ``claims``; measure to ``value`` and ``ci95``, or ``None``.
     """
     several = [answers for answers in texts if len(answers) > 1]
     table = {

@@ -31,10 +31,8 @@ def agreement(examples: Sequence[LssExample]) -> dict:
         ``pairs``, ``comparisons``, ``pairs_by_annotations``; ``triples``: the shares of Table 1 by
         letters and by words; shares of identical LSS and LSS* (``identical``: same words, ignoring
         case and punctuation; ``identical_text``: same letters); ``words_alike``: mean share of
-        words
-        that two aligned LSS both keep or both drop; for ratings the shares that are identical and
-        at
-        most 1 apart, ``kappa_pooled``, and ``kappa_mean`` over ``by_annotators`` weighted by
+        words that two aligned LSS both keep or both drop; for ratings the shares that are identical
+        and at most 1 apart, ``kappa_pooled``, and ``kappa_mean`` over ``by_annotators`` weighted by
         comparisons. ``None`` if there is nothing to compare.
     """
     independent = [_independent(example) for example in examples]

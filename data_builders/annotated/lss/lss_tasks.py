@@ -44,8 +44,7 @@ def example_of(data: dict, annotations: list[Annotation]) -> LssExample:
 def to_result(annotation: Annotation, claim: str) -> list[dict]:
     """Convert an annotation to the items of Label Studio's ``result``.
 
-    An LSS that is not a subsequence of the claim's words marks nothing; ``imported`` keeps it
-    unchanged.
+    An LSS that is not a subsequence of the claim's words marks nothing; ``imported`` has it.
     """
     values = _values(annotation, claim)
     items = [

@@ -1,8 +1,7 @@
 """Read human annotations from all supported files as LSS records, one per pair.
 
 Label Studio exports (``JSON``, ``JSON-MIN``), the published table of 2308.12157
-(facebookresearch/lss_eval: one row per answer, whole questions as column names), and LSS records,
-including WiCE's.
+(facebookresearch/lss_eval: one row per answer, whole questions as column names), and LSS records.
 """
 
 import re

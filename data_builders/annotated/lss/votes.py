@@ -1,8 +1,7 @@
 """Merge several LSS of a pair into one by vote, or by an adjudicator's decision.
 
 By ``words`` (ours): keep the words that more than half of the annotators keep. The result may be an
-LSS that no annotator wrote, so gold rows record how they were decided. A word that exactly half
-keep is a tie.
+LSS that no annotator wrote, so gold rows record the decision. Words kept by half are ties.
 
 By ``whole`` LSS (2308.12157, section 4.1): the LSS that two or more annotators wrote; if all
 differ, the pair is open and an adjudicator chooses. LSS are compared letter by letter: of the
@@ -97,8 +96,7 @@ def gold(example: LssExample, decision: Vote) -> Annotation:
     """Return the decided LSS with the closest annotation's LSS* and the median rating.
 
     Free text cannot be voted on: the LSS* is from the annotation that agrees on most words (ties:
-        the
-    first). An adjudicated pair has the adjudicator's LSS* and rating. An open vote is an error.
+    the first). An adjudicated pair has the adjudicator's LSS* and rating. An open vote is an error.
     """
     if decision.keep is None:
         raise ValueError("the vote is open")

@@ -4,8 +4,8 @@ Core (2407.03572, section 4.2) extends FActScore's biographies to 1,024 people. 
 larger of the number of documents that name the person in a pretraining corpus (Kandpal et al.
 2211.08411) and PopQA's popularity (2212.10511). People are drawn evenly over four frequency bins
 and four groups of continents, and need exactly one English Wikipedia page that is in the knowledge
-source. The authors' released code prefers people with both frequencies; the paper, and this
-builder, accept either.
+source. The authors' released code prefers people with both frequencies; the paper and this builder
+do not.
 
 Only some of the millions of candidates are queried: each bin is processed in a drawn order until
 its cells are full. The result equals that of querying all candidates.

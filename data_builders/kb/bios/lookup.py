@@ -45,8 +45,7 @@ class Lookup:
     def topics(self, candidates: Sequence[Candidate]) -> Counter[str]:
         """Store the topics among the candidates of one bin; return the number per group.
 
-        An item counts once, at the rank of its most frequent candidate, so the draw among items is
-        fair.
+        An item counts once, at the rank of its most frequent candidate, so the draw is fair.
         """
         items = self._items(candidates)
         titles = self._titles(list(dict.fromkeys(items.values())))

@@ -2,8 +2,7 @@
 
 Kandpal et al. (2211.08411) publish for each corpus one archive with an array of document numbers
 for each of millions of entities. ``numpy.load`` reads the arrays, and ``zipfile`` needs about a
-kilobyte per member; this reader keeps one member in memory and reads only its header. Nothing is
-unpickled.
+kilobyte per member; this reader reads one header at a time. Nothing is unpickled.
 
 Source: PKWARE's APPNOTE 6.3.10, sections 4.3 and 4.5.3 (zip64); NumPy's NEP 1 (``.npy``).
 """
@@ -56,8 +55,7 @@ def array_lengths(path: str | Path) -> Iterator[tuple[str, int]]:
         path: a file written by ``numpy.savez`` or ``numpy.savez_compressed``, zip64 or not.
 
     Raises:
-        BadInput: the file is truncated or not an archive, or a member is not a flat array of
-            numbers.
+        BadInput: the file is truncated or not an archive, or a member is not a flat array.
     """
     with _open(path) as directory, _open(path, buffering=0) as members:
         for member in _members(directory, path):

@@ -240,8 +240,7 @@ def relation_pairs(documents: Sequence[Document]) -> Iterator[RelationPair]:
     """Pair each context with its claim, another claim, and contexts of both claims.
 
     FactReasoner needs a relation model for all of these. Two contexts of a claim agree or disagree
-    by their relations to it, ignoring asides; contexts and claims of different properties are
-    neutral.
+    by their relations to it, ignoring asides; different properties are neutral.
     """
     for document in documents:
         texts = {passage.id: passage for passage in document.passages}
@@ -331,8 +330,7 @@ class Matter:
 def read_wording(wording: str, most: int) -> dict[str, Wording]:
     """Read the templates of each property, from a file of this package or a custom one.
 
-    There must be at least ``most`` contexts, since the contexts of a claim have different
-    templates.
+    There must be at least ``most`` contexts, since a claim's contexts have different ones.
     """
     path = WORDING / f"{wording}.yaml"
     path = path if path.is_file() else Path(wording)
@@ -401,7 +399,7 @@ def deal(
     """Draw truth and numbers of supporting and conflicting contexts of each claim.
 
     Pairs of claims of one property, one true and one false, get the same numbers. Unpaired claims
-    are dropped and counted.
+    are dropped.
     """
     by_property: dict[str, list[Matter]] = defaultdict(list)
     for matter in matters:

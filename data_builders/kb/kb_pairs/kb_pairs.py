@@ -95,8 +95,7 @@ class KbPairs(KbBuilder):
         """Map each file to its records.
 
         Texts and pages of all people are generated while writing: together they would need ten
-            times the
-        memory of the people.
+        times the memory of the people.
         """
         shares = Shares(client, self.population)
         members = split_people(people, self.shares, self.seed)

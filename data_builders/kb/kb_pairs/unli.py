@@ -53,8 +53,7 @@ def unli_pairs(
 ) -> list[UnliPair]:
     """Make about ``number`` UNLI pairs of one split.
 
-    A premise with a share must hold for at least ``least`` people. ``dropped`` counts missing
-    pairs.
+    A premise with a share must hold for at least ``least`` people. ``dropped`` counts the missing.
     """
     rng = random.Random(f"{seed}:unli:{world.split}")
     asker = Asker(world, rng, shares, least)
@@ -165,8 +164,7 @@ def class_claims(world: World, shares: Shares, number: int, seed: int) -> list[D
     """Make one document per person and class: ``bleached``, ``common``, ``specific``, ``unlisted``.
 
     They evaluate w_Info: Core (2407.03572, section 3) weights a claim by its surprise given what is
-        true
-    of anyone. ``python -m eval experiment informativeness`` reads them. All claims except
+    true of anyone. ``python -m eval experiment informativeness`` reads them. All claims except
     ``unlisted`` are true. Counted claims have the fact (``asked``) and its share as two numbers
     (``counts``).
     """

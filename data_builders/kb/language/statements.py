@@ -172,8 +172,8 @@ def is_another(fact: Fact, known_facts: Iterable[Fact]) -> bool:
 
     A knowledge base is incomplete, so a value that may be true in addition to a known one does not
     count: a place that contains or is part of a known one, or an occupation that a known one
-        implies. A
-    date is false if its year is. ``known_facts`` are those of the person and the property.
+    implies. A date is false if its year is. ``known_facts`` are those of the person and the
+    property.
     """
     if fact.prop == "P21":  # "female" contains "male"
         return fact not in known_facts
