@@ -1,1 +1,1 @@
-"""Datasets whose labels come with a published set."""
+"""Datasets built from published sets."""

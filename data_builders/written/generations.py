@@ -156,9 +156,9 @@ def _texts(
 ) -> Iterator[Generation]:
     for topic, stratum in topics.items():
         for answer in answers[topic]:
-            more = {} if answer.failed is None else {"failed": answer.failed}
+            failure = {} if answer.failed is None else {"failed": answer.failed}
             fields = {"topic": topic, "text": answer.text, "kind": kind, "generator": name}
-            yield Generation(**fields, **stratum.as_fields(), **author.fields, **more)
+            yield Generation(**fields, **stratum.as_fields(), **author.fields, **failure)
 
 
 def _figures(texts: list[Generation]) -> dict[str, object]:

@@ -120,17 +120,17 @@ class HardPairs(Builder):
         rows = list(self._rows(plain, work.dropped, beyond))
         if not rows:
             raise UserError("pairs: no entailed pair can be changed within the margin")
-        even = overlap_auroc(rows)
+        auroc = overlap_auroc(rows)
         counts = Counter(pair.source for pair in rows)
         table = "\n".join(f"| `{name}` | {number} |" for name, number in sorted(counts.items()))
         card = Card(
             pretty_name="Entailed pairs and minimally changed ones",
             license="other",
             tags=("factuality", "nli", "contrast-set"),
-            text=CARD.format(rows=table, even=even),
+            text=CARD.format(rows=table, even=auroc),
         )
-        tried = {"overlap_auroc": even, "changes_beyond_margin": dict(sorted(beyond.items()))}
-        return Made({"relation_train.jsonl": rows}, card, details=tried)
+        details = {"overlap_auroc": auroc, "changes_beyond_margin": dict(sorted(beyond.items()))}
+        return Made({"relation_train.jsonl": rows}, card, details=details)
 
     def _rows(
         self, entailed: list[RelationPair], dropped: Counter[str], beyond: Counter[Edit]

@@ -39,8 +39,8 @@ def topics(
     seen: set[str] = set()
     for path, number, row in rows(files, limit):
         topic = row["entity"].strip()
-        texts, lost = web_pages(path, number, row)
-        dropped["web page that was not fetched or is empty"] += lost
+        texts, unavailable = web_pages(path, number, row)
+        dropped["web page that was not fetched or is empty"] += unavailable
         if topic in seen or topic not in titles:
             continue
         seen.add(topic)

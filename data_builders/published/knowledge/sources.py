@@ -149,14 +149,14 @@ NO_WEB_PAGE = "entity without a fetched web page"
 def web_pages(path: Path, number: int, row: dict) -> tuple[list[str], int]:
     """Return an entity's unique web page texts, and the number not fetched or empty."""
     texts: dict[str, None] = {}
-    lost = 0
+    unavailable = 0
     for info in field(path, number, row, "info", list):
         text = (info.get("text") or "").strip()
         if str(info.get("status_code")) == "200" and text:
             texts[text] = None
         else:
-            lost += 1
-    return list(texts), lost
+            unavailable += 1
+    return list(texts), unavailable
 
 
 def expertqa(files: Sequence[Path]) -> Iterator[Item]:

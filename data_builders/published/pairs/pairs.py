@@ -110,7 +110,7 @@ class Pairs(Builder):
         details = {"sources": [source | {"format": format} for source, format in settings]}
         near = _nearness(store, counts)
         for split, fields in near.items():
-            print(f"{split}'s nearest training pair: {format_nearness(fields)}", file=sys.stderr)
+            print(f"{split}: similarity to train: {format_nearness(fields)}", file=sys.stderr)
         details |= {"nearness": near} if near else {}
         return Made(files, self._card(counts, formats), details=details)
 

@@ -81,10 +81,10 @@ class Store:
         if not shingles:
             return False
         keys = _bands(shingles)
-        marks = ",".join("?" * len(keys))
+        placeholders = ",".join("?" * len(keys))
         query = (
             "SELECT DISTINCT json_extract(row, '$.claim') FROM band JOIN pair USING (place) "
-            f"WHERE key IN ({marks})"
+            f"WHERE key IN ({placeholders})"
         )
         for (earlier,) in self.base.execute(query, keys):
             other = bigrams(earlier)

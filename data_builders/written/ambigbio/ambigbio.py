@@ -39,7 +39,7 @@ from records import Passage, UserError, iter_rows, write_jsonl
 
 PROMPT = Path(__file__).parents[1] / "prompts" / "ambigbio.jinja"
 # Approximate people per name of the English Wikipedia, for time estimates.
-PEOPLE_A_NAME = 4
+PEOPLE_PER_NAME = 4
 
 
 @dataclass
@@ -137,7 +137,7 @@ class AmbigBio(AskingBuilder):
                 Step("disambiguation pages, 50 a request", self.api, seconds=4 * pages * second),
                 Step("pages linked there, 50 a request", self.api, seconds=40 * pages * second),
             ]
-        rough = (people or names * PEOPLE_A_NAME) * second
+        rough = (people or names * PEOPLE_PER_NAME) * second
         if self.views:
             steps.append(Step("page views", self.views_api, people, seconds=rough))
         source = self.passages or self.knowledge
@@ -168,8 +168,8 @@ class AmbigBio(AskingBuilder):
             answers = self._answers(by_name, work)
             model = model_name(self.writer)
             strata = {name.name: Stratum(name.group, name.bin) for name in names}
-            made = generations(answers, by_name, model, self.judge, strata, work.dropped)
-            files["generations.jsonl"] = list(made)
+            records = generations(answers, by_name, model, self.judge, strata, work.dropped)
+            files["generations.jsonl"] = list(records)
         config = {"retriever": retriever, **self._judge_identity()}
         source = self.passages or self.knowledge
         card = _card(by_name, source, self.writer is not None)

@@ -100,7 +100,7 @@ def _judged(citations: Sequence[dict], judge: EntailmentModel, dropped: Counter[
 
 
 # Additional pages of a snapshot per name, from full-text search.
-PAGES_A_NAME = 20
+PAGES_PER_NAME = 20
 
 
 @runtime_checkable
@@ -119,17 +119,17 @@ def wiki_passages(
     TextExtracts returns one full page per request.
     """
     titles = list(dict.fromkeys(c.title for name in names for c in name.candidates))
-    gone: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     site = site_of(wiki)
     seen: set[str] = set()
-    for _, page in wiki.pages(titles, TEXT, "texts", gone, per_request=1):
+    for _, page in wiki.pages(titles, TEXT, "texts", skipped, per_request=1):
         passages = page_passages(page, words, site)
         if page["title"] in seen or not passages:
-            gone["empty text" if not passages else "duplicate page"] += 1
+            skipped["empty text" if not passages else "duplicate page"] += 1
             continue
         seen.add(page["title"])
         yield from passages
-    for reason, count in gone.items():
+    for reason, count in skipped.items():
         dropped[f"page of a candidate: {reason}"] += count
 
 
@@ -145,8 +145,8 @@ def knowledge_passages(
     for name in tqdm(names, desc="pages of the snapshot", unit="name", disable=None):
         titles = [knowledge.resolve(candidate.title) for candidate in name.candidates]
         dropped["candidate without a page in the snapshot"] += titles.count(None)
-        more = knowledge.pages(name.name, PAGES_A_NAME) if knowledge.searchable else []
-        for title in dict.fromkeys([*titles, *more]):
+        matches = knowledge.pages(name.name, PAGES_PER_NAME) if knowledge.searchable else []
+        for title in dict.fromkeys([*titles, *matches]):
             if title is not None and title not in seen:
                 seen.add(title)
                 for passage in knowledge.passages(title):

@@ -117,12 +117,12 @@ def _names_of(
     dropped: Counter[str],
 ) -> Iterator[Name]:
     params = {"prop": "links|revisions", "plnamespace": 0, "pllimit": "max", "rvprop": "ids"}
-    gone: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     pages: dict[str, Page] = {}
-    for _, page in wiki.pages(titles, params, "disambiguation pages", gone):
-        gone["duplicate page"] += page["title"] in pages
+    for _, page in wiki.pages(titles, params, "disambiguation pages", skipped):
+        skipped["duplicate page"] += page["title"] in pages
         pages.setdefault(page["title"], page)
-    _add_reasons(dropped, gone, "name")
+    _add_reasons(dropped, skipped, "name")
     links = list(dict.fromkeys(link for page in pages.values() for link in _links(page)))
     linked = _read_linked(wiki, links, dropped)
     people = {page["title"] for page in linked.values() if _is_person(page)}
@@ -162,9 +162,9 @@ def _read_linked(wiki: MediaWiki, links: Sequence[str], dropped: Counter[str]) -
         "rdnamespace": 0,
         "rvprop": "ids",
     }
-    gone: Counter[str] = Counter()
-    pages = dict(wiki.pages(links, params, "linked pages", gone))
-    _add_reasons(dropped, gone, "link")
+    skipped: Counter[str] = Counter()
+    pages = dict(wiki.pages(links, params, "linked pages", skipped))
+    _add_reasons(dropped, skipped, "link")
     return pages
 
 
@@ -206,8 +206,8 @@ def _links(page: Page) -> list[str]:
     return [link["title"] for link in page.get("links", ())]
 
 
-def _add_reasons(dropped: Counter[str], gone: Counter[str], kind: str) -> None:
-    for reason, count in gone.items():
+def _add_reasons(dropped: Counter[str], skipped: Counter[str], kind: str) -> None:
+    for reason, count in skipped.items():
         dropped[f"{kind}: {reason}"] += count
 
 

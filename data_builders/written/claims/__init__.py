@@ -1,1 +1,1 @@
-"""Documents with labelled claims: what is known to be true, and whether a change is valid."""
+"""Labelled claims: their sources, known facts, and checks of changed texts."""

@@ -133,9 +133,9 @@ class Invariant(ABC):
 
     def words(self, text: str) -> set[str]:
         """Return the stems of a text after replacing equivalents."""
-        for phrase, means in self.equal.items():
+        for phrase, equivalent in self.equal.items():
             if phrase in text:
-                text = re.sub(rf"\b{re.escape(phrase)}\b", means, text)
+                text = re.sub(rf"\b{re.escape(phrase)}\b", equivalent, text)
         return stems(text.replace("'s ", " ").replace("’s ", " "))
 
     def new_words(self, text: str, bases: Iterable[str], topic: str) -> set[str]:
@@ -157,7 +157,7 @@ class SameFacts(Invariant):
         for claim in attacked.claims:
             bases = [by_id[name] for name in basis_ids(claim) if name in by_id]
             yield from self._of_claim(claim, bases, source.topic)
-        equal = (stems(f"{phrase} {means}") for phrase, means in self.equal.items())
+        equal = (stems(f"{phrase} {equivalent}") for phrase, equivalent in self.equal.items())
         yield from missing_claims(source, attacked, set().union(*equal))
         texts = [source.document.text, *(claim.text for claim in source.claims)]
         text = attacked.text
@@ -455,11 +455,11 @@ def missing_claims(
             continue
         # Claims of the document may use other words than its text: compare only the shared words.
         if texts.get(claim.id) == claim.text:
-            lost = (claim_stems & before) - text
+            missing = (claim_stems & before) - text
         else:
-            lost = details - text if claim.source != claim.text else claim_stems - text
+            missing = details - text if claim.source != claim.text else claim_stems - text
         bases = " ".join(texts.get(name, "") for name in basis_ids(claim))
-        if lost and basis_ids(claim) and not lost <= stems(bases) - before:
+        if missing and basis_ids(claim) and not missing <= stems(bases) - before:
             yield Fault("a claim is not in the text", claim.text)
 
 

@@ -1,1 +1,1 @@
-"""LSS examples that nobody annotated."""
+"""LSS examples without annotators."""

@@ -111,8 +111,8 @@ def swap_entity(sentence: str, setting: Setting, rng: random.Random) -> Pieces |
     ]
     rng.shuffle(matches)
     for match in matches:
-        near = rng.random() < setting.share_near
-        for source in (setting.near, setting.pool.entities)[:: 1 if near else -1]:
+        use_near = rng.random() < setting.share_near
+        for source in (setting.near, setting.pool.entities)[:: 1 if use_near else -1]:
             names = [n for n in source.get(match[1], ()) if _fits(n, match[2], sentence)]
             if source is not setting.near:
                 names = [n for n in names if n not in setting.reference]
@@ -165,8 +165,8 @@ def swap_date(sentence: str, setting: Setting, rng: random.Random) -> Pieces | N
 
 
 def _other_year(year: str, reference: str, rng: random.Random) -> str:
-    near = [str(int(year) + step) for step in range(-30, 31) if step]
-    return rng.choice([other for other in near if other not in reference] or [str(int(year) - 40)])
+    years = [str(int(year) + step) for step in range(-30, 31) if step]
+    return rng.choice([other for other in years if other not in reference] or [str(int(year) - 40)])
 
 
 def swap_number(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
