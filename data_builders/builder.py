@@ -31,7 +31,13 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
-from data_builders.dataset import Card, dropped_summary, require_same_builder, sweep, write_dataset
+from data_builders.dataset import (
+    Card,
+    dropped_summary,
+    remove_partial_files,
+    require_same_builder,
+    write_dataset,
+)
 from data_builders.rows import is_local, source_name
 from records import UserError, sha256_text
 from records.writing import lock_folder
@@ -115,7 +121,7 @@ class Work(ExitStack):
         """Return the path of a hidden file that is removed when the build ends or fails."""
         path = self._folder / f".{name}"
         path.unlink(missing_ok=True)  # of an interrupted build
-        sweep(self._folder, [path.name])
+        remove_partial_files(self._folder, [path.name])
         self.callback(path.unlink, missing_ok=True)
         return path
 
@@ -205,7 +211,7 @@ class Builder(ABC):
         """Return the options that decide the records, without machine-specific folders."""
         skipped = {*UNRECORDED_OPTIONS, *self.speed}
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped}
-        return {n: _named(v) if n in {*self.reads, *self.asks} else v for n, v in values.items()}
+        return {n: _recorded(v) if n in {*self.reads, *self.asks} else v for n, v in values.items()}
 
     def build(self) -> Path:
         """Build the dataset folder; return the path of the manifest."""
@@ -234,8 +240,9 @@ class Builder(ABC):
         return manifest
 
     def _out_of_range(self) -> Iterator[str]:
+        required = {f.name for f in fields(self) if f.default is MISSING is f.default_factory}
         for name in self.reads:
-            if getattr(self, name) in ([], {}) and name in self._required():
+            if name in required and getattr(self, name) in ([], {}):
                 yield f"{name}: expected at least one file"
         for name, least in {"limit": 1, **self.least}.items():
             value = getattr(self, name)
@@ -247,9 +254,6 @@ class Builder(ABC):
         for name in self.probabilities:
             if not 0 <= getattr(self, name) <= 1:
                 yield f"{name}: expected a probability in [0, 1], got {getattr(self, name)}"
-
-    def _required(self) -> set[str]:
-        return {f.name for f in fields(self) if f.default is MISSING is f.default_factory}
 
 
 @dataclass
@@ -295,15 +299,15 @@ def paths_in(value: object) -> Iterator[str]:
             yield from paths_in(part)
 
 
-def _named(value: object) -> object:
+def _recorded(value: object) -> object:
     if isinstance(value, (str, Path)):
         return source_name(str(value))
     if isinstance(value, Mapping):
-        return {name: _named(part) for name, part in value.items()}
+        return {name: _recorded(part) for name, part in value.items()}
     if is_dataclass(value):
         files = ("file", "files", "bins")
-        return {n: _named(v) if n in files else v for n, v in asdict(value).items()}
-    return None if value is None else [_named(part) for part in value]
+        return {n: _recorded(v) if n in files else v for n, v in asdict(value).items()}
+    return None if value is None else [_recorded(part) for part in value]
 
 
 def show_plan(name: str, steps: Sequence[Step]) -> str:

@@ -78,7 +78,7 @@ def write_dataset(
     write_text(folder / "README.md", _card_text(card, configs, written, total))
     manifest = {
         "builder": builder,
-        "config": {name: _plain(value) for name, value in config.items()},
+        "config": {name: _to_json(value) for name, value in config.items()},
         "seed": seed,
         "inputs": read,
         "requests": request_families(clients),
@@ -90,7 +90,7 @@ def write_dataset(
         "versions": {"python": platform.python_version(), **_versions()},
     }
     write_json(folder / "manifest.json", manifest)
-    sweep(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
+    remove_partial_files(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
     return folder / "manifest.json"
 
 
@@ -119,7 +119,7 @@ def remove_earlier(
         inputs: input files, which are never removed.
     """
     read = {Path(path).resolve() for path in inputs}
-    for name in (_of_manifest(folder) | {*names}) - {*kept}:
+    for name in (_listed_files(folder) | {*names}) - {*kept}:
         if (folder / name).resolve() not in read:
             (folder / name).unlink(missing_ok=True)
     # Last: an interrupted removal can be repeated while the manifest exists.
@@ -153,13 +153,13 @@ def _manifest(folder: Path) -> dict:
     return manifest if isinstance(manifest, dict) else {"builder": "something else"}
 
 
-def _of_manifest(folder: Path) -> set[str]:
+def _listed_files(folder: Path) -> set[str]:
     manifest = _manifest(folder)
     names = {*manifest.get("files", ()), *manifest.get("pages", ())}
     return {n for n in names if (folder / n).resolve().is_relative_to(folder.resolve())}
 
 
-def sweep(folder: Path, names: Sequence[str]) -> None:
+def remove_partial_files(folder: Path, names: Sequence[str]) -> None:
     """Remove partial files that interrupted builds left."""
     for name in names:
         path = folder / name
@@ -241,7 +241,7 @@ def _size_category(rows: int) -> str:
     return "1B<n<10B"
 
 
-def _plain(value: object) -> object:
+def _to_json(value: object) -> object:
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, PurePath):
@@ -249,13 +249,13 @@ def _plain(value: object) -> object:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if hasattr(value, "identity"):
-        return _plain(value.identity)
+        return _to_json(value.identity)
     if is_dataclass(value) and not callable(value):
-        return _plain(asdict(value))
+        return _to_json(asdict(value))
     if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): _to_json(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     return type(value).__name__
 
 

@@ -134,7 +134,7 @@ class Bleached(AskingBuilder):
             prompts = [prompt.messages(domain=self.domain, number=self.number)]
             (answers,) = self.writer.answer(prompts, **sampling_of(self, self.samples))
             claims += from_answers(answers, work.dropped)
-        claims = distinct(claims, work.dropped)
+        claims = deduplicate(claims, work.dropped)
         if not claims and self.endpoint is None:
             raise UserError(f"no statement left ({work.dropped_summary()}); use another model")
         if not claims:
@@ -142,7 +142,7 @@ class Bleached(AskingBuilder):
                 f"no fact holds for {self.threshold:.0%} of {self.domain}; "
                 "lower threshold or widen population"
             )
-        chosen = choose(claims, self.most)
+        chosen = choose_claims(claims, self.most)
         licence = "cc0-1.0" if self.writer is None else "other"
         card = _card(self.domain, claims, len(claims) - len(chosen), licence)
         pages = {"bleached.txt": text_file(self.domain, chosen)}
@@ -158,7 +158,7 @@ class Bleached(AskingBuilder):
         rows: list[BleachedClaim] = []
         by_topic: dict[str, list[str]] = {}
         for topic, samples in answers.items():
-            statements = distinct(from_answers(samples, work.dropped, topic), work.dropped)
+            statements = deduplicate(from_answers(samples, work.dropped, topic), work.dropped)
             rows += statements
             if statements:
                 by_topic[topic] = [claim.text for claim in statements[: self.most]]
@@ -362,7 +362,7 @@ def from_answers(
         for line in filter(str.strip, answer.text.splitlines()):
             item = _ITEM.match(line)
             text = item[1].strip() if item else ""
-            reason = "line outside the list" if item is None else _fault(text, topic)
+            reason = "line outside the list" if item is None else _rejection(text, topic)
             if reason is None and normalise(text) in seen:
                 reason = "statement twice in an answer"
             if reason is not None:
@@ -384,7 +384,7 @@ def from_answers(
     ]
 
 
-def _fault(text: str, topic: str | None) -> str | None:
+def _rejection(text: str, topic: str | None) -> str | None:
     """Return why a statement is not a bleached claim; ``None`` if it may be one.
 
     Numbers and names of the topic itself are allowed, since they add no information.
@@ -406,7 +406,7 @@ def _fault(text: str, topic: str | None) -> str | None:
     return None
 
 
-def distinct(claims: Sequence[BleachedClaim], dropped: Counter[str]) -> list[BleachedClaim]:
+def deduplicate(claims: Sequence[BleachedClaim], dropped: Counter[str]) -> list[BleachedClaim]:
     """Remove duplicate statements; the most reliable come first."""
     order = {"kb/class": 0, "kb/property": 1, "kb/value": 2, "model": 3}
     unique: dict[str, BleachedClaim] = {}
@@ -417,7 +417,7 @@ def distinct(claims: Sequence[BleachedClaim], dropped: Counter[str]) -> list[Ble
     return list(unique.values())
 
 
-def choose(claims: Sequence[BleachedClaim], most: int) -> list[BleachedClaim]:
+def choose_claims(claims: Sequence[BleachedClaim], most: int) -> list[BleachedClaim]:
     """Choose at most ``most`` claims, taking the sources in turn."""
     by_source: dict[str, list[BleachedClaim]] = {}
     for claim in claims:

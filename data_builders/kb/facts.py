@@ -9,10 +9,10 @@ from data_builders.kb.graph import (
     PREFIXES,
     WD,
     Value,
-    column,
     frequency_of,
     labelled,
     labels_of,
+    load_column,
     members,
     raw_values,
     texts_of,
@@ -101,12 +101,12 @@ def load_people(
     names = labels_of(client, iris, "names")
     dropped["person without an English name"] += len(iris) - len(names)
     iris = [iri for iri in iris if iri in names]
-    columns = column(client, iris, TITLE, "titles")
+    columns = load_column(client, iris, TITLE, "titles")
     titles = {iri: min(values) for iri, values in columns.items()}
     aliases = texts_of(client, iris, ALIASES, "aliases")
-    columns = column(client, iris, "?person wdt:P21 ?value .", "P21")
+    columns = load_column(client, iris, "?person wdt:P21 ?value .", "P21")
     sexes = {iri: SEXES.get(min(values), "") for iri, values in columns.items()}
-    columns = column(client, iris, "?person ff:frequency ?value .", "frequency")
+    columns = load_column(client, iris, "?person ff:frequency ?value .", "frequency")
     numbers_of = {iri: [frequency_of(value) for value in values] for iri, values in columns.items()}
     frequencies = {iri: max(n or 0 for n in numbers) for iri, numbers in numbers_of.items()}
     dropped["frequency that is not a number"] += sum(
@@ -171,7 +171,7 @@ def _values(
 
 
 def _continents(client: SparqlClient, countries: Sequence[str]) -> dict[str, list[str]]:
-    raw = column(client, countries, "?person wdt:P30 ?value .", "P30")
+    raw = load_column(client, countries, "?person wdt:P30 ?value .", "P30")
     iris = sorted({v for values in raw.values() for v in values})
     labels = labels_of(client, iris, "labels of P30")
     return {iri: [labels.get(v, v) for v in sorted(values)] for iri, values in raw.items()}

@@ -110,7 +110,7 @@ def rows_about(
     return client.select_values(query, iris, family, dropped)
 
 
-def column(
+def load_column(
     client: SparqlClient, iris: Sequence[str], body: str, family: str
 ) -> dict[str, set[str]]:
     """Map each ``?person`` to the values of ``?value``."""

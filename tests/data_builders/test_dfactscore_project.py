@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 import pytest
 
 from data_builders.annotated.dfactscore.dfactscore_agreement import agreement
-from data_builders.annotated.dfactscore.dfactscore_labels import DFActScoreLabels, decided
+from data_builders.annotated.dfactscore.dfactscore_labels import DFActScoreLabels, merge_annotations
 from data_builders.annotated.dfactscore.dfactscore_project import DFActScoreProject
 from data_builders.annotated.dfactscore.dfactscore_tasks import (
     FORM,
     Answer,
-    latest,
+    keep_latest,
     read_answers,
 )
 from eval.metrics.judged_texts import JudgedClaim, JudgedText, factual_precision
@@ -149,7 +149,7 @@ def test_answers_come_back_the_same(tmp_path, form):
     given = [("a@x", MERGED), ("b@x", APART), ("a@x", NOBODY)]
     dropped = Counter()
     answers = read_answers(write(tmp_path / "export.json", form(tasks, given)), dropped)
-    found = latest(answers, dropped)
+    found = keep_latest(answers, dropped)
     # The annotator who answered again has changed their mind.
     assert {answer.annotator: answer.claims for answer in found} == {"a@x": NOBODY, "b@x": APART}
     assert dropped["annotation replaced by a later one"] == 1
@@ -178,7 +178,7 @@ def test_another_page_and_answers_that_are_missing(tmp_path):
     entries[0]["result"] = items
     # A claim that an annotator left out is judged by the others.
     others = [answer._replace(claims=APART, annotator=who) for who in "b"]
-    joint = decided([answer, answer._replace(annotator="a"), *others])
+    joint = merge_annotations([answer, answer._replace(annotator="a"), *others])
     assert [c.grouped for c in joint.claims] == [c.grouped for c in APART[:4]]
     assert not any(claim.failed for claim in joint.claims)
 
@@ -226,7 +226,7 @@ def test_several_annotators_decide_together():
     record = {"id": "gen/7", "topic": "Ann Lee", "generator": "gen"}
     for order in permutations([MERGED, MERGED, APART]):
         answers = [Answer(record, str(k), own) for k, own in enumerate(order)]
-        text = decided(answers)
+        text = merge_annotations(answers)
         assert text.claims == MERGED
         assert text.annotators == 3
     # FActScore and D-FActScore come of the same answers; the irrelevant claim is in neither.
@@ -241,7 +241,7 @@ def test_whoever_left_a_claim_out_does_not_make_it_irrelevant_where_the_others_t
     tied = claims("01-0", "iain", {"0": PAINTER})
     # The first one's groups are the nearest to the others'; the second's are the same.
     answers = [[silent, *MERGED[1:]], MERGED, tied]
-    text = decided([Answer(record, str(k), own) for k, own in enumerate(answers)])
+    text = merge_annotations([Answer(record, str(k), own) for k, own in enumerate(answers)])
     assert text.claims == MERGED
 
 

@@ -8,14 +8,20 @@ from collections import Counter
 import pytest
 
 from components.words import join_words
-from data_builders.annotated.lss.votes import gold, vote
-from data_builders.kb.bleached import BleachedClaim, _in_words, choose, distinct, from_answers
+from data_builders.annotated.lss.votes import merge_gold, vote
+from data_builders.kb.bleached import (
+    BleachedClaim,
+    _in_words,
+    choose_claims,
+    deduplicate,
+    from_answers,
+)
 from data_builders.kb.facts import Person
 from data_builders.kb.graph import Value
 from data_builders.kb.kb_conflicts import cues
 from data_builders.kb.kb_conflicts.kb_conflicts import (
     Matter,
-    deal,
+    deal_contexts,
     in_words,
     other_value,
     relation_pairs,
@@ -189,7 +195,7 @@ def test_a_value_in_words(value, date, text):
 
 def test_true_and_false_claims_are_dealt_the_same_contexts():
     matters = [Matter(f"e:{i}", f"T{i}", "P19", "Rome", "Oslo") for i in range(12)]
-    dealt = deal(random.Random(0), matters, (2, 4), Counter())
+    dealt = deal_contexts(random.Random(0), matters, (2, 4), Counter())
     by_truth = [
         Counter(
             (supporting, conflicting) for _, true, supporting, conflicting in dealt if true == t
@@ -428,13 +434,13 @@ def test_the_surest_of_equal_statements_and_each_source_in_turn():
         claim("{topic} lives.", "kb/value", 0.8),
     ]
     dropped = Counter()
-    found = distinct(rows, dropped)
+    found = deduplicate(rows, dropped)
     told = [(c.text.split()[1], c.source) for c in found]
     assert told == [
         ("has.", "kb/class"), ("is.", "kb/class"), ("lives.", "kb/value"), ("sees.", "model"),
     ]  # fmt: skip
     assert dropped == {"duplicate statement": 1}
-    assert [c.text.split()[1] for c in choose(found, 3)] == ["has.", "lives.", "sees."]
+    assert [c.text.split()[1] for c in choose_claims(found, 3)] == ["has.", "lives.", "sees."]
 
 
 # distant_lss: the words that stay true when a sentence is made partly false.
@@ -536,4 +542,4 @@ def test_what_annotators_decide(given, kept, decided):
 def test_the_gold_annotation(given, star, rating):
     made = [Annotation(lss=lss, lss_star=s, rating=r) for lss, s, r in given]
     rows = LssExample(reference="r", claim=CLAIM, annotations=made)
-    assert gold(rows, vote(rows)) == Annotation(lss="Ann Lee", lss_star=star, rating=rating)
+    assert merge_gold(rows, vote(rows)) == Annotation(lss="Ann Lee", lss_star=star, rating=rating)

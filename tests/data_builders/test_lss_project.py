@@ -18,7 +18,7 @@ from data_builders.annotated.lss.lss_tasks import (
     to_task,
 )
 from data_builders.annotated.lss.sources import merge, read_answers
-from data_builders.annotated.lss.votes import gold, length_class, vote
+from data_builders.annotated.lss.votes import length_class, merge_gold, vote
 from records import Annotation, BadInput, LssExample, UserError, read_records, write_jsonl
 
 CLAIM = "In 1931 Ann Lee, a painter from Oslo, won the Silver Brush."
@@ -234,7 +234,7 @@ def test_an_adjudication_overrides():
     rows = example("Ann Lee won", "Ann Lee won", final)
     decision = vote(rows)
     assert (kept(decision), decision.decided) == ("Oslo", "adjudicated")
-    assert gold(rows, decision) == Annotation(lss="Oslo", lss_star="It is Oslo.", rating=2)
+    assert merge_gold(rows, decision) == Annotation(lss="Oslo", lss_star="It is Oslo.", rating=2)
 
 
 def test_gold_has_the_nearest_star_and_the_median():
@@ -243,7 +243,7 @@ def test_gold_has_the_nearest_star_and_the_median():
         Annotation(lss="Ann Lee won", lss_star="near", rating=3),
         Annotation(lss="Ann Lee won the", lss_star="nearly", rating=5),
     )
-    assert gold(rows, vote(rows)) == Annotation(lss="Ann Lee won", lss_star="near", rating=3)
+    assert merge_gold(rows, vote(rows)) == Annotation(lss="Ann Lee won", lss_star="near", rating=3)
 
 
 def test_length_classes():

@@ -10,7 +10,7 @@ from data_builders.annotated.dfactscore.dfactscore_agreement import (
     as_markdown,
     rand_indices,
 )
-from data_builders.annotated.dfactscore.dfactscore_tasks import Answer, latest, read_answers
+from data_builders.annotated.dfactscore.dfactscore_tasks import Answer, keep_latest, read_answers
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
 from eval.metrics.judged_texts import JudgedClaim, JudgedText
@@ -42,7 +42,7 @@ class DFActScoreLabels(Builder):
     def make(self, work: Work) -> Made:
         texts: dict[str, list[Answer]] = {}
         answers = [a for path in self.annotations for a in read_answers(path, work.dropped)]
-        for answer in latest(answers, work.dropped):
+        for answer in keep_latest(answers, work.dropped):
             texts.setdefault(answer.record["id"], []).append(answer)
         if not texts:
             raise UserError("annotations: no usable answer; check that the export is not empty")
@@ -53,7 +53,7 @@ class DFActScoreLabels(Builder):
             [[a.claims for a in annotators] for annotators in texts.values()], self.seed
         )
         files = {
-            "judgements.jsonl": [decided(annotations) for annotations in texts.values()],
+            "judgements.jsonl": [merge_annotations(annotations) for annotations in texts.values()],
             "answers.jsonl": [_row(a) for annotations in texts.values() for a in annotations],
         }
         page = json.dumps(table, indent=2, ensure_ascii=False) + "\n"
@@ -69,7 +69,7 @@ def _check_alike(answers: Sequence[Answer]) -> None:
         )
 
 
-def decided(answers: Sequence[Answer]) -> JudgedText:
+def merge_annotations(answers: Sequence[Answer]) -> JudgedText:
     """Merge the annotations of a text into one judgement."""
     first = max(answers, key=lambda answer: _nearness(answer, answers))  # ties: the first
     claims = []

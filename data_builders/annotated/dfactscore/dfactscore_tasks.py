@@ -115,7 +115,7 @@ def _judged(
         dropped["claim without a verdict"] += verdict is None
         entity = _title(values, named[k])
         judged = verdict in (SUPPORTED, OF_ANOTHER, NOT_SUPPORTED)
-        owner = {SUPPORTED: entity, OF_ANOTHER: _named(values.get(f"owner_{k}"))}.get(verdict)
+        owner = {SUPPORTED: entity, OF_ANOTHER: _page_title(values.get(f"owner_{k}"))}.get(verdict)
         claims.append(
             JudgedClaim(
                 text=text,
@@ -131,7 +131,7 @@ def _judged(
 
 
 def _title(values: dict[str, str], person: str | None) -> str | None:
-    return None if person in (None, NOBODY) else _named(_page(values, person))
+    return None if person in (None, NOBODY) else _page_title(_page(values, person))
 
 
 def _page(values: dict[str, str], person: str) -> str | None:
@@ -140,11 +140,11 @@ def _page(values: dict[str, str], person: str) -> str | None:
     return values.get(f"other_title_{number}") if title == ANOTHER_PAGE else title
 
 
-def _named(title: str | None) -> str | None:
+def _page_title(title: str | None) -> str | None:
     return None if title in (NO_PAGE, ANOTHER_PAGE) else title
 
 
-def latest(answers: Sequence[Answer], dropped: Counter[str]) -> list[Answer]:
+def keep_latest(answers: Sequence[Answer], dropped: Counter[str]) -> list[Answer]:
     """Keep the latest annotation per annotator and text; keep all unnamed ones."""
     kept: dict[tuple, Answer] = {}
     for index, answer in enumerate(answers):

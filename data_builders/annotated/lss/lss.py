@@ -17,7 +17,7 @@ from data_builders.annotated.labelstudio_exports import project_pages
 from data_builders.annotated.lss.lss_agreement import agreement, as_markdown
 from data_builders.annotated.lss.lss_tasks import FORM, to_task
 from data_builders.annotated.lss.sources import Repeats, merge, read_answers
-from data_builders.annotated.lss.votes import By, OnTie, Vote, gold, length_class, vote
+from data_builders.annotated.lss.votes import By, OnTie, Vote, length_class, merge_gold, vote
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
 from data_builders.splits import SPLITS, by_split, drawn_splits, tied_groups
@@ -141,7 +141,7 @@ class Lss(Builder):
             split = split_of[group_of(example)]
             files[f"lss_{split}.jsonl"].append(_row(example, extras))
             if decision.keep is not None:
-                single = example.model_copy(update={"annotations": [gold(example, decision)]})
+                single = example.model_copy(update={"annotations": [merge_gold(example, decision)]})
                 voted = {
                     "votes": decision.counts,
                     "voters": decision.voters,
@@ -206,7 +206,7 @@ def _class_of(example: LssExample, decision: Vote, balance: str) -> str | None:
         return None
     if balance == "length":
         return length_class(decision)
-    rating = gold(example, decision).rating
+    rating = merge_gold(example, decision).rating
     return None if rating is None else f"rating {int(rating)}"  # 3.5 counts as 3
 
 

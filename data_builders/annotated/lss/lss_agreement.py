@@ -35,14 +35,18 @@ def agreement(examples: Sequence[LssExample]) -> dict:
         and at most 1 apart, ``kappa_pooled``, and ``kappa_mean`` over ``by_annotators`` weighted by
         comparisons. ``None`` if there is nothing to compare.
     """
-    independent = [_independent(example) for example in examples]
-    several = [e for e in independent if len(e.annotations) > 1]
-    sizes = Counter(len(e.annotations) for e in independent)
+    own_answers = [[a for a in e.annotations if not is_adjudicated(a)] for e in examples]
+    sizes = Counter(map(len, own_answers))
+    several = [
+        example.model_copy(update={"annotations": answers})
+        for example, answers in zip(examples, own_answers, strict=True)
+        if len(answers) > 1
+    ]
     named = all((a.model_extra or {}).get("annotator") for e in several for a in e.annotations)
     compared = [
         (left, right)
         for e in several
-        for left, right in combinations(_named(e, named), 2)
+        for left, right in combinations(_by_annotator(e, named), 2)
         if left[0] != right[0]
     ]
     rated: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
@@ -76,17 +80,12 @@ def agreement(examples: Sequence[LssExample]) -> dict:
     }
 
 
-def _independent(example: LssExample) -> LssExample:
-    independent = [a for a in example.annotations if not is_adjudicated(a)]
-    return example.model_copy(update={"annotations": independent})
-
-
 def _triples(examples: Sequence[LssExample], field: str) -> dict:
     triples = [[getattr(a, field) for a in e.annotations] for e in examples]
     triples = [texts for texts in triples if len(texts) == 3 and None not in texts]
     alike: dict[str, Callable[[str], Hashable]] = {
         "letters": lambda text: " ".join(text.split()),
-        "words": lambda text: tuple(_plain(text)),
+        "words": lambda text: tuple(_words(text)),
     }
     table: dict[str, object] = {"pairs": len(triples)}
     for name, form in alike.items():
@@ -100,7 +99,7 @@ def _words_alike(examples: Sequence[LssExample], named: bool) -> float | None:
     shares = []
     for example in examples:
         words = split_words(example.claim)
-        kept = [(name, align(a.lss, words)) for name, a in _named(example, named)]
+        kept = [(name, align(a.lss, words)) for name, a in _by_annotator(example, named)]
         for (first, left), (second, right) in combinations(
             [k for k in kept if k[1] is not None], 2
         ):
@@ -109,7 +108,7 @@ def _words_alike(examples: Sequence[LssExample], named: bool) -> float | None:
     return round(sum(shares) / len(shares), 4) if shares else None
 
 
-def _named(example: LssExample, named: bool) -> list[tuple[str, Annotation]]:
+def _by_annotator(example: LssExample, named: bool) -> list[tuple[str, Annotation]]:
     return [
         (str(a.model_extra["annotator"]) if named else f"annotation {place}", a)
         for place, a in enumerate(example.annotations, 1)
@@ -121,12 +120,12 @@ def _identical(compared: Sequence[tuple], field: str) -> dict:
     texts = [pair for pair in texts if None not in pair]
     return {
         "comparisons": len(texts),
-        "identical": _share([_plain(a) == _plain(b) for a, b in texts]),
+        "identical": _share([_words(a) == _words(b) for a, b in texts]),
         "identical_text": _share([a == b for a, b in texts]),
     }
 
 
-def _plain(text: str) -> list[str]:
+def _words(text: str) -> list[str]:
     return [word.text.lower() for word in split_words(text) if word.text[0].isalnum()]
 
 

@@ -43,8 +43,8 @@ class LssProject(Builder):
 
     def make(self, work: Work) -> Made:
         rows = list(islice((row for path in self.pairs for row in _pairs(path)), self.limit))
-        examples = _once(rows, work.dropped)
-        files = {"pairs.jsonl": (_shown(example) for example in examples)}
+        examples = _deduplicate(rows, work.dropped)
+        files = {"pairs.jsonl": (_table_row(example) for example in examples)}
         tasks = [to_task(example, self.existing) for example in examples]
         return Made(files, CARD, project_pages(FORM, tasks))
 
@@ -69,7 +69,7 @@ def _pairs(path: str) -> list[LssExample]:
     return pairs
 
 
-def _once(rows: Sequence[LssExample], dropped: Counter[str]) -> list[LssExample]:
+def _deduplicate(rows: Sequence[LssExample], dropped: Counter[str]) -> list[LssExample]:
     unique: dict[tuple[str, str], LssExample] = {}
     for row in rows:
         dropped["duplicate pair"] += pair_of(row) in unique
@@ -77,7 +77,7 @@ def _once(rows: Sequence[LssExample], dropped: Counter[str]) -> list[LssExample]
     return list(unique.values())
 
 
-def _shown(example: LssExample) -> dict:
+def _table_row(example: LssExample) -> dict:
     fields = example.model_dump(mode="json", exclude={"annotations", "keep"})
     return {**fields, "annotations": len(example.annotations)}
 

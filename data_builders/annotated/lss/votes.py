@@ -67,7 +67,7 @@ def vote(example: LssExample, on_tie: OnTie = "open", by: By = "words") -> Vote:
     if not voters:
         return Vote(words, None, counts, 0, unaligned, "unaligned")
     if by == "whole" and example.keep is None:
-        keep, decided = _commonest(example, words)
+        keep, decided = _most_common_lss(example, words)
         return Vote(words, keep, counts, voters, unaligned, decided)
     if on_tie == "open" and any(2 * count == voters for count in counts):
         return Vote(words, None, counts, voters, unaligned, "tie")
@@ -79,7 +79,7 @@ def vote(example: LssExample, on_tie: OnTie = "open", by: By = "words") -> Vote:
     return Vote(words, keep, counts, voters, unaligned, decided)
 
 
-def _commonest(example: LssExample, words: list[Word]) -> tuple[list[bool] | None, str]:
+def _most_common_lss(example: LssExample, words: list[Word]) -> tuple[list[bool] | None, str]:
     texts = Counter(" ".join(a.lss.split()) for a in example.annotations)
     (text, most), *runners_up = texts.most_common(2)
     if most < min(2, len(example.annotations)) or any(count == most for _, count in runners_up):
@@ -92,7 +92,7 @@ def _commonest(example: LssExample, words: list[Word]) -> tuple[list[bool] | Non
     return keep, "single" if most == 1 else "unanimous"
 
 
-def gold(example: LssExample, decision: Vote) -> Annotation:
+def merge_gold(example: LssExample, decision: Vote) -> Annotation:
     """Return the decided LSS with the closest annotation's LSS* and the median rating.
 
     Free text cannot be voted on: the LSS* is from the annotation that agrees on most words (ties:

@@ -101,7 +101,7 @@ class Lookup:
     def _drop(self, reason: str, number: int = 1) -> None:
         self.dropped[reason] += number
 
-    def _ask(
+    def _query(
         self, client: SparqlClient, variable: str, iris: Sequence[str], body: str, family: str
     ) -> Iterator[dict[str, str]]:
         return rows_about(
@@ -112,7 +112,7 @@ class Lookup:
         items = {c.id: c.id for c in candidates if c.kind != CORPUS}
         uris = [c.id for c in candidates if c.kind == CORPUS]
         items_of: dict[str, set[str]] = defaultdict(set)
-        for uri, item in self._same("uri", uris, "owl:sameAs of resources"):
+        for uri, item in self._pairs("uri", uris, "owl:sameAs of resources"):
             items_of[uri].add(item)
         self._drop("DBpedia resource without an item", len(uris) - len(items_of))
         single = {uri: min(members) for uri, members in items_of.items() if len(members) == 1}
@@ -120,11 +120,11 @@ class Lookup:
         # In the order of the candidates, so that query batches are reproducible.
         return {c.id: (items | single)[c.id] for c in candidates if c.id in items or c.id in single}
 
-    def _same(self, column: str, values: Sequence[str], family: str) -> Iterator[tuple[str, str]]:
+    def _pairs(self, column: str, values: Sequence[str], family: str) -> Iterator[tuple[str, str]]:
         if self.dbpedia is None:
             yield from self.table.same(column, values)
             return
-        for row in self._ask(self.dbpedia, column, values, self.domain.same_as, family):
+        for row in self._query(self.dbpedia, column, values, self.domain.same_as, family):
             uri = resource(row["uri"])
             if uri is not None:
                 yield uri, row["item"]
@@ -133,7 +133,7 @@ class Lookup:
         population = " UNION ".join(f"{{ {pattern} }}" for pattern in self.domain.population)
         body = f"{population}\n  OPTIONAL {{ {self.domain.page} }}"
         pages: dict[str, set[tuple[str, str]]] = defaultdict(set)
-        for row in self._ask(self.client, "item", items, body, "population and pages"):
+        for row in self._query(self.client, "item", items, body, "population and pages"):
             item_pages = pages[row["item"]]
             if "title" in row and "page" in row:
                 item_pages.add((row["page"], row["title"]))
@@ -158,7 +158,7 @@ class Lookup:
         pairs = {(item, item) for item in items}
         if CORPUS in self.columns:
             pairs |= {
-                (uri, item) for uri, item in self._same("item", items, "resources of owl:sameAs")
+                (uri, item) for uri, item in self._pairs("item", items, "resources of owl:sameAs")
             }
         for id, item in sorted(pairs):
             candidate = self.table.get(id)
@@ -168,7 +168,7 @@ class Lookup:
 
     def _groups(self, items: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
         """Map each item to its most voted group and the sorted labels of all groups."""
-        rows = self._ask(self.client, "item", items, self.domain.grouping, "groups")
+        rows = self._query(self.client, "item", items, self.domain.grouping, "groups")
         rows = [row for row in rows if "group" in row]  # may be OPTIONAL
         new = sorted({row["group"] for row in rows} - set(self._labels))
         labels = labels_of(self.client, new, "labels of groups")

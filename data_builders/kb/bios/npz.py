@@ -59,8 +59,8 @@ def array_lengths(path: str | Path) -> Iterator[tuple[str, int]]:
     """
     with _open(path) as directory, _open(path, buffering=0) as members:
         for member in _members(directory, path):
-            head = _head(members, member, path)
-            yield member.name.removesuffix(".npy"), _length(head, f"{path}: {member.name}")
+            head = _read_header(members, member, path)
+            yield member.name.removesuffix(".npy"), _array_length(head, f"{path}: {member.name}")
 
 
 def _open(path: str | Path, buffering: int = 1 << 16) -> BinaryIO:
@@ -120,13 +120,13 @@ def _members(file: BinaryIO, path: str | Path) -> Iterator[_Member]:
         if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED):
             raise BadInput([f"{path}: {name}: encrypted, or not compressed by savez"])
         if _IN_ZIP64 in (packed, unpacked, offset):
-            packed, offset = _long(extra, packed, unpacked, offset)
+            packed, offset = _zip64_fields(extra, packed, unpacked, offset)
         yield _Member(name, method, packed, offset)
     if file.tell() != end:
         raise BadInput([f"{path}: directory longer than its {count} members"])
 
 
-def _long(extra: bytes, packed: int, unpacked: int, offset: int) -> tuple[int, int]:
+def _zip64_fields(extra: bytes, packed: int, unpacked: int, offset: int) -> tuple[int, int]:
     position = 0
     while position + 4 <= len(extra):
         kind, size = struct.unpack_from("<2H", extra, position)
@@ -142,24 +142,24 @@ def _long(extra: bytes, packed: int, unpacked: int, offset: int) -> tuple[int, i
     return packed, offset
 
 
-def _head(file: BinaryIO, member: _Member, path: str | Path) -> bytes:
+def _read_header(file: BinaryIO, member: _Member, path: str | Path) -> bytes:
     file.seek(member.offset)
     block = file.read(_LOCAL.size + len(member.name.encode()) + _EXTRA + _HEAD)
     if not block.startswith(b"PK\x03\x04") or len(block) < _LOCAL.size:
         raise BadInput([f"{path}: {member.name}: wrong offset in the directory; download it again"])
     local = _LOCAL.unpack_from(block)
     data = _LOCAL.size + local[9] + local[10]
-    head = _unpacked(block[data : data + member.packed], member, _HEAD, path)
+    head = _decompress(block[data : data + member.packed], member, _HEAD, path)
     size = _header_end(head)
     if len(head) < size <= _LONGEST_HEAD:
         file.seek(member.offset + data)
         # Deflate may enlarge incompressible bytes slightly.
         raw = file.read(min(member.packed, size + 1024))
-        head = _unpacked(raw, member, size, path)
+        head = _decompress(raw, member, size, path)
     return head
 
 
-def _unpacked(raw: bytes, member: _Member, size: int, path: str | Path) -> bytes:
+def _decompress(raw: bytes, member: _Member, size: int, path: str | Path) -> bytes:
     if member.method == _STORED:
         return raw[:size]
     try:
@@ -176,7 +176,7 @@ def _header_end(head: bytes) -> int:
     return 12 + struct.unpack_from("<L", head, 8)[0]
 
 
-def _length(head: bytes, where: str) -> int:
+def _array_length(head: bytes, where: str) -> int:
     end = _header_end(head)
     if not head.startswith(b"\x93NUMPY") or len(head) < end:
         raise BadInput([f"{where}: not a NumPy array, or truncated"])

@@ -159,7 +159,7 @@ class KbConflicts(KbBuilder):
         self, matters: Sequence[Matter], split: str, dropped: Counter[str]
     ) -> list[Document]:
         rng = random.Random(f"{self.seed}:{split}")
-        dealt = deal(rng, matters, self.contexts, dropped)
+        dealt = deal_contexts(rng, matters, self.contexts, dropped)
         by_topic: dict[str, list[tuple[Matter, bool, int, int]]] = defaultdict(list)
         for claim in dealt:
             by_topic[claim[0].iri].append(claim)
@@ -390,7 +390,7 @@ def other_value(rng: random.Random, value: Value, pool: Sequence[Value]) -> Valu
     return rng.choice(fitting) if fitting else None
 
 
-def deal(
+def deal_contexts(
     rng: random.Random,
     matters: Sequence[Matter],
     contexts: tuple[int, int],

@@ -23,9 +23,9 @@ from data_builders.kb.language.wording import (
     bank,
     capital,
     fillers,
+    reveals_sex,
     slots_of,
     speak,
-    tells_sex,
     unlisted,
 )
 from records import RelationPair
@@ -127,7 +127,7 @@ class Writer(Teller):
         facts = [s.fact for s in article.statements if s.fact]
         if not all(independent(stated, fact) for stated in facts):
             return None
-        if fact.prop == "P21" and tells_sex(article.text):
+        if fact.prop == "P21" and reveals_sex(article.text):
             return None
         return article.text, self._claim(article, person, self._fact(fact))
 

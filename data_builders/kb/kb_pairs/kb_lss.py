@@ -12,7 +12,7 @@ from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.teller import TRIES, Teller
 from data_builders.kb.kb_pairs.world import World, paragraph
 from data_builders.kb.language.statements import Fact, implies
-from data_builders.kb.language.wording import PRONOUNS, Voice, bank, slots_of, speak, tells_sex
+from data_builders.kb.language.wording import PRONOUNS, Voice, bank, reveals_sex, slots_of, speak
 from records import Annotation, LssExample
 
 SUPPORTED, MISSING, WRONG, UNLISTED = "supported", "missing", "wrong", "unlisted"
@@ -56,7 +56,7 @@ def _example(teller: Teller, person: Person, name: str) -> LssExample | None:
     if not clauses:
         return None
     reference = _reference(teller, person, stated)
-    if tells_sex(reference) and any(f.prop == "P21" and str(f) in used for f in missing):
+    if reveals_sex(reference) and any(f.prop == "P21" and str(f) in used for f in missing):
         return None  # pronouns of the reference support the clause
     claim, lss = _join(teller, person, clauses)
     kept = sum(state == SUPPORTED for _, state in clauses)

@@ -15,9 +15,9 @@ from data_builders.kb.language.wording import (
     capital,
     fillers,
     frame,
+    reveals_sex,
     slots_of,
     speak,
-    tells_sex,
     unlisted,
 )
 
@@ -182,4 +182,4 @@ def distinct_pairs(
 
 def _reveals_sex(facts: list[Fact], premise: str) -> bool:
     stated = any(fact.prop == "P21" for fact in facts) and not _SEX.search(premise)
-    return stated and tells_sex(premise)
+    return stated and reveals_sex(premise)

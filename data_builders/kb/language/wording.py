@@ -133,7 +133,7 @@ def allows_pronoun(template: str) -> bool:
     return True
 
 
-def tells_sex(text: str) -> bool:
+def reveals_sex(text: str) -> bool:
     """Whether a pronoun of the text reveals the sex of its subject: "when she died"."""
     return bool(_OF_ONE_SEX.search(text))
 
