@@ -138,8 +138,8 @@ class _Count:
             tokens = (count.prompt_tokens * times, count.completion_tokens * times)
             new = [count.calls * times, *tokens, model.cost(*tokens) or 0.0]
             table, name = self.calls, model_name(model.identity)
-        elif count.pairs or count.known:
-            new, table = [count.pairs, count.known], self.pairs
+        elif count.pairs or count.cached:
+            new, table = [count.pairs, count.cached], self.pairs
             name = getattr(model, "checkpoint", None) or getattr(model, "model", None)
         else:
             return

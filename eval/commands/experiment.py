@@ -79,9 +79,9 @@ def main(argv: list[str]) -> int:
     options = parser.instantiate(arguments)
     experiment = options.experiment
     file = experiment.run(output, config["experiment"], options.get("ray", OnRay()))
-    from eval.report.render import told, write_page  # matplotlib takes time to import
+    from eval.report.render import terminal_summary, write_page  # matplotlib takes time to import
 
-    print(printable(told(experiment.page, file)))
+    print(printable(terminal_summary(experiment.page, file)))
     print(output / "results.json")
     print(write_page(experiment.page, file, output))
     return 0

@@ -31,7 +31,7 @@ _NUMBERS = re.compile(rf"(?<![ \t])[ \t]*\[({CITATION_NUMBERS})\]")
 # The numbers with the blank that they leave before a full stop or comma: "in 1915 [1] ."
 _MARKS = re.compile(rf"(?<![ \t])(?:[ \t]*\[{CITATION_NUMBERS}\])+(?:[ \t]+(?=[.,;:!?](?:\s|$)))?")
 # "… in 1915. [1][2] She": the numbers belong to the sentence before them.
-_BEHIND_THE_STOP = re.compile(rf"([.!?][\"”’)]*)((?:[ \t]*\[{CITATION_NUMBERS}\])+)(?=\s|$)")
+_NUMBERS_AFTER_STOP = re.compile(rf"([.!?][\"”’)]*)((?:[ \t]*\[{CITATION_NUMBERS}\])+)(?=\s|$)")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)")
 # AmbigBio's cited passages: sections of pages, one after the other, each under its page's title.
 _SECTION_STARTS = re.compile(r"(?:\A|\n)(?=Title: )")
@@ -51,24 +51,24 @@ class Cited(NamedTuple):
 
 def cited_sentences(text: str) -> list[Cited]:
     """The sentences of a text, each with the numbers in its brackets."""
-    moved = _BEHIND_THE_STOP.sub(lambda m: f"{m[2]}{m[1]}", text)
-    found = []
+    moved = _NUMBERS_AFTER_STOP.sub(lambda m: f"{m[2]}{m[1]}", text)
+    sentences = []
     # A line of nothing but numbers is no sentence for the splitter, but a citation of nothing.
     for line in filter(None, map(str.strip, moved.splitlines())):
         for sentence in split_sentences(line):
             numbers = [n for group in _NUMBERS.findall(sentence) for n in _numbers(group)]
-            found.append(Cited(without_numbers(sentence), list(dict.fromkeys(numbers))))
-    return found
+            sentences.append(Cited(without_numbers(sentence), list(dict.fromkeys(numbers))))
+    return sentences
 
 
 def _numbers(group: str) -> list[int]:
-    found = []
+    numbers = []
     for part in re.split(r"\s*[,;]\s*", group):
         ends = _RANGE.fullmatch(part)
         low, high = (int(ends[1]), int(ends[2])) if ends else (0, -1)
         whole = range(low, high + 1) if low <= high else map(int, re.findall(r"\d+", part))
-        found.extend(whole)
-    return found
+        numbers.extend(whole)
+    return numbers
 
 
 def without_numbers(text: str) -> str:
@@ -109,9 +109,9 @@ def recall(sentences: Sequence[CitedSentence]) -> float | None:
 
 def precision(sentences: Sequence[CitedSentence]) -> float | None:
     """Share of precise citations; 0 without a citation, ``None`` where none could be judged."""
-    every = [precise for sentence in sentences for precise in sentence.precise]
-    judged = [precise for precise in every if precise is not None]
-    if every and not judged:
+    flags = [precise for sentence in sentences for precise in sentence.precise]
+    judged = [precise for precise in flags if precise is not None]
+    if flags and not judged:
         return None
     return sum(judged) / len(judged) if judged else 0.0 if recall(sentences) is not None else None
 
@@ -147,25 +147,25 @@ class Citations:
 
     def __call__(self, documents: Sequence[Document]) -> list[list[CitedSentence]]:
         read = [[self._sentence(*s) for s in _read(document)] for document in documents]
-        asked = [(s, texts) for own in read for s, texts in own if texts]
-        joint = self._entailed([("\n".join(texts), s.text) for s, texts in asked])
-        for (sentence, texts), (entailed, p) in zip(asked, joint, strict=True):
+        cited = [(s, texts) for rows in read for s, texts in rows if texts]
+        joint = self._entailed([("\n".join(texts), s.text) for s, texts in cited])
+        for (sentence, texts), (entailed, p) in zip(cited, joint, strict=True):
             sentence.recalled, sentence.p = entailed, p
             sentence.precise = [entailed] * len(texts)
-        several = [(s, texts) for s, texts in asked if s.recalled and len(texts) > 1]
+        several = [(s, texts) for s, texts in cited if s.recalled and len(texts) > 1]
         self._mark_irrelevant(several)
-        return [[sentence for sentence, _ in own] for own in read]
+        return [[sentence for sentence, _ in rows] for rows in read]
 
     def _sentence(
-        self, claim: str, numbers: list[int], known: dict[int, str]
+        self, claim: str, numbers: list[int], texts: dict[int, str]
     ) -> tuple[CitedSentence, list[str]]:
         kept = numbers[: self.at_most]
-        missing = [number for number in numbers if number not in known]
-        said = _said(claim)
+        missing = [number for number in numbers if number not in texts]
+        text = _claim_words(claim)
         sentence = CitedSentence(
-            text=said, numbers=kept, missing=missing, precise=[False] * len(kept)
+            text=text, numbers=kept, missing=missing, precise=[False] * len(kept)
         )
-        return sentence, [known[number] for number in kept] if said and not missing else []
+        return sentence, [texts[number] for number in kept] if text and not missing else []
 
     def _mark_irrelevant(self, several: Sequence[tuple[CitedSentence, list[str]]]) -> None:
         places = [(s, texts, i) for s, texts in several for i in range(len(texts))]
@@ -181,35 +181,35 @@ class Citations:
 
     def _entailed(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[bool | None, float | None]]:
         """Whether each premise entails its hypothesis, and the probability."""
-        found: list[tuple[bool | None, float | None]] = []
+        answers: list[tuple[bool | None, float | None]] = []
         for row in self.entailment.relations(pairs) if pairs else []:
             if np.isnan(row).any():
-                found.append((None, None))
+                answers.append((None, None))
             else:
-                found.append((bool(entails(row, self.threshold)), float(row[0])))
-        return found
+                answers.append((bool(entails(row, self.threshold)), float(row[0])))
+        return answers
 
 
-def _said(claim: str) -> str:
+def _claim_words(claim: str) -> str:
     return claim if claim.strip(" .,;:!?") else ""
 
 
 def _read(document: Document) -> list[tuple[str, list[int], dict[int, str]]]:
     if fault := citations_fault(document):
         raise UserError(f"document {document.id!r}: {fault}")
-    given = given_citations(document)
-    if given is None:
+    citations = given_citations(document)
+    if citations is None:
         passages = enumerate(document.passages or [], 1)
-        known = {n: f"Title: {p.title}\n{p.text}" if p.title else p.text for n, p in passages}
+        texts = {n: f"Title: {p.title}\n{p.text}" if p.title else p.text for n, p in passages}
         text = (document.model_extra or {}).get("cited_text") or document.text
-        return [(claim, numbers, known) for claim, numbers in cited_sentences(text)]
-    found = []
-    for citation in given:
+        return [(claim, numbers, texts) for claim, numbers in cited_sentences(text)]
+    rows = []
+    for citation in citations:
         sections = sections_of(citation)
         numbered = dict(enumerate(sections, 1))
-        found.append((citation["claim"], list(numbered), numbered))
-    uncited = _uncited(document.text, [citation["claim"] for citation in given])
-    return found + [(sentence, [], {}) for sentence in uncited]
+        rows.append((citation["claim"], list(numbered), numbered))
+    uncited = _uncited(document.text, [citation["claim"] for citation in citations])
+    return rows + [(sentence, [], {}) for sentence in uncited]
 
 
 def given_sentences(document: Document) -> list[CitedSentence] | None:
@@ -221,14 +221,14 @@ def given_sentences(document: Document) -> list[CitedSentence] | None:
     Returns:
         ``None`` where a citation has no verdict, or the document has no ``citations``.
     """
-    given = given_citations(document)
-    if given is None or any(citation.get("entailed") not in (0, 1) for citation in given):
+    citations = given_citations(document)
+    if citations is None or any(citation.get("entailed") not in (0, 1) for citation in citations):
         return None
-    labels = [bool(citation["entailed"]) for citation in given]
+    labels = [bool(citation["entailed"]) for citation in citations]
     read = _read(document)
-    labels += [False] * (len(read) - len(given))
+    labels += [False] * (len(read) - len(citations))
     return [
-        CitedSentence(text=_said(claim), numbers=numbers, recalled=label)
+        CitedSentence(text=_claim_words(claim), numbers=numbers, recalled=label)
         for (claim, numbers, _), label in zip(read, labels, strict=True)
     ]
 
@@ -236,9 +236,9 @@ def given_sentences(document: Document) -> list[CitedSentence] | None:
 def given_citations(document: Document) -> list | None:
     """AmbigBio's citations of a document; ``None`` where its text's brackets are to be read."""
     extra = document.model_extra or {}
-    given = extra.get("citations")
+    listed = extra.get("citations")
     return (
-        None if isinstance(extra.get("cited_text"), str) or not isinstance(given, list) else given
+        None if isinstance(extra.get("cited_text"), str) or not isinstance(listed, list) else listed
     )
 
 
@@ -247,10 +247,10 @@ def citations_fault(document: Document) -> str | None:
     if not isinstance((document.model_extra or {}).get("cited_text"), str | None):
         return "cited_text: a text required; without the field the document's own text is read"
     for place, citation in enumerate(given_citations(document) or []):
-        own = citation if isinstance(citation, dict) else {}
-        passage = own.get("passage")
+        fields = citation if isinstance(citation, dict) else {}
+        passage = fields.get("passage")
         texts = passage if isinstance(passage, list) else [passage]
-        if not isinstance(own.get("claim"), str) or not all(isinstance(t, str) for t in texts):
+        if not isinstance(fields.get("claim"), str) or not all(isinstance(t, str) for t in texts):
             fault = "claim, passage: texts required; without the field the brackets are read"
             return f"citations[{place}]: {fault}"
     return None
@@ -269,14 +269,14 @@ def _uncited(text: str, claims: Sequence[str]) -> list[str]:
     A claim may be longer than a sentence, or a part of it: claims say a sentence of which they
     cover half the letters, so that a short one does not stand for all that is said beside it.
     """
-    known = [letters for claim in claims if (letters := _letters(claim))]
-    found = []
+    cited_letters = [letters for claim in claims if (letters := _letters(claim))]
+    uncited = []
     for sentence in split_sentences(text):
         letters = _letters(sentence)
-        covered = sum(len(k) * letters.count(k) for k in set(known))
-        if not any(letters in k for k in known) and 2 * covered < len(letters):
-            found.append(sentence)
-    return found
+        covered = sum(len(k) * letters.count(k) for k in set(cited_letters))
+        if not any(letters in k for k in cited_letters) and 2 * covered < len(letters):
+            uncited.append(sentence)
+    return uncited
 
 
 def _letters(text: str) -> str:

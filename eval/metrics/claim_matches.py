@@ -73,13 +73,13 @@ class ByEntailment:
         covers = {pair for pair, row in forth.items() if entails(row, self.threshold)}
         back = relations(self.entailment, [(b, a) for a, b in forth if (a, b) in covers])
         same = {(a, b) for a, b in covers if entails(back[b, a], self.threshold)}
-        found = []
-        for own, theirs in texts:
-            table = np.asarray([[(a, b) in same for b in theirs] for a in own], dtype=bool)
-            covered = sum(any((a, b) in covers for a in own) for b in theirs)
+        matches = []
+        for subs, gold in texts:
+            table = np.asarray([[(a, b) in same for b in gold] for a in subs], dtype=bool)
+            covered = sum(any((a, b) in covers for a in subs) for b in gold)
             matched = _one_to_one(table)
-            found.append(Matches(people=len(theirs), matched=matched, covered=covered))
-        return found
+            matches.append(Matches(people=len(gold), matched=matched, covered=covered))
+        return matches
 
 
 @dataclass(eq=False)
@@ -95,14 +95,14 @@ class ByCosine:
     threshold: ClosedUnitInterval = 0.85
 
     def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
-        every = list(dict.fromkeys(claim for own in (*subclaims, *people) for claim in own))
-        place = {claim: number for number, claim in enumerate(every)}
-        units, found = unit_vectors(self.encoder, every), []
-        for own, theirs in zip(subclaims, people, strict=True):
-            rows, columns = [place[claim] for claim in own], [place[claim] for claim in theirs]
+        distinct = list(dict.fromkeys(claim for subs in (*subclaims, *people) for claim in subs))
+        place = {claim: number for number, claim in enumerate(distinct)}
+        units, matches = unit_vectors(self.encoder, distinct), []
+        for subs, gold in zip(subclaims, people, strict=True):
+            rows, columns = [place[claim] for claim in subs], [place[claim] for claim in gold]
             table = units[rows] @ units[columns].T >= self.threshold - 1e-9
-            found.append(Matches(people=len(theirs), matched=_one_to_one(table)))
-        return found
+            matches.append(Matches(people=len(gold), matched=_one_to_one(table)))
+        return matches
 
 
 def _one_to_one(table: np.ndarray) -> int:

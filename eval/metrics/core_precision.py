@@ -60,7 +60,7 @@ class CorePrecision(evaluate.Metric):
     ) -> dict:
         core = Core(Entailment(relation), Unli(unli) if unli else None, **options)
         rows = zip(claims, sentences, strict=True)
-        found = [
+        claim_lists = [
             [
                 Claim(id=f"c{place}", text=text, source=source)
                 for place, (text, source) in enumerate(zip(*row, strict=True))
@@ -68,26 +68,26 @@ class CorePrecision(evaluate.Metric):
             for row in rows
         ]
         documents = [
-            Document(id=str(place), topic=topic, text=" ".join(own) or topic)
-            for place, (topic, own) in enumerate(zip(topics, sentences, strict=True))
+            Document(id=str(place), topic=topic, text=" ".join(text_sentences) or topic)
+            for place, (topic, text_sentences) in enumerate(zip(topics, sentences, strict=True))
         ]
         plain, kept, shares = [], [], []
         failed = 0
-        for document, own, decisions, selections in zip(
-            documents, found, predictions, core(documents, found), strict=True
+        for document, group, decisions, selections in zip(
+            documents, claim_lists, predictions, core(documents, claim_lists), strict=True
         ):
             verdicts = [
                 Verdict(claim=claim.id, assessor="given", label=_LABELS[decision])
-                for claim, decision in zip(own, decisions, strict=True)
+                for claim, decision in zip(group, decisions, strict=True)
             ]
             selected = {s.claim for s in selections if s.selected}
             unjudged = sum(s.reason == "failed" for s in selections)
-            whole = score_document(document, own, verdicts, None, 0)
-            core_only = score_document(document, own, verdicts, selected, 0, unjudged)
+            whole = score_document(document, group, verdicts, None, 0)
+            core_only = score_document(document, group, verdicts, selected, 0, unjudged)
             failed += whole.failed
             if whole.judged and whole.responded:
                 plain.append(whole.precision)
-                shares += [len(selected) / judged] if (judged := len(own) - unjudged) else []
+                shares += [len(selected) / judged] if (judged := len(group) - unjudged) else []
                 kept += [] if core_only.precision is None else [core_only.precision]
         return {
             "factual_precision": average(plain),

@@ -24,8 +24,8 @@ def expected_claims(scored: Sequence[Scored]) -> int:
 
     Claims count before Core, so that the same number of facts is expected with and without it.
     """
-    responding = [one for one in scored if responds(one.document)]
-    return median_claims(sum(c.failed is None for c in one.claims) for one in responding)
+    responding = [document for document in scored if responds(document.document)]
+    return median_claims(sum(c.failed is None for c in document.claims) for document in responding)
 
 
 def summarise(
@@ -74,8 +74,8 @@ def summarise(
     shared = {"domain": domain, "variant": variant, "config_hash": config_hash}
     return [
         Result(**row, **shared, **stratum)
-        for stratum, own in parts
-        for row in _rows(own, assessors, k, seed)
+        for stratum, part in parts
+        for row in _rows(part, assessors, k, seed)
     ]
 
 
@@ -96,17 +96,17 @@ def strata_of(scored: Sequence[Scored]) -> list[tuple[dict[str, str], list[Score
     Documents without one are in none. Where each topic has a group of its own (which then keeps
     splits apart) the groups say no more than the topics, and there are none.
     """
-    check_strata([one.document for one in scored])
-    found = []
+    check_strata([row.document for row in scored])
+    strata = []
     for field in ("group", "bin"):
-        own: dict[str, list[Scored]] = {}
-        for one in scored:
-            if (name := getattr(one.document, field)) is not None:
-                own.setdefault(name, []).append(one)
-        topics = {one.document.topic for several in own.values() for one in several}
-        if len(own) < len(topics):
-            found += [({field: name}, own[name]) for name in sorted(own)]
-    return found
+        members: dict[str, list[Scored]] = {}
+        for row in scored:
+            if (name := getattr(row.document, field)) is not None:
+                members.setdefault(name, []).append(row)
+        topics = {row.document.topic for stratum in members.values() for row in stratum}
+        if len(members) < len(topics):
+            strata += [({field: name}, members[name]) for name in sorted(members)]
+    return strata
 
 
 def _rows(
@@ -115,9 +115,9 @@ def _rows(
     cells: dict[tuple, list[Row]] = {}
     for document in scored:
         for score in document.scores:
-            own = (score.assessor, score.name)
+            verdict_name = (score.assessor, score.name)
             # Where nothing was judged there is one score, which counts for all of them.
-            names = [own] if own in assessors else assessors
+            names = [verdict_name] if verdict_name in assessors else assessors
             for name in names if len(assessors) > 1 else [None]:
                 key = (
                     document.document.kind or "normal",
@@ -144,29 +144,29 @@ def _rows(
 
 def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict[str, tuple]:
     topics = np.asarray([document.document.topic for document, _ in rows])
-    found = {}
+    values = {}
     judged = [document.judged(s.assessor, s.name, s.selection) for document, s in rows]
-    errors = [_error(s, own) for (_, s), own in zip(rows, judged, strict=True)]
+    errors = [_error(s, verdicts) for (_, s), verdicts in zip(rows, judged, strict=True)]
     columns = _columns(rows, selection, k)
     if any(error is not None for error in errors):
         columns["precision_mae"] = _numbers(errors)
-    for metric, values in columns.items():
-        there = ~np.isnan(values)
-        found[metric] = ratio(values[there], np.ones(there.sum()), topics[there], seed)
+    for metric, column in columns.items():
+        valid = ~np.isnan(column)
+        values[metric] = ratio(column[valid], np.ones(valid.sum()), topics[valid], seed)
     responding = np.asarray([score.responded for _, score in rows], dtype=bool)
     counts = {
         name: np.asarray([getattr(score, name) for _, score in rows], dtype=float)[responding]
         for name in _COUNTS
     }
-    own = topics[responding]
-    found["factual_precision_micro"] = ratio(counts["supported"], counts["judged"], own, seed)
+    units = topics[responding]
+    values["factual_precision_micro"] = ratio(counts["supported"], counts["judged"], units, seed)
     if selection == "none":
         claims = [d.claims for d, score in rows if score.responded]
-        counts["backed_off"] = np.asarray([sum(map(_backed_off, one)) for one in claims])
-    for name, values in counts.items():
-        found[name] = (float(values.sum()), None, len(set(own.tolist())))
-    answered = [pairs for pairs, there in zip(judged, responding, strict=True) if there]
-    return found | posterior_measures(answered, own.tolist(), seed)
+        counts["backed_off"] = np.asarray([sum(map(_backed_off, row)) for row in claims])
+    for name, column in counts.items():
+        values[name] = (float(column.sum()), None, len(set(units.tolist())))
+    answered = [pairs for pairs, valid in zip(judged, responding, strict=True) if valid]
+    return values | posterior_measures(answered, units.tolist(), seed)
 
 
 def _error(score: DocumentScore, judged: Sequence[tuple[Claim, Verdict]]) -> float | None:
@@ -187,22 +187,22 @@ def _columns(rows: list[Row], selection: str, k: int | None) -> dict[str, np.nda
     def column(value: Callable[[DocumentScore], float | None]) -> np.ndarray:
         return _numbers([value(score) for _, score in rows])
 
-    found = {
+    columns = {
         "factual_precision": column(lambda s: s.precision),
         "factscore": column(lambda s: s.factscore),
         "claims": column(lambda s: s.kept if s.responded else None),
     }
     if k is not None:
-        found["recall_at_k"] = column(lambda s: s.at_k(k).recall)
-        found["f1_at_k"] = column(lambda s: s.at_k(k).f1)
-        there = column(lambda s: 1.0 if s.responded else None)
-        found["f1_at_k_responding"] = found["f1_at_k"] * there
+        columns["recall_at_k"] = column(lambda s: s.at_k(k).recall)
+        columns["f1_at_k"] = column(lambda s: s.at_k(k).f1)
+        responded = column(lambda s: 1.0 if s.responded else None)
+        columns["f1_at_k_responding"] = columns["f1_at_k"] * responded
     if selection == "none":
-        found["respond_ratio"] = column(lambda s: s.responded)
+        columns["respond_ratio"] = column(lambda s: s.responded)
     else:
-        found["kept_share"] = column(lambda s: s.kept_share)
-        found["empty_selection"] = column(lambda s: s.empty_selection if s.responded else None)
-    return found
+        columns["kept_share"] = column(lambda s: s.kept_share)
+        columns["empty_selection"] = column(lambda s: s.empty_selection if s.responded else None)
+    return columns
 
 
 def _numbers(values: Sequence[float | None]) -> np.ndarray:

@@ -38,15 +38,15 @@ class DecompScore(evaluate.Metric):
         )
 
     def _compute(self, predictions) -> dict:
-        every = [tally(decisions) for decisions in predictions]
-        scored = [own for own in every if own.scored]
+        tallies = [tally(decisions) for decisions in predictions]
+        scored = [text for text in tallies if text.scored]
         supported, judged = (sum(getattr(t, k) for t in scored) for k in ("supported", "judged"))
-        shares = [own.supported / own.judged for own in scored if own.judged]
+        shares = [text.supported / text.judged for text in scored if text.judged]
         return {
             "decomp_score": supported / len(scored) if scored else None,
             "coherence": supported / judged if judged else None,
             "coherence_per_passage": sum(shares) / len(shares) if shares else None,
             "subclaims": judged / len(scored) if scored else None,
             "n": len(scored),
-            "failed": sum(own.failed for own in every),
+            "failed": sum(text.failed for text in tallies),
         }

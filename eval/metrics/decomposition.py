@@ -52,27 +52,27 @@ def judge_by_source(
     Returns:
         One verdict a claim, in the claims' order; a claim that the judge has no verdict on failed.
     """
-    asked, passages = [], []
-    for document, own in zip(documents, claims, strict=True):
-        open_ = [claim for claim in own if not _is_source(claim)]
-        texts = dict.fromkeys(claim.source or document.text for claim in open_)
+    todo, passages = [], []
+    for document, row in zip(documents, claims, strict=True):
+        unequal = [claim for claim in row if not _is_source(claim)]
+        texts = dict.fromkeys(claim.source or document.text for claim in unequal)
         ids = {text: f"s{place}" for place, text in enumerate(texts)}
         passages.append([Passage(id=i, title=document.topic, text=t) for t, i in ids.items()])
-        places = [[ids[claim.source or document.text]] for claim in open_]
-        asked.append(
-            [c.model_copy(update={"contexts": p}) for c, p in zip(open_, places, strict=True)]
+        places = [[ids[claim.source or document.text]] for claim in unequal]
+        todo.append(
+            [c.model_copy(update={"contexts": p}) for c, p in zip(unequal, places, strict=True)]
         )
-    found = []
-    for own, verdicts in zip(claims, run_verifier(judge, documents, asked, passages), strict=True):
+    judged = []
+    for row, verdicts in zip(claims, run_verifier(judge, documents, todo, passages), strict=True):
         first = {
             claim.id: Verdict(claim=claim.id, assessor="identity", label="supported")
-            for claim in own
+            for claim in row
             if _is_source(claim)
         }
         for verdict in verdicts:
             first.setdefault(verdict.claim, verdict)
-        found.append([first.get(claim.id) or _unjudged(claim) for claim in own])
-    return found
+        judged.append([first.get(claim.id) or _unjudged(claim) for claim in row])
+    return judged
 
 
 def _unjudged(claim: Claim) -> Verdict:
@@ -105,12 +105,12 @@ def same_claims(
     Returns:
         Per document one number a claim, 0-based in the order of the classes' first claims.
     """
-    texts = [[claim.text for claim in own] for own in claims]
-    forth = relations(model, (pair for own in texts for pair in combinations(own, 2)))
+    texts = [[claim.text for claim in row] for row in claims]
+    forth = relations(model, (pair for row in texts for pair in combinations(row, 2)))
     one_way = [pair for pair, row in forth.items() if entails(row, threshold)]
     back = relations(model, [(b, a) for a, b in one_way])
     same = {(a, b) for a, b in one_way if entails(back[b, a], threshold)}
-    return [_classes(own, same) for own in texts]
+    return [_classes(row, same) for row in texts]
 
 
 def _classes(texts: Sequence[str], same: set[tuple[str, str]]) -> list[int]:
@@ -132,6 +132,6 @@ def one_of_each(decisions: Sequence[int], classes: Sequence[int]) -> list[int]:
         classes: of each claim, as :func:`same_claims` gives them.
     """
     best: dict[int, int] = {}
-    for one, number in zip(decisions, classes, strict=True):
-        best[number] = max(one, best.get(number, FAILED))
+    for value, number in zip(decisions, classes, strict=True):
+        best[number] = max(value, best.get(number, FAILED))
     return list(best.values())

@@ -36,19 +36,19 @@ def read_texts(documents: Files) -> list[Document]:
         BadInput: verdicts or citations of a file that are not as AmbigBio's.
     """
     named = documents.items() if isinstance(documents, Mapping) else [(None, p) for p in documents]
-    found = []
+    loaded = []
     for generator, paths in named:
         files = [paths] if isinstance(paths, str) else paths
         parts = [list(_read_file(path)) for path in files]
-        texts = _joined(parts) if len(parts) > 1 else [text for own in parts for text in own]
-        found += [_named(text, generator or text.generator or "given") for text in texts]
-    if any(document.generator == "all" for document in found):  # results name all of them so
+        texts = _joined(parts) if len(parts) > 1 else [text for part in parts for text in part]
+        loaded += [_named(text, generator or text.generator or "given") for text in texts]
+    if any(document.generator == "all" for document in loaded):  # results name all of them so
         raise UserError("documents: no generator can be called 'all'; give another name")
-    _once(found)
-    return found
+    _check_unique_ids(loaded)
+    return loaded
 
 
-def _once(documents: Sequence[Document]) -> None:
+def _check_unique_ids(documents: Sequence[Document]) -> None:
     twice, times = (Counter(d.id for d in documents).most_common(1) or [("", 0)])[0]
     if times > 1:
         raise UserError(f"document id {twice!r} occurs more than once; ids must be unique")
@@ -69,18 +69,18 @@ def _joined(parts: Sequence[Sequence[Document]]) -> list[Document]:
     has no citation: ALCE's log names only sentences that cite.
     """
     for part in parts:
-        _once(part)
-    found: dict[str, list[Document]] = {}
+        _check_unique_ids(part)
+    by_id: dict[str, list[Document]] = {}
     for part in parts:
         for text in part:
-            found.setdefault(text.id, []).append(text)
+            by_id.setdefault(text.id, []).append(text)
     judged = any("citations" in (text.model_extra or {}) for part in parts for text in part)
-    return [_whole(own, judged) for own in found.values()]
+    return [_whole(same_id, judged) for same_id in by_id.values()]
 
 
 def _whole(parts: Sequence[Document], judged: bool) -> Document:
     fields: dict[str, object] = {}
-    for part in sorted(parts, key=lambda own: "atoms_independent" in (own.model_extra or {})):
+    for part in sorted(parts, key=lambda part: "atoms_independent" in (part.model_extra or {})):
         for name, value in part.model_dump(exclude_unset=True).items():
             fields.setdefault(name, value)
     if judged and str(fields["text"]).strip():
@@ -90,11 +90,11 @@ def _whole(parts: Sequence[Document], judged: bool) -> Document:
 
 def _named(record: Document, generator: str) -> Document:
     bare = without_numbers(record.text)
-    own = {"id": f"{generator}/{record.id}", "generator": generator, "text": bare}
-    told = "cited_text" in (record.model_extra or {}) or given_citations(record) is not None
-    if bare != record.text and not told:
-        own["cited_text"] = record.text
-    return Document.model_validate({**record.model_dump(), **own})
+    update = {"id": f"{generator}/{record.id}", "generator": generator, "text": bare}
+    is_cited = "cited_text" in (record.model_extra or {}) or given_citations(record) is not None
+    if bare != record.text and not is_cited:
+        update["cited_text"] = record.text
+    return Document.model_validate({**record.model_dump(), **update})
 
 
 def reported(documents: Files) -> dict[str, dict[str, float]]:
@@ -109,16 +109,16 @@ def reported(documents: Files) -> dict[str, dict[str, float]]:
         names = [Path(path).name for path in documents]
         pairs = zip(names, documents, strict=True)
         named = [(path if names.count(name) > 1 else name, path) for name, path in pairs]
-    found: dict[str, dict[str, float]] = {}
+    values_by_name: dict[str, dict[str, float]] = {}
     for generator, paths in named:
         for path in [paths] if isinstance(paths, str) else paths:
-            for name, value in _heads(Path(path)).items():
+            for name, value in _file_header(Path(path)).items():
                 share = value / 100 if name.startswith("citation") else value
-                found.setdefault(str(generator), {})[REPORTED[name]] = share
-    return found
+                values_by_name.setdefault(str(generator), {})[REPORTED[name]] = share
+    return values_by_name
 
 
-def _heads(path: Path) -> dict[str, float]:
+def _file_header(path: Path) -> dict[str, float]:
     if path.suffix.lower() not in {".json", ".score"}:
         return {}
     try:

@@ -108,17 +108,17 @@ class Scored(BaseModel):
 
         With Core the selected ones, with the verdicts of a verifier that judges the set on them.
         """
-        kept, again = None, []
+        kept, set_verdicts = None, []
         if selection != "none":
             kept = {selection.claim for selection in self.selections if selection.selected}
-            again = self.core_verdicts
-        return judged_of(self.claims, self.verdicts, again, kept, (assessor, name))
+            set_verdicts = self.core_verdicts
+        return judged_of(self.claims, self.verdicts, set_verdicts, kept, (assessor, name))
 
 
 def judged_of(
     claims: Sequence[Claim],
     verdicts: Sequence[Verdict],
-    again: Sequence[Verdict],
+    set_verdicts: Sequence[Verdict],
     kept: set[str] | None,
     named: tuple[str, str],
 ) -> list[tuple[Claim, Verdict]]:
@@ -131,9 +131,9 @@ def judged_of(
         kept: ids of these; ``None`` where all count.
         named: the assessor and the name of its verdict.
     """
-    own = [v for v in again if (v.assessor, v.name) == named]
-    own = own or [v for v in verdicts if (v.assessor, v.name) == named]
-    by_claim = {verdict.claim: verdict for verdict in own}
+    verdicts_by = [v for v in set_verdicts if (v.assessor, v.name) == named]
+    verdicts_by = verdicts_by or [v for v in verdicts if (v.assessor, v.name) == named]
+    by_claim = {verdict.claim: verdict for verdict in verdicts_by}
     return [
         (claim, by_claim[claim.id])
         for claim in claims
@@ -168,8 +168,8 @@ class Tally(NamedTuple):
 
 def tally(decisions: Sequence[int]) -> Tally:
     """Count a text's decisions (1, 0, or -1 for failed)."""
-    failed = sum(one < 0 for one in decisions)
-    return Tally(len(decisions) - failed, sum(one > 0 for one in decisions), failed)
+    failed = sum(value < 0 for value in decisions)
+    return Tally(len(decisions) - failed, sum(value > 0 for value in decisions), failed)
 
 
 def median_claims(numbers: Iterable[int]) -> int:
@@ -184,8 +184,8 @@ def median_claims(numbers: Iterable[int]) -> int:
     Args:
         numbers: claims of each text.
     """
-    found = [number for number in numbers if number]
-    return statistics.median_high(found) if found else 1
+    counts = [number for number in numbers if number]
+    return statistics.median_high(counts) if counts else 1
 
 
 def recall_at_k(supported: int, k: int) -> float:
@@ -222,9 +222,9 @@ def score_document(
     scored = [v for v in verdicts if selected is None or v.claim in selected]
     counts = {label: sum(v.label == label for v in scored) for label in _COUNTED}
     judged = len(scored) - counts["failed"] - counts["irrelevant"]
-    found = {claim.id for claim in claims if claim.failed is None}
-    usable = len(found)
-    due = found if selected is None else found & selected
+    usable_ids = {claim.id for claim in claims if claim.failed is None}
+    usable = len(usable_ids)
+    due = usable_ids if selected is None else usable_ids & selected
     forgotten = len(due - {verdict.claim for verdict in scored})
     counts["failed"] += len(claims) - usable + unselectable + forgotten
     responded = responds(document)

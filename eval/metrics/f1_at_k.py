@@ -43,10 +43,10 @@ class F1AtK(evaluate.Metric):
         if k is not None and k < 1:
             raise ValueError(f"k: {k}; give 1 or more, or None for the median number of claims")
         k = k or median_claims(map(len, predictions))
-        counted = [own for own in predictions if len(own) or abstentions == "zero"]
-        every = [tally(decisions) for decisions in counted]
-        scored = [one for one in every if one.scored]
-        pairs = [(one.supported / max(one.judged, 1), one.supported) for one in scored]
+        counted = [text for text in predictions if len(text) or abstentions == "zero"]
+        tallies = [tally(decisions) for decisions in counted]
+        scored = [text for text in tallies if text.scored]
+        pairs = [(text.supported / max(text.judged, 1), text.supported) for text in scored]
         return {
             "f1_at_k": average(
                 [f1_at_k(precision, supported, k) for precision, supported in pairs]
@@ -54,5 +54,5 @@ class F1AtK(evaluate.Metric):
             "recall_at_k": average([recall_at_k(supported, k) for _, supported in pairs]),
             "k": k,
             "n": len(scored),
-            "failed": sum(one.failed for one in every),
+            "failed": sum(text.failed for text in tallies),
         }

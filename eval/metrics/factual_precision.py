@@ -34,14 +34,14 @@ class FactualPrecision(evaluate.Metric):
         )
 
     def _compute(self, predictions, gamma=10) -> dict:
-        every = [tally(decisions) for decisions in predictions]
-        judged = [one for one in every if one.judged]
-        plain = [one.supported / one.judged for one in judged]
-        penalties = [length_penalty(one.judged + one.failed, gamma) for one in judged]
+        tallies = [tally(decisions) for decisions in predictions]
+        judged = [text for text in tallies if text.judged]
+        plain = [text.supported / text.judged for text in judged]
+        penalties = [length_penalty(text.judged + text.failed, gamma) for text in judged]
         penalised = [p * penalty for p, penalty in zip(plain, penalties, strict=True)]
         return {
             "factual_precision": average(plain),
             "factscore": average(penalised),
             "n": len(judged),
-            "failed": sum(one.failed for one in every),
+            "failed": sum(text.failed for text in tallies),
         }

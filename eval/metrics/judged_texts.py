@@ -99,8 +99,8 @@ def gap(text: JudgedText) -> float | None:
         both = [c for c in text.claims if c.independent is not None and c.grouped is not None]
         lost = text.failed + len(text.claims) - len(both)
         text = text.model_copy(update={"claims": both, "failed": lost})
-    alone, own = factual_precision(text, "independent"), factual_precision(text, "grouped")
-    return None if alone is None or own is None else alone - own
+    alone, linked = factual_precision(text, "independent"), factual_precision(text, "grouped")
+    return None if alone is None or linked is None else alone - linked
 
 
 def penalised(text: JudgedText, name: Name) -> float | None:
@@ -120,15 +120,15 @@ def biographies(text: JudgedText) -> int | None:
     """
     if ungrouped(text):
         return None
-    found = {claim.group for claim in text.claims if claim.group is not None}
-    return len(found) or None
+    groups = {claim.group for claim in text.claims if claim.group is not None}
+    return len(groups) or None
 
 
 def entities(text: JudgedText) -> int | None:
     """Number of distinct titles where each claim is linked alone (2402.05629, appendix B.1)."""
     judged = any(claim.independent is not None for claim in text.claims)
-    found = {c.alone for c in text.claims if c.independent and c.alone is not None}
-    return len(found) if judged else None
+    titles = {c.alone for c in text.claims if c.independent and c.alone is not None}
+    return len(titles) if judged else None
 
 
 def linked_people(text: JudgedText) -> int | None:
@@ -138,8 +138,8 @@ def linked_people(text: JudgedText) -> int | None:
     """
     judged = any(claim.grouped is not None for claim in text.claims)
     titles = {claim.entity for claim in text.claims if claim.grouped}
-    found = titles - {None}
-    return len(found) if judged and (found or not titles) else None
+    known_titles = titles - {None}
+    return len(known_titles) if judged and (known_titles or not titles) else None
 
 
 def output_type(text: JudgedText) -> Label | None:
@@ -154,14 +154,14 @@ def output_type(text: JudgedText) -> Label | None:
     The paper's fourth, no biography and no entity, is a text that does not respond. Two are ours:
     ``split``, several biographies of one person, and ``nobody``, no passage supports a claim.
     """
-    told, people = biographies(text), entities(text)
-    if told is None or people is None:
+    people_described, people_linked = biographies(text), entities(text)
+    if people_described is None or people_linked is None:
         return None
-    if people == 0:
+    if people_linked == 0:
         return "nobody"
-    if people == 1:
-        return "one person" if told == 1 else "split"
-    return "merged" if told == 1 else "kept apart"
+    if people_linked == 1:
+        return "one person" if people_described == 1 else "split"
+    return "merged" if people_described == 1 else "kept apart"
 
 
 def main_person(text: JudgedText) -> str | None:
@@ -197,13 +197,13 @@ def from_pipeline(scored: Scored, citations: list[CitedSentence] | None) -> Judg
     claims = []
     for claim in scored.claims:
         if claim.failed is None:
-            alone, own = (by_name[name].get(claim.id) for name in ("independent", "grouped"))
+            alone, linked = (by_name[name].get(claim.id) for name in ("independent", "grouped"))
             claims.append(
                 JudgedClaim(
                     text=claim.text,
-                    group=own and own.group,
-                    entity=own and own.entity,
-                    grouped=_supported(own),
+                    group=linked and linked.group,
+                    entity=linked and linked.entity,
+                    grouped=_supported(linked),
                     independent=_supported(alone),
                     alone=alone and alone.entity,
                     failed=[n for n in by_name if _failed(by_name[n].get(claim.id))],
@@ -235,14 +235,16 @@ def atoms_fault(document: Document) -> str | None:
     for name in ("atoms_independent", "atoms_grouped"):
         atoms = (document.model_extra or {}).get(name) or []
         if not isinstance(atoms, list):
-            return f"{name}: a list required, or null; or leave {name} out"
+            return f"{name}: expected a list or null"
         for place, atom in enumerate(atoms):
-            own = atom if isinstance(atom, dict) else {}
-            topic = own.get("supporting_topic", 0)
-            right = isinstance(own.get("atom"), str) and isinstance(own.get("is_supported"), bool)
+            row = atom if isinstance(atom, dict) else {}
+            topic = row.get("supporting_topic", 0)
+            right = isinstance(row.get("atom"), str) and isinstance(row.get("is_supported"), bool)
             if not right or not isinstance(topic, str | None):
-                fields = "atom (a text), is_supported (true or false), supporting_topic (or null)"
-                return f"{name}[{place}]: {fields}: fields required; or leave {name} out"
+                fields = (
+                    "atom (text), is_supported (true or false), supporting_topic (text or null)"
+                )
+                return f"{name}[{place}]: expected the fields {fields}"
     return None
 
 
@@ -253,24 +255,24 @@ def from_file(document: Document) -> JudgedText | None:
     equal claims the first of one list is the first of the other. A text without a list abstains.
     """
     extra = document.model_extra or {}
-    told = "atoms_independent" in extra
+    has_atoms = "atoms_independent" in extra
     sentences = given_sentences(document)
-    if not told and sentences is None:
+    if not has_atoms and sentences is None:
         return None
     alone, grouped = extra.get("atoms_independent"), extra.get("atoms_grouped")
-    found: dict[tuple[str, int], dict] = {}
+    fields: dict[tuple[str, int], dict] = {}
     for verdict, title, atoms in (("independent", "alone", alone), ("grouped", "entity", grouped)):
         times: Counter[str] = Counter()
         for atom in atoms or []:
             text = _plain(atom["atom"])
-            own = {verdict: atom["is_supported"], title: atom["supporting_topic"]}
-            found.setdefault((text, times[text]), {"text": atom["atom"]}).update(own)
+            update = {verdict: atom["is_supported"], title: atom["supporting_topic"]}
+            fields.setdefault((text, times[text]), {"text": atom["atom"]}).update(update)
             times[text] += 1
     return JudgedText(
         source="file",
         **_shared(document),
-        responded=isinstance(alone, list) if told else None,
-        claims=[JudgedClaim(**own) for own in found.values()],
+        responded=isinstance(alone, list) if has_atoms else None,
+        claims=[JudgedClaim(**update) for update in fields.values()],
         citations=sentences,
     )
 
@@ -291,8 +293,8 @@ def matched(
     left: JudgedText, right: JudgedText
 ) -> tuple[list[tuple[JudgedClaim, JudgedClaim]], int]:
     """The claims of two sources that have the same text, and how many of the right have no twin."""
-    found = {_plain(claim.text): claim for claim in reversed(left.claims)}
-    pairs = [(found[t], c) for c in right.claims if (t := _plain(c.text)) in found]
+    by_text = {_plain(claim.text): claim for claim in reversed(left.claims)}
+    pairs = [(by_text[t], c) for c in right.claims if (t := _plain(c.text)) in by_text]
     return pairs, len(right.claims) - len(pairs)
 
 
@@ -304,12 +306,12 @@ def people_of(text: JudgedText) -> list[tuple[str, str | None, list[JudgedClaim]
     groups: dict[str, list[JudgedClaim]] = {}
     for claim in text.claims:
         groups.setdefault(claim.group or claim.entity or "–", []).append(claim)
-    return [(name, own[0].entity, own) for name, own in groups.items()]
+    return [(name, members[0].entity, members) for name, members in groups.items()]
 
 
 def by_generator(texts: Sequence[JudgedText]) -> dict[str, list[JudgedText]]:
     """The texts of each generator, in the order in which they first come."""
-    found: dict[str, list[JudgedText]] = {}
+    grouped: dict[str, list[JudgedText]] = {}
     for text in texts:
-        found.setdefault(text.generator, []).append(text)
-    return found
+        grouped.setdefault(text.generator, []).append(text)
+    return grouped

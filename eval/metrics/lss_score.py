@@ -47,7 +47,7 @@ class LssScore(evaluate.Metric):
         measures = {"bleu": Bleu(), "rougeL": Rouge(), "kept_words": KeptWords()}
         scores = np.asarray([measure(pairs) for measure in measures.values()])  # (measures, n)
         means = zip(measures, nan_mean(scores.T).tolist(), strict=True)
-        found = {name: None if np.isnan(mean) else mean for name, mean in means}
+        means_by_name = {name: None if np.isnan(mean) else mean for name, mean in means}
         failed = int(np.isnan(scores).any(axis=0).sum())
         agreement = {"pearson": None, "spearman": None}
         if ratings is not None:
@@ -55,14 +55,14 @@ class LssScore(evaluate.Metric):
                 raise ValueError(
                     f"ratings: {len(ratings)} of {len(pairs)} claims; give one each, None for none"
                 )
-            there = [row for row, score in enumerate(scores[0]) if not np.isnan(score)]
-            own, rated = [pairs[row] for row in there], [ratings[row] for row in there]
+            valid = [row for row, score in enumerate(scores[0]) if not np.isnan(score)]
+            kept, rated = [pairs[row] for row in valid], [ratings[row] for row in valid]
             examples = [
                 LssExample(
                     reference=claim, claim=claim, annotations=[Annotation(lss=lss, rating=rating)]
                 )
-                for (claim, lss), rating in zip(own, rated, strict=True)
+                for (claim, lss), rating in zip(kept, rated, strict=True)
             ]
-            measured = lss_measures(examples, [lss for _, lss in own], resamples=0)
+            measured = lss_measures(examples, [lss for _, lss in kept], resamples=0)
             agreement = {n: measured[f"{n}_bleu_rating"]["value"] for n in agreement}
-        return found | agreement | {"n": len(pairs), "failed": failed}
+        return means_by_name | agreement | {"n": len(pairs), "failed": failed}

@@ -59,11 +59,11 @@ def _surprise(p: np.ndarray) -> np.ndarray:
 
 def of_one_text(judged: Pairs) -> dict[str, float]:
     """The measures that need no labels, by name; none where nothing judged has a probability."""
-    p = np.array([p for _, p in _known(judged)])
+    p = np.array([p for _, p in _with_probability(judged)])
     return {name: measure(p) for name, measure in _ALONE.items()} if len(p) else {}
 
 
-def _known(judged: Pairs) -> list[tuple[Claim, float]]:
+def _with_probability(judged: Pairs) -> list[tuple[Claim, float]]:
     """The claims that were judged with a probability."""
     return [
         (c, v.p) for c, v in judged if v.p is not None and v.label not in ("failed", "irrelevant")
@@ -81,8 +81,8 @@ def brier_of_one_text(judged: Pairs) -> float | None:
 
     2502.18573, appendix C.2 gives its mean and standard deviation over texts.
     """
-    known = [(p, c.label == "S") for c, p in _known(judged) if c.label in ("S", "NS")]
-    return math.fsum((p - true) ** 2 for p, true in known) / len(known) if known else None
+    labelled = [(p, c.label == "S") for c, p in _with_probability(judged) if c.label in ("S", "NS")]
+    return math.fsum((p - true) ** 2 for p, true in labelled) / len(labelled) if labelled else None
 
 
 def posterior_measures(
@@ -98,30 +98,30 @@ def posterior_measures(
         topics: of each document.
         seed: of the bootstrap over topics.
     """
-    texts = [of_one_text(own) for own in documents]
-    having = [row for row, own in enumerate(texts) if own]
+    texts = [of_one_text(measures) for measures in documents]
+    having = [row for row, measures in enumerate(texts) if measures]
     columns = {name: np.array([texts[row][name] for row in having]) for name in _ALONE}
-    found = _intervals(
-        lambda rows: {name: float(own[rows].mean()) for name, own in columns.items()},
+    values = _intervals(
+        lambda rows: {name: float(column[rows].mean()) for name, column in columns.items()},
         [topics[row] for row in having],
         seed,
     )
     judged = [
         (p, claim.label == "S", topic)
-        for own, topic in zip(documents, topics, strict=True)
-        for claim, p in _known(own)
+        for judged_pairs, topic in zip(documents, topics, strict=True)
+        for claim, p in _with_probability(judged_pairs)
         if claim.label in ("S", "NS")
     ]
     if judged:
         p, true, of = (list(column) for column in zip(*judged, strict=True))
         p, true = np.array(p), np.array(true, dtype=float)
-        found |= _intervals(
+        values |= _intervals(
             lambda rows: {"brier": float(np.mean((p[rows] - true[rows]) ** 2))}, of, seed
         )
         # Claims drawn several times make any ECE larger, so that an interval of draws would lie
         # above the value.
-        found["ece"] = expected_calibration_error(p, true), None, found["brier"][2]
-    return found
+        values["ece"] = expected_calibration_error(p, true), None, values["brier"][2]
+    return values
 
 
 _ALONE: dict[str, Callable[[np.ndarray], float]] = {
@@ -135,6 +135,6 @@ _ALONE: dict[str, Callable[[np.ndarray], float]] = {
 def _intervals(
     measures: Callable[[np.ndarray], dict[str, float]], topics: Sequence[str], seed: int
 ) -> dict[str, Value]:
-    found = bootstrap(measures, topics, seed=seed) if topics else {}
+    intervals = bootstrap(measures, topics, seed=seed) if topics else {}
     n = len(set(topics))
-    return {name: (own["value"], own["ci95"], n) for name, own in found.items()}
+    return {name: (row["value"], row["ci95"], n) for name, row in intervals.items()}

@@ -26,7 +26,7 @@ from eval.models.text2text import Text2Text
 from records import UserError
 
 # Tokens of the longest answer, as SQuAD's scripts have it.
-_LONGEST = 30
+_MAX_ANSWER_TOKENS = 30
 
 
 class FoundAnswer(NamedTuple):
@@ -46,8 +46,8 @@ class Answerer(Protocol):
 def _windows(pairs: Sequence[Pair], chunk_words: int) -> tuple[list[int], list[Pair]]:
     rows, inputs = [], []
     chunks = chunks_of((context for _, context in pairs), chunk_words)
-    for row, ((question, _), own) in enumerate(zip(pairs, chunks, strict=True)):
-        for chunk in own:
+    for row, ((question, _), parts) in enumerate(zip(pairs, chunks, strict=True)):
+        for chunk in parts:
             rows.append(row)
             inputs.append((question, chunk))
     return rows, inputs
@@ -81,9 +81,9 @@ class WrittenAnswers:
             return []
         rows, inputs = _windows(pairs, self.chunk_words)
         written = self.writer.write(inputs)
-        scores = np.asarray([-1.0 if one is None else 1 - one.watched for one in written])
+        scores = np.asarray([-1.0 if w is None else 1 - w.watched for w in written])
         best = [written[index] for index in best_windows(scores, rows)]
-        return [None if one is None else FoundAnswer(one.text, 1 - one.watched) for one in best]
+        return [None if w is None else FoundAnswer(w.text, 1 - w.watched) for w in best]
 
 
 class SpanAnswers(Engine):
@@ -134,15 +134,15 @@ class SpanAnswers(Engine):
         if not pairs:
             return []
         rows, inputs = _windows(pairs, self.chunk_words)
-        found = self._judge(inputs)  # per window: first and last character, answerability
-        scores = np.asarray([one[2] if len(one) else -1.0 for one in found])
+        spans = self._judge(inputs)  # per window: first and last character, answerability
+        scores = np.asarray([span[2] if len(span) else -1.0 for span in spans])
         best = best_windows(scores, rows)
-        return [self._answer(inputs[index][1], found[index]) for index in best]
+        return [self._answer(inputs[index][1], spans[index]) for index in best]
 
-    def _answer(self, context: str, found: np.ndarray) -> FoundAnswer | None:
-        if not len(found):
+    def _answer(self, context: str, span: np.ndarray) -> FoundAnswer | None:
+        if not len(span):
             return None
-        start, end, answerable = found
+        start, end, answerable = span
         return FoundAnswer(context[int(start) : int(end)], float(answerable))
 
     @cached_property
@@ -154,19 +154,21 @@ class SpanAnswers(Engine):
         return load_whole(AutoModelForQuestionAnswering, self.model, self.device)
 
     def _encoded(self, question: str, context: str) -> BatchEncoding | None:
-        asked = self._tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"]
+        ids = self._tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"]
         special = self._tokenizer.num_special_tokens_to_add(pair=True)
-        if len(asked) + special >= self.max_length:
+        if len(ids) + special >= self.max_length:
             return None
         cut = {"truncation": "only_second", "max_length": self.max_length}
         return self._tokenizer([question], [context], return_offsets_mapping=True, **cut)
 
     @torch.inference_mode()
     def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
-        every = [self._encoded(*pair) for pair in inputs]
-        yield {pair: np.empty(0) for pair, one in zip(inputs, every, strict=True) if one is None}
-        fitting = [(pair, one) for pair, one in zip(inputs, every, strict=True) if one is not None]
-        rows = [Row(_features(one)) for _, one in fitting]
+        encoded = [self._encoded(*pair) for pair in inputs]
+        yield {pair: np.empty(0) for pair, row in zip(inputs, encoded, strict=True) if row is None}
+        fitting = [
+            (pair, row) for pair, row in zip(inputs, encoded, strict=True) if row is not None
+        ]
+        rows = [Row(_features(row)) for _, row in fitting]
         for batch in self._batches(rows):
             features = {
                 name: torch.tensor([rows[i].features[name] for i in batch], device=self.device)
@@ -197,7 +199,7 @@ def _best_span(start: np.ndarray, end: np.ndarray, encoded: BatchEncoding) -> np
         return np.asarray([0.0, 0.0, 0.0])
     scores = start[places][:, None] + end[places][None, :]  # (first token, last token)
     far = np.subtract.outer(np.arange(len(places)), np.arange(len(places)))
-    scores[(far > 0) | (far <= -_LONGEST)] = -np.inf
+    scores[(far > 0) | (far <= -_MAX_ANSWER_TOKENS)] = -np.inf
     first, last = np.unravel_index(scores.argmax(), scores.shape)
     offsets = encoded["offset_mapping"][0]
     p = 1 / (1 + np.exp(np.clip(none - scores[first, last], -700, 700)))

@@ -35,9 +35,9 @@ _MODEL_FILES = {".safetensors", ".json", ".txt", ".model", ".jinja"}
 # SQLite takes 32 766 variables in one statement since 3.32.
 _KEYS_PER_QUERY = 10_000
 # Seconds to wait for another process that writes.
-_LOCKED = 60.0
+_LOCK_TIMEOUT_S = 60.0
 # What helps against an error of SQLite's; a file that may not grow is one of input and output.
-_MEND = {
+_REMEDIES = {
     sqlite3.SQLITE_FULL: "free some space",
     sqlite3.SQLITE_IOERR_WRITE: "free some space",
     sqlite3.SQLITE_BUSY: "wait for the process that writes it",
@@ -78,13 +78,13 @@ def answer_key(engine: bytes, texts: Sequence[str]) -> bytes:
     return digest.digest()
 
 
-def _sealed(key: bytes, raw: bytes) -> bytes:
+def _with_checksum(key: bytes, raw: bytes) -> bytes:
     return raw + zlib.crc32(key + raw).to_bytes(_CRC_BYTES, "little")
 
 
-def _opened(key: bytes, value: bytes) -> bytes | None:
+def _checked(key: bytes, value: bytes) -> bytes | None:
     raw = value[:-_CRC_BYTES]
-    return raw if _sealed(key, raw) == value else None
+    return raw if _with_checksum(key, raw) == value else None
 
 
 # The file of the answers that a run keeps in its folder.
@@ -108,7 +108,7 @@ class AnswerCache:
         with self._told():
             # A notebook's language model answers from another thread, one answer at a time.
             self._table = sqlite3.connect(
-                self.path, timeout=_LOCKED, isolation_level=None, check_same_thread=False
+                self.path, timeout=_LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
             self._write_ahead()
             # After a power cut the last batches may be gone, but the file stays whole.
@@ -119,16 +119,16 @@ class AnswerCache:
             )
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _sqlite_errors_reported(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", None)
-            mend = _MEND.get(code, "delete it or give another file")
+            mend = _REMEDIES.get(code, "delete it or give another file")
             raise UserError(f"{self.path}: cannot be used as a cache ({error}); {mend}") from None
 
     def _write_ahead(self) -> None:
-        end = time.monotonic() + _LOCKED
+        end = time.monotonic() + _LOCK_TIMEOUT_S
         while True:
             try:
                 self._table.execute("PRAGMA journal_mode=WAL")
@@ -140,7 +140,7 @@ class AnswerCache:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         """The known answers among ``keys``, each a float64 array of shape (values,)."""
-        found, damaged = {}, []
+        answers, damaged = {}, []
         for start in range(0, len(keys), _KEYS_PER_QUERY):
             part = list(keys[start : start + _KEYS_PER_QUERY])
             marks = ",".join("?" * len(part))
@@ -149,13 +149,13 @@ class AnswerCache:
                     f"SELECT key, {_VALUE} FROM checked_answers WHERE key IN ({marks})", part
                 ).fetchall()
             for key, value in rows:
-                raw = _opened(key, value)
+                raw = _checked(key, value)
                 if raw is None:
                     damaged.append((key, value))
                 else:
-                    found[key] = self._unpack(raw)
+                    answers[key] = self._unpack(raw)
         self._take_out(damaged)
-        return found
+        return answers
 
     def _take_out(self, damaged: Iterable[tuple[bytes, bytes]]) -> None:
         with self._told():
@@ -169,7 +169,7 @@ class AnswerCache:
 
         One that is already there stays, so that nobody sees it change.
         """
-        rows = [(key, _sealed(key, self._pack(value))) for key, value in answers.items()]
+        rows = [(key, _with_checksum(key, self._pack(value))) for key, value in answers.items()]
         with self._told(), self._table:  # rolls back what could not be written
             self._table.execute("BEGIN IMMEDIATE")
             self._table.executemany("INSERT OR IGNORE INTO checked_answers VALUES (?, ?)", rows)

@@ -149,7 +149,7 @@ class CausalLM:
         # Behind an empty prompt nothing predicts the first token, so it does not count.
         encoded = [(ids, max(1, head)) for ids, head in encoded]
         rows = [ids[: self.positions] for ids, _ in encoded]
-        found: list[Likelihood] = [Likelihood(0.0, 0, True)] * len(texts)
+        likelihoods: list[Likelihood] = [Likelihood(0.0, 0, True)] * len(texts)
         # A prompt that fills the input leaves nothing to judge.
         fits = [i for i, (_, head) in enumerate(encoded) if head < self.positions]
         for batch in batches_by_length([len(rows[i]) for i in fits], self.batch_size):
@@ -161,8 +161,8 @@ class CausalLM:
                 sums = self._nll([rows[i] for i in part], heads)
                 for i, head, nll in zip(part, heads, sums, strict=True):
                     cut = len(encoded[i][0]) > len(rows[i])
-                    found[i] = Likelihood(nll, len(rows[i]) - head, cut)
-        return found
+                    likelihoods[i] = Likelihood(nll, len(rows[i]) - head, cut)
+        return likelihoods
 
     def _nll(self, rows: Sequence[list[int]], heads: Sequence[int]) -> list[float]:
         self._attend("sdpa")
@@ -275,8 +275,8 @@ class CausalLM:
             for start in range(0, len(members), self.batch_size):
                 batch = members[start : start + self.batch_size]
                 inputs = self._left_padded([prompts[place] for place in batch], width)
-                own = [draws[place] for place in batch]
-                written = self._write(inputs, own, temperature, top_p, max_new_tokens)
+                batch_draws = [draws[place] for place in batch]
+                written = self._write(inputs, batch_draws, temperature, top_p, max_new_tokens)
                 yield from zip(batch, *written, strict=True)
 
     def ended(self, tokens: Sequence[int]) -> bool:

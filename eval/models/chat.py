@@ -32,8 +32,8 @@ WhenCut = Literal["trim", "fail"]
 
 _LAST_SENTENCE = re.compile(r".*[.!?…]['\"”’)\]]*(?=\s|$)", re.DOTALL)
 # What reasoning models say to themselves, where the server does not take it away.
-_THOUGHT = re.compile(r"^.*(?:</think(?:ing)?>|\[/THINK\])", re.DOTALL)
-_THINKING = re.compile(r"<think(?:ing)?>|\[THINK\]")
+_REASONING = re.compile(r"^.*(?:</think(?:ing)?>|\[/THINK\])", re.DOTALL)
+_REASONING_START = re.compile(r"<think(?:ing)?>|\[THINK\]")
 # Why an answer fails whose tokens' probabilities were asked for.
 NO_TOKENS = "the server gives no token probabilities"
 # English text has about so many characters a token in the vocabularies of today's models.
@@ -184,7 +184,7 @@ class Count:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    asked: set[bytes] = field(default_factory=set)
+    counted_keys: set[bytes] = field(default_factory=set)
 
 
 # Takes a request's place, its answer, and the tokens of prompt and completion.
@@ -259,32 +259,32 @@ class CachedWriter(ABC):
             logprobs: give each answer its ``tokens``; one that lacks them is ``failed``.
         """
         sampling = Sampling(temperature, top_p, max_new_tokens, logprobs)
-        requests, wanted = self._requests(prompts, n, sampling, seed)
+        requests, keys_by_prompt = self._requests(prompts, n, sampling, seed)
         if self._count_only is not None:
             self._add(requests, sampling, self._count_only)
             return [[_NOTHING] * n for _ in prompts]
         answers = self._answers(requests, sampling)
-        return [[answers[key] for key in keys] for keys in wanted]
+        return [[answers[key] for key in keys] for keys in keys_by_prompt]
 
     def _requests(
         self, prompts: Sequence[Sequence[Message]], n: int, sampling: Sampling, seed: int
     ) -> tuple[dict[bytes, Request], list[list[bytes]]]:
-        wanted: list[list[bytes]] = []
+        keys_by_prompt: list[list[bytes]] = []
         requests: dict[bytes, Request] = {}
         for messages in prompts:
             keys = []
             for index in range(n if sampling.temperature else 1):
-                own = text_seed(seed, index) if sampling.temperature else 0
-                keys.append(self._key(messages, sampling, own))
-                requests.setdefault(keys[-1], Request(messages, own))
-            wanted.append(keys if sampling.temperature else keys * n)
-        return requests, wanted
+                request_seed = text_seed(seed, index) if sampling.temperature else 0
+                keys.append(self._key(messages, sampling, request_seed))
+                requests.setdefault(keys[-1], Request(messages, request_seed))
+            keys_by_prompt.append(keys if sampling.temperature else keys * n)
+        return requests, keys_by_prompt
 
     def _answers(self, requests: dict[bytes, Request], sampling: Sampling) -> dict[bytes, Answer]:
-        known = self._cache.get(list(requests)) if self._cache else {}
-        todo = [key for key in requests if key not in known]
+        cached = self._cache.get(list(requests)) if self._cache else {}
+        todo = [key for key in requests if key not in cached]
         answers = {}
-        for key, row in known.items():
+        for key, row in cached.items():
             answers[key] = _from_cache(row)
             self._count("cached", answers[key], row["prompt_tokens"], row["completion_tokens"])
 
@@ -317,24 +317,24 @@ class CachedWriter(ABC):
         return (prompt_tokens * self.prices[0] + completion_tokens * self.prices[1]) / 1e6
 
     @contextmanager
-    def counting(self, asked: set[bytes] | None = None) -> Iterator[Count]:
+    def counting(self, counted_keys: set[bytes] | None = None) -> Iterator[Count]:
         """While it lasts nothing is asked but counted, and every answer fails.
 
         Args:
             asked: what was counted before, of this model or another; what is counted is added.
         """
-        self._count_only = Count(asked=set() if asked is None else asked)
+        self._count_only = Count(asked=set() if counted_keys is None else counted_keys)
         try:
             yield self._count_only
         finally:
             self._count_only = None
 
     def _add(self, requests: dict[bytes, Request], sampling: Sampling, count: Count) -> None:
-        there = self.cache_path is not None and Path(self.cache_path).is_file()
-        known = self._cache.get(list(requests)) if there else {}
+        has_cache = self.cache_path is not None and Path(self.cache_path).is_file()
+        cached = self._cache.get(list(requests)) if has_cache else {}
         for key, request in requests.items():
-            if key not in known and key not in count.asked:
-                count.asked.add(key)
+            if key not in cached and key not in count.counted_keys:
+                count.counted_keys.add(key)
                 characters = sum(len(message["content"]) for message in request.messages)
                 count.calls += 1
                 count.prompt_tokens += characters // CHARACTERS_A_TOKEN + 1
@@ -367,8 +367,8 @@ def as_answer(text: str | None, cut: bool, when_cut: WhenCut) -> Answer:
     """
     # Half a character, where a server cuts one, could not be written to any file.
     text = replace_lone_surrogates(text or "")
-    text = _THOUGHT.sub("", text, count=1).strip()
-    if _THINKING.match(text):
+    text = _REASONING.sub("", text, count=1).strip()
+    if _REASONING_START.match(text):
         return Answer("", "cut while it was thinking")
     if not text:
         return Answer("", "empty")
@@ -397,9 +397,9 @@ def _is_logprob(value: object) -> bool:
 
 
 def _from_cache(row: dict[str, Any]) -> Answer:
-    tokens = row.get("tokens")
-    known = None if tokens is None else tuple(Token(*token) for token in tokens)
-    return Answer(row["text"], row["failed"], known)
+    token_rows = row.get("tokens")
+    tokens = None if token_rows is None else tuple(Token(*token) for token in token_rows)
+    return Answer(row["text"], row["failed"], tokens)
 
 
 def last_whole_sentence(text: str) -> str:

@@ -119,8 +119,8 @@ class Checker(Engine):
         inputs = [(piece, claim) for document, claim in pairs for piece in chunks[document]]
         if not inputs:
             return np.empty((0, 3))
-        found = np.asarray(self._judge(inputs))[:, 0]  # (chunks,)
-        best = found[best_windows(found, rows)]  # (pairs,)
+        support = np.asarray(self._judge(inputs))[:, 0]  # (chunks,)
+        best = support[best_windows(support, rows)]  # (pairs,)
         return np.stack([best, 1 - best, np.zeros_like(best)], axis=1)
 
     def _chunks(self, document: str) -> list[str]:
@@ -128,15 +128,15 @@ class Checker(Engine):
         if self._size(document) <= limit:
             return [document.strip()]
         chunks: list[list[str]] = [[]]
-        room = limit
+        tokens_left = limit
         for sentence in split_sentences(document, headings=True):
             for piece in self._pieces(sentence, limit):
                 size = self._size(piece)
-                if size > room and chunks[-1]:
+                if size > tokens_left and chunks[-1]:
                     chunks.append([])
-                    room = limit
+                    tokens_left = limit
                 chunks[-1].append(piece)
-                room -= size
+                tokens_left -= size
         return [" ".join(chunk) for chunk in chunks]
 
     def _pieces(self, sentence: str, limit: int) -> list[str]:
@@ -183,15 +183,15 @@ class Checker(Engine):
             encoded = self._tokenizer(labels, add_special_tokens=False)["input_ids"]
             places = [ids[0] for ids in encoded if ids]
         else:
-            theirs = {name: place for place, name in self._config.id2label.items()}
-            places = [theirs[label] for label in labels if label in theirs]
-            if len(theirs) != 2:
-                raise UserError(f"{self.model}: has the classes {list(theirs)}; two are needed")
+            indexes = {name: place for place, name in self._config.id2label.items()}
+            places = [indexes[label] for label in labels if label in indexes]
+            if len(indexes) != 2:
+                raise UserError(f"{self.model}: has the classes {list(indexes)}; two are needed")
         if len(set(places)) != 2:
-            known = "" if self._seq2seq else f" of {list(self._config.id2label.values())}"
+            label_list = "" if self._seq2seq else f" of {list(self._config.id2label.values())}"
             raise UserError(
                 f"{self.model}: cannot tell {labels[1]!r} from {labels[0]!r}; give its labels"
-                f"{known} as supported and not_supported"
+                f"{label_list} as supported and not_supported"
             )
         return places
 

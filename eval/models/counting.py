@@ -21,8 +21,8 @@ class PairCount:
     """
 
     pairs: int = 0
-    known: int = 0
-    asked: set[bytes] = field(default_factory=set)
+    cached: int = 0
+    counted_keys: set[bytes] = field(default_factory=set)
 
 
 class CountsPairs:
@@ -31,7 +31,7 @@ class CountsPairs:
     _count: PairCount | None = None
 
     @contextmanager
-    def counting(self, asked: set[bytes]) -> Iterator[PairCount]:
+    def counting(self, counted_keys: set[bytes]) -> Iterator[PairCount]:
         """While it lasts no pair is judged but counted, and stand-ins answer for the model.
 
         Args:
@@ -40,7 +40,7 @@ class CountsPairs:
         Raises:
             NotImplementedError: when it is asked, an engine without stand-ins.
         """
-        self._count = PairCount(asked=asked)
+        self._count = PairCount(asked=counted_keys)
         try:
             yield self._count
         finally:
@@ -50,7 +50,7 @@ class CountsPairs:
         raise NotImplementedError
 
     def _counted(
-        self, missing: Sequence[Pair], keys: Mapping[Pair, bytes], known: int
+        self, missing: Sequence[Pair], keys: Mapping[Pair, bytes], cached: int
     ) -> dict[Pair, np.ndarray]:
         """Stand-ins for the distinct pairs of a call that the cache does not know.
 
@@ -59,8 +59,8 @@ class CountsPairs:
             keys: of all pairs of the call; empty without a cache.
             known: how many the cache knows.
         """
-        new = [pair for pair in missing if keys.get(pair) not in self._count.asked]
+        new = [pair for pair in missing if keys.get(pair) not in self._count.counted_keys]
         self._count.pairs += len(new)
-        self._count.known += known
-        self._count.asked.update(keys[pair] for pair in new if pair in keys)
+        self._count.cached += cached
+        self._count.counted_keys.update(keys[pair] for pair in new if pair in keys)
         return {pair: self._stand_in(pair) for pair in missing}

@@ -151,12 +151,12 @@ class Entailment(Encoder):
     def _described(self) -> Component:
         if is_published(self.checkpoint):
             return read_published(self.checkpoint, self.labels, self.revision)
-        found = super()._described()
+        component = super()._described()
         if self.labels is not None or self.revision is not None:
             raise UserError(
                 f"{self.checkpoint}: its component.json says what it is; leave labels and revision"
             )
-        return found
+        return component
 
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Calibrated probabilities of (premise, hypothesis) pairs.
@@ -176,8 +176,8 @@ class Entailment(Encoder):
         component = self.component
         ours = RELATIONS if len(component.labels) == len(RELATIONS) else TWO_CLASSES
         order = [component.labels.index(name) for name in ours]
-        found = probabilities(logits[:, order], component.temperature, component.shift)
-        return list(np.pad(found, ((0, 0), (0, len(RELATIONS) - len(ours)))))
+        calibrated = probabilities(logits[:, order], component.temperature, component.shift)
+        return list(np.pad(calibrated, ((0, 0), (0, len(RELATIONS) - len(ours)))))
 
 
 class Unli(Encoder):
@@ -199,8 +199,8 @@ class Unli(Encoder):
         return np.array([0.0])  # all claims are informative
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
-        found = probabilities(logits[:, 0], self.component.temperature, self.component.shift)
-        return list(found[:, None])
+        calibrated = probabilities(logits[:, 0], self.component.temperature, self.component.shift)
+        return list(calibrated[:, None])
 
 
 class LssTagger(Encoder):
@@ -237,14 +237,14 @@ class LssTagger(Encoder):
         chunks = chunks_of((reference for _, reference in pairs), self.component.chunk_words)
         inputs = [(claim, c) for cs, (claim, _) in zip(chunks, pairs, strict=True) for c in cs]
         answers = iter(self._judge(inputs))
-        found = []
+        kept = []
         for (claim, _), cs in zip(pairs, chunks, strict=True):
-            own, words = [next(answers) for _ in cs], len(split_words(claim))
+            probs, words = [next(answers) for _ in cs], len(split_words(claim))
             # Where a claim did not fit there are no answers, see _encode; with the marks of its
             # new words that may be so in some windows only.
-            fits = all(len(p) == words for p in own)
-            found.append(np.max(own, axis=0) if fits else None)  # (windows, words) -> (words,)
-        return found
+            fits = all(len(p) == words for p in probs)
+            kept.append(np.max(probs, axis=0) if fits else None)  # (windows, words) -> (words,)
+        return kept
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """What the references support of the claims; ``None`` where a claim is too long.
@@ -253,12 +253,12 @@ class LssTagger(Encoder):
             pairs: (claim, reference).
         """
         threshold = self.component.keep_threshold or 0.5
-        found: list[Subsequence | None] = []
+        kept: list[Subsequence | None] = []
         for (claim, _), p in zip(pairs, self.keep_probabilities(pairs), strict=True):
             keep = None if p is None else (p >= threshold).tolist()
             text = "" if keep is None else join_words(claim, split_words(claim), keep)
-            found.append(None if keep is None else Subsequence(keep, text))
-        return found
+            kept.append(None if keep is None else Subsequence(keep, text))
+        return kept
 
     def _stand_in(self, pair: Pair) -> np.ndarray:
         return np.ones(len(split_words(pair[0])))

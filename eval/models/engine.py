@@ -177,8 +177,8 @@ class Engine(CountsPairs):
         keys: dict[Pair, bytes] = {}
         if self._cache is not None:
             keys = {pair: answer_key(self._fingerprint, pair) for pair in answers}
-            known = self._cache.get(list(keys.values()))
-            answers = {pair: known.get(key) for pair, key in keys.items()}
+            cached = self._cache.get(list(keys.values()))
+            answers = {pair: cached.get(key) for pair, key in keys.items()}
         missing = [pair for pair, answer in answers.items() if answer is None]
         if self._count is not None:
             answers.update(self._counted(missing, keys, len(answers) - len(missing)))

@@ -57,9 +57,9 @@ class Lerc(Engine):
         NaN where question and answers alone do not fit.
         """
         pairs = [
-            (f"{q} <q> {expected} <r> {given}", context) for q, expected, given, context in rows
+            (f"{q} <q> {expected} <r> {answer}", context) for q, expected, answer, context in rows
         ]
-        return np.asarray([one[0] for one in self._judge(pairs)], dtype=float)
+        return np.asarray([row[0] for row in self._judge(pairs)], dtype=float)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -74,8 +74,8 @@ class Lerc(Engine):
 
     def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
         rows = [
-            encode_grounded(self._tokenizer, _TEMPLATE, context, asked, self.max_length)
-            for asked, context in inputs
+            encode_grounded(self._tokenizer, _TEMPLATE, context, answers, self.max_length)
+            for answers, context in inputs
         ]
         nothing = [self._tokenizer.pad_token_id or 0]
         return [Row({"input_ids": row or nothing}, () if row else (None,)) for row in rows]

@@ -94,6 +94,6 @@ class LocalModel(CachedWriter):
             answer = as_answer(engine.decode(tokens), not engine.ended(tokens), self.when_cut)
             if sampling.logprobs:
                 texts = engine.token_texts(tokens)
-                own = [Token(*one) for one in zip(texts, logprobs, strict=False)]
-                answer = with_tokens(answer, own)
+                answer_tokens = [Token(*pair) for pair in zip(texts, logprobs, strict=False)]
+                answer = with_tokens(answer, answer_tokens)
             keep(fits[row], answer, len(prompts[fits[row]]), len(tokens))

@@ -99,14 +99,14 @@ class LocalSeq2Seq(CachedWriter):
         name, lengths = self.model.rpartition("/")[2], [len(rows[place]) for place in fits]
         with tqdm(total=len(fits), desc=name, unit="text", disable=None) as bar:
             for batch in batches_by_length(lengths, self.batch_size):
-                own = [fits[index] for index in batch]
-                prompts = [rows[place] for place in own]
+                batch_ids = [fits[index] for index in batch]
+                prompts = [rows[place] for place in batch_ids]
                 features = padded_prompts(prompts, self._tokenizer.pad_token_id, self.device)
-                written = decoder.generate(self._model, features, [""] * len(own))
-                for place, ids in zip(own, written, strict=True):
+                written = decoder.generate(self._model, features, [""] * len(batch_ids))
+                for place, ids in zip(batch_ids, written, strict=True):
                     answer = self._read(ids, bool(sampling.logprobs))
                     keep(place, answer, len(rows[place]), len(ids))
-                bar.update(len(own))
+                bar.update(len(batch_ids))
 
     def _encode(self, request: Request) -> list[int]:
         return self._tokenizer(one_text(request.messages), verbose=False)["input_ids"]

@@ -33,20 +33,19 @@ class LssModel(Protocol):
 
 def subsequences_of(engine: LssModel, pairs: Sequence[Pair]) -> list[Subsequence | None]:
     """What an engine, also one of a user's own, says of (claim, reference) pairs."""
-    who = f"{class_path_of(engine)}.subsequences"
-    found = require_one_each(who, engine.subsequences(pairs), pairs, "pair")
-    for (claim, _), one in zip(pairs, found, strict=True):
-        if one is not None and not isinstance(one, Subsequence):
+    method = f"{class_path_of(engine)}.subsequences"
+    answers = require_one_each(method, engine.subsequences(pairs), pairs, "pair")
+    for (claim, _), answer in zip(pairs, answers, strict=True):
+        if not isinstance(answer, Subsequence | None):
             raise UserError(
-                f"{who}: gave {one!r:.60} for the claim {claim!r:.60}; give a Subsequence, or "
-                "None where there is none"
+                f"{method}: claim {claim!r:.60}: expected a Subsequence or None, got {answer!r:.60}"
             )
-        if one is not None and one.keep is not None and len(one.keep) != len(split_words(claim)):
+        words, keep = len(split_words(claim)), answer and answer.keep
+        if keep is not None and len(keep) != words:
             raise UserError(
-                f"{who}: keeps of {len(one.keep)} words for the claim {claim!r:.60}; give a bool "
-                f"for each of its {len(split_words(claim))} words"
+                f"{method}: claim {claim!r:.60}: expected {words} bools in keep, got {len(keep)}"
             )
-    return found
+    return answers
 
 
 class InWindows:
@@ -70,11 +69,11 @@ class InWindows:
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """One answer a (claim, reference) pair; ``None`` where one of its windows has none."""
         windows = chunks_of((reference for _, reference in pairs), self.chunk_words)
-        asked = [(c, w) for (c, _), own in zip(pairs, windows, strict=True) for w in own]
-        answers = iter(subsequences_of(self.lss, asked))
+        inputs = [(c, w) for (c, _), parts in zip(pairs, windows, strict=True) for w in parts]
+        answers = iter(subsequences_of(self.lss, inputs))
         return [
-            _united(claim, [next(answers) for _ in own])
-            for (claim, _), own in zip(pairs, windows, strict=True)
+            _united(claim, [next(answers) for _ in parts])
+            for (claim, _), parts in zip(pairs, windows, strict=True)
         ]
 
 
@@ -97,12 +96,12 @@ class SharedWords:
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """One answer a (claim, reference) pair."""
-        found: list[Subsequence | None] = []
+        kept: list[Subsequence | None] = []
         for claim, reference in pairs:
             words = split_words(claim)
             keep = [not new for new in new_words([word.text for word in words], reference)]
-            found.append(Subsequence(keep, join_words(claim, words, keep)))
-        return found
+            kept.append(Subsequence(keep, join_words(claim, words, keep)))
+        return kept
 
 
 class WholeClaim:

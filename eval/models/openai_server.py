@@ -126,10 +126,10 @@ class OpenAIServer(CachedWriter):
     @property
     def identity(self) -> dict[str, Any]:
         # Chat and /v1 are not named, so that answers of before there were others keep their keys.
-        own = {} if self.endpoint == "chat" else {"endpoint": self.endpoint}
+        fields = {} if self.endpoint == "chat" else {"endpoint": self.endpoint}
         # One host may serve models of one name from several places.
-        own |= {} if self.path == "/v1" else {"path": self.path}
-        return own | {
+        fields |= {} if self.path == "/v1" else {"path": self.path}
+        return fields | {
             "backend": "openai",
             "model": self.model,
             "revision": self.revision,
@@ -188,14 +188,14 @@ class OpenAIServer(CachedWriter):
         self, client: AsyncOpenAI, body: Mapping[str, Any], key: str
     ) -> tuple[Answer, int, int]:
         loop = asyncio.get_running_loop()
-        asked = client.chat.completions if self.endpoint == "chat" else client.completions
+        api = client.chat.completions if self.endpoint == "chat" else client.completions
         for attempt in range(self.retries + 1):
             while (wait := self._not_before - loop.time()) > 0:
                 await asyncio.sleep(wait)
             try:
                 # The client's own time-out counts from byte to byte; a trickle would last for ever.
                 async with asyncio.timeout(self.timeout_s):
-                    return self._read(await asked.create(**body), "logprobs" in body)
+                    return self._read(await api.create(**body), "logprobs" in body)
             except (OpenAIError, ValueError, Malformed, TimeoutError) as error:
                 failed = _failed_prompt(error)
                 if failed is not None:
@@ -206,13 +206,13 @@ class OpenAIServer(CachedWriter):
     async def _pause(self, error: Exception, attempt: int, key: str) -> None:
         # Before it is cut, or half a key would stay.
         reason = (_reason(error).replace(key, "***") if key else _reason(error))[:200]
-        wait = _asked_wait(error)
-        if not _worth_retrying(error):
-            mend = self._mend(error)
+        wait = _requested_wait(error)
+        if not _is_transient(error):
+            advice = self._mend(error)
         elif attempt == self.retries:
-            mend = f"no answer in {attempt + 1} tries; see to the server and start again"
+            advice = f"no answer in {attempt + 1} tries; see to the server and start again"
         elif wait > MAX_WAIT_S:
-            mend = f"it asks to wait {wait:.0f} s; start again then"
+            advice = f"it asks to wait {wait:.0f} s; start again then"
         elif wait:
             loop = asyncio.get_running_loop()
             self._not_before = max(self._not_before, loop.time() + wait)
@@ -220,7 +220,7 @@ class OpenAIServer(CachedWriter):
         else:
             await asyncio.sleep(backoff(attempt))
             return
-        raise UserError(f"{self.host}, model {self.model}: {reason}; {mend}; {self._kept}")
+        raise UserError(f"{self.host}, model {self.model}: {reason}; {advice}; {self._kept}")
 
     def _read(
         self, reply: ChatCompletion | Completion | str, logprobs: bool
@@ -265,26 +265,26 @@ def _used(reply: ChatCompletion | Completion, name: str) -> int:
 
 
 def _text(part: ChatCompletionMessage | str) -> str | None:
-    said = part if isinstance(part, str) else getattr(part, "content", None)
-    if isinstance(said, list) and all(isinstance(one, Mapping) for one in said):
-        said = "".join(str(one.get("text") or "") for one in said if one.get("type") == "text")
-    if said is not None and not isinstance(said, str):
+    content = part if isinstance(part, str) else getattr(part, "content", None)
+    if isinstance(content, list) and all(isinstance(p, Mapping) for p in content):
+        content = "".join(str(p.get("text") or "") for p in content if p.get("type") == "text")
+    if content is not None and not isinstance(content, str):
         raise Malformed("the reply's text is none")
-    return said
+    return content
 
 
 def _tokens(choice: Choice | CompletionChoice) -> list[Token]:
     """The tokens of a reply; none where the server does not give them, or in another shape."""
-    given = getattr(choice, "logprobs", None)
+    logprobs = getattr(choice, "logprobs", None)
     if hasattr(choice, "message"):
-        content = getattr(given, "content", None)
+        content = getattr(logprobs, "content", None)
         listed = content if isinstance(content, list) else []
-        found = [(getattr(one, "token", None), getattr(one, "logprob", None)) for one in listed]
+        pairs = [(getattr(t, "token", None), getattr(t, "logprob", None)) for t in listed]
     else:
-        both = [getattr(given, name, None) for name in ("tokens", "token_logprobs")]
-        whole = all(isinstance(one, list) for one in both) and len(both[0]) == len(both[1])
-        found = list(zip(*both, strict=True)) if whole else []
-    return [Token(*one) for one in found] if all(isinstance(t, str) for t, _ in found) else []
+        both = [getattr(logprobs, name, None) for name in ("tokens", "token_logprobs")]
+        whole = all(isinstance(c, list) for c in both) and len(both[0]) == len(both[1])
+        pairs = list(zip(*both, strict=True)) if whole else []
+    return [Token(*pair) for pair in pairs] if all(isinstance(t, str) for t, _ in pairs) else []
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
@@ -302,8 +302,8 @@ def _failed_prompt(error: Exception) -> Answer | None:
         return None
     if getattr(error, "code", None) == "content_filter":
         return Answer("", "content filter")
-    known = error.status_code == 413 or error.code == "context_length_exceeded"
-    if known or _TOO_LONG.search(_message(error)):
+    is_too_long = error.status_code == 413 or error.code == "context_length_exceeded"
+    if is_too_long or _TOO_LONG.search(_message(error)):
         return Answer("", "prompt too long for the model")
     return None
 
@@ -313,18 +313,18 @@ def _message(error: APIStatusError) -> str:
 
     Servers on FastAPI say it in ``detail``: a text, or a list of what is wrong with which field.
     """
-    said = error.body
-    if isinstance(said, list) and said:
-        said = said[0]
+    content = error.body
+    if isinstance(content, list) and content:
+        content = content[0]
     for name in ("error", "message", "detail"):
-        said = said.get(name, said) if isinstance(said, Mapping) else said
-    if isinstance(said, list) and all(isinstance(one, Mapping) for one in said):
-        said = "; ".join(f"{one.get('loc')}: {one.get('msg')}" for one in said)
-    text = said.strip() if isinstance(said, str) else ""
+        content = content.get(name, content) if isinstance(content, Mapping) else content
+    if isinstance(content, list) and all(isinstance(item, Mapping) for item in content):
+        content = "; ".join(f"{item.get('loc')}: {item.get('msg')}" for item in content)
+    text = content.strip() if isinstance(content, str) else ""
     return error.message if not text or text.startswith("<") else text
 
 
-def _worth_retrying(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     if isinstance(error, APIStatusError):
         # An empty account answers 429 as well, for ever.
         return error.status_code in TRANSIENT_STATUS and error.code != "insufficient_quota"
@@ -332,10 +332,10 @@ def _worth_retrying(error: Exception) -> bool:
     return isinstance(error, (*connection, ValueError, Malformed, TimeoutError))
 
 
-def _asked_wait(error: Exception) -> float:
+def _requested_wait(error: Exception) -> float:
     response = getattr(error, "response", None)
-    asked = response.headers.get("retry-after") if response is not None else None
-    return retry_after(asked) if asked else 0.0
+    header = response.headers.get("retry-after") if response is not None else None
+    return retry_after(header) if header else 0.0
 
 
 def _reason(error: Exception) -> str:

@@ -51,11 +51,11 @@ class LssSeq2Seq(Encoder):
         Args:
             pairs: (claim, reference).
         """
-        found: list[Subsequence | None] = []
+        kept: list[Subsequence | None] = []
         for (claim, _), answer in zip(pairs, self._judge(pairs), strict=True):
             ids = answer.astype(int).tolist()
-            found.append(Subsequence(*self._decoder.read(claim, ids)) if ids else None)
-        return found
+            kept.append(Subsequence(*self._decoder.read(claim, ids)) if ids else None)
+        return kept
 
     @torch.inference_mode()
     def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:

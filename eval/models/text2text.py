@@ -81,12 +81,12 @@ class Text2Text(Engine):
 
     def write(self, pairs: Sequence[Pair]) -> list[Written | None]:
         """One text an (asked, context) pair; ``None`` where what is asked does not fit."""
-        found: list[Written | None] = []
+        texts: list[Written | None] = []
         for answer in self._judge(pairs):
             ids = answer[1:].astype(int).tolist()
             text = self._tokenizer.decode(ids, skip_special_tokens=True).strip()
-            found.append(Written(text, float(answer[0])) if len(answer) else None)
-        return found
+            texts.append(Written(text, float(answer[0])) if len(answer) else None)
+        return texts
 
     @cached_property
     def _tokenizer(self) -> PreTrainedTokenizerBase:
@@ -104,20 +104,20 @@ class Text2Text(Engine):
     def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
         template = self.template.replace(_ASKED, "{claim}").replace(_CONTEXT, "{reference}")
         rows = [
-            encode_grounded(self._tokenizer, template, context, asked, self.max_length)
-            for asked, context in inputs
+            encode_grounded(self._tokenizer, template, context, text, self.max_length)
+            for text, context in inputs
         ]
         yield {pair: np.empty(0) for pair, row in zip(inputs, rows, strict=True) if row is None}
         fitting = [place for place, row in enumerate(rows) if row is not None]
         for batch in batches_by_length([len(rows[place]) for place in fitting], self.batch_size):
-            own = [fitting[index] for index in batch]
-            prompts = [rows[place] for place in own]
+            batch_ids = [fitting[index] for index in batch]
+            prompts = [rows[place] for place in batch_ids]
             features = padded_prompts(prompts, self._tokenizer.pad_token_id, self.device)
             watched = self._watched(features)
-            written = self._decoder.generate(self._model, features, [""] * len(own))
+            written = self._decoder.generate(self._model, features, [""] * len(batch_ids))
             yield {
                 inputs[place]: np.asarray([p, *ids])
-                for place, p, ids in zip(own, watched, written, strict=True)
+                for place, p, ids in zip(batch_ids, watched, written, strict=True)
             }
 
     def _watched(self, features: dict[str, torch.Tensor]) -> list[float]:

@@ -50,15 +50,15 @@ class Change(NamedTuple):
 
     text: TextScores
     place: Place
-    here: float | None
-    there: float | None
+    left: float | None
+    right: float | None
 
     @property
     def size(self) -> float:
         """How far it moved; infinite where one side has no score."""
-        if self.here is None or self.there is None:
+        if self.left is None or self.right is None:
             return math.inf
-        return abs(self.here - self.there)
+        return abs(self.left - self.right)
 
 
 @dataclass
@@ -76,64 +76,64 @@ class Paired:
     unit: str = "text"
 
 
-def compare(here: Path, there: Path) -> list[TextTable]:
+def compare(left: Path, right: Path) -> list[TextTable]:
     """The tables of two runs: results, what else differs, and scores text by text.
 
     Args:
-        here: a run's folder, A.
-        there: the other's, B.
+        left: a run's folder, A.
+        right: the other's, B.
     """
-    files = [read_results(folder / "results.json") for folder in (here, there)]
+    files = [read_results(folder / "results.json") for folder in (left, right)]
     tables = [_side_by_side(*files), _what_differs(*files)]
-    scores = [list(text_scores(folder)) for folder in (here, there)]
+    scores = [list(text_scores(folder)) for folder in (left, right)]
     return tables + (paired_tables(pair(*scores)) if all(scores) else [])
 
 
-def write_comparison(here: Path, there: Path) -> tuple[Path, list[str]]:
+def write_comparison(left: Path, right: Path) -> tuple[Path, list[str]]:
     """Write ``comparison/`` into a run's folder: ``report.html``, ``tables.md`` and ``tables/``.
 
     Returns:
         The page's path, and what was compared, a line each.
     """
-    tables, place = compare(here, there), here / "comparison"
-    summary = [f"A: {here}", f"B: {there}", *(f"{t.title}: {t.note}" for t in tables)]
-    write_text(place / "tables.md", markdown(tables, f"A: {here}; B: {there}"))
+    tables, place = compare(left, right), left / "comparison"
+    summary = [f"A: {left}", f"B: {right}", *(f"{t.title}: {t.note}" for t in tables)]
+    write_text(place / "tables.md", markdown(tables, f"A: {left}; B: {right}"))
     write_files(place / "tables", table_files(tables))
     path = place / "report.html"
-    write_tables(path, "What changed?", printable(f"A: {here}; B: {there}"), tables)
+    write_tables(path, "What changed?", printable(f"A: {left}; B: {right}"), tables)
     return path, summary
 
 
 # Results
 
 
-def _side_by_side(one: ResultFile, other: ResultFile) -> TextTable:
-    ours, theirs = by_key(one.results), by_key(other.results)
+def _side_by_side(left: ResultFile, right: ResultFile) -> TextTable:
+    ours, theirs = by_key(left.results), by_key(right.results)
     keys = list(dict.fromkeys([*ours, *theirs]))
-    shown = [i for i, name in enumerate(KEYS) if name == "metric" or varies(keys, i)]
+    fields = [i for i, name in enumerate(KEYS) if name == "metric" or varies(keys, i)]
     rows = []
     for key in keys:
         a, b = ours.get(key), theirs.get(key)
-        names = ["" if key[i] is None else printable(str(key[i])) for i in shown]
+        names = ["" if key[i] is None else printable(str(key[i])) for i in fields]
         rows.append([*names, cell(a), cell(b), _difference(a, b)])
     both = len(ours.keys() & theirs.keys())
     note = (
         f"{both:,} results are in both runs, {len(ours) - both:,} only in A, "
         f"{len(theirs) - both:,} only in B. Brackets hold each run's own 95 % interval."
     )
-    head = [*(KEYS[i].capitalize() for i in shown), "A", "B", "A − B"]
+    head = [*(KEYS[i].capitalize() for i in fields), "A", "B", "A − B"]
     return TextTable("Results", note, head, rows)
 
 
 def by_key(results: Iterable[Result]) -> dict[tuple, Result]:
     """Results by their ``KEYS``; a number at the end tells those apart that share them."""
-    found: dict[tuple, Result] = {}
+    rows_by_key: dict[tuple, Result] = {}
     for row in results:
         key, place = tuple(getattr(row, name) for name in KEYS), 0
-        while (*key, place) in found:
+        while (*key, place) in rows_by_key:
             place += 1
-        found[*key, place] = row
-    return found
+        rows_by_key[*key, place] = row
+    return rows_by_key
 
 
 def varies(keys: Sequence[tuple], place: int) -> bool:
@@ -151,8 +151,8 @@ def _signed(value: float) -> str:
     return f"{value:+z.3f}"
 
 
-def _what_differs(one: ResultFile, other: ResultFile) -> TextTable:
-    ours, theirs = _deciding(one), _deciding(other)
+def _what_differs(left: ResultFile, right: ResultFile) -> TextTable:
+    ours, theirs = _deciding(left), _deciding(right)
     rows = [
         [printable(key), *(printable(side.get(key, "–")) for side in (ours, theirs))]
         for key in sorted(ours.keys() | theirs.keys())
@@ -165,11 +165,11 @@ def _what_differs(one: ResultFile, other: ResultFile) -> TextTable:
 
 
 def _deciding(file: ResultFile) -> dict[str, str]:
-    found = {"experiment": file.experiment}
+    settings = {"experiment": file.experiment}
     for name in _DECIDING:
-        found |= _flat(file.provenance.get(name), name)
+        settings |= _flat(file.provenance.get(name), name)
     # A checkpoint is its weights; its measures come with them.
-    return {k: v for k, v in found.items() if not k.startswith("checkpoints") or "sha256" in k}
+    return {k: v for k, v in settings.items() if not k.startswith("checkpoints") or "sha256" in k}
 
 
 def _flat(value: object, where: str) -> dict[str, str]:
@@ -197,13 +197,13 @@ def text_scores(folder: Path) -> Iterator[TextScores]:
         for metric, label, *_ in scores:
             names[metric] |= {label: None} if label else {}
     for document, scores in rows:
-        found = {}
+        by_place = {}
         for metric, label, selection, precision in scores:
             for name in [label] if label else names[metric]:
-                shown = [metric] * bool(metric) + [name] * (name != "default")
-                found[", ".join(shown), selection] = precision
+                label_parts = [metric] * bool(metric) + [name] * (name != "default")
+                by_place[", ".join(label_parts), selection] = precision
         kinds = (document.get("kind") or "normal", document.get("generator") or "given")
-        yield TextScores(document["id"], document["topic"], *kinds, document["text"], found)
+        yield TextScores(document["id"], document["topic"], *kinds, document["text"], by_place)
 
 
 def _rows(path: Path) -> Iterator[tuple[dict, list[tuple[str, str, str, float | None]]]]:
@@ -213,8 +213,8 @@ def _rows(path: Path) -> Iterator[tuple[dict, list[tuple[str, str, str, float | 
         metrics = row.get("metrics") or {"": row}
         scores = [
             (metric, _label(score, metric), score["selection"], score.get("precision"))
-            for metric, own in metrics.items()
-            for score in own["scores"]
+            for metric, metric_row in metrics.items()
+            for score in metric_row["scores"]
         ]
         places = [row[name] for name in ("set", "evidence") if name in row]
         document = row["document"]
@@ -227,105 +227,105 @@ def _label(score: dict, metric: str) -> str:
     return score["name"] if metric else named(score["assessor"], score["name"])
 
 
-def pair(here: Sequence[TextScores], there: Sequence[TextScores]) -> Paired:
+def pair(left: Sequence[TextScores], right: Sequence[TextScores]) -> Paired:
     """Pair the texts of two runs by their ids; where no text is in both, pair their topics."""
-    found = _paired(here, there)
-    if not found.counts["both"]:
-        of_topics = _paired(_topics(here), _topics(there))
+    paired = _paired(left, right)
+    if not paired.counts["both"]:
+        of_topics = _paired(_topics(left), _topics(right))
         if of_topics.counts["both"]:
             of_topics.unit = "topic"
             return of_topics
-    return found
+    return paired
 
 
 def _topics(texts: Sequence[TextScores]) -> list[TextScores]:
-    own: dict[tuple[str, str], list[TextScores]] = defaultdict(list)
+    by_topic: dict[tuple[str, str], list[TextScores]] = defaultdict(list)
     for text in texts:
-        own[text.topic, text.kind].append(text)
-    found = []
-    for (topic, kind), some in own.items():
+        by_topic[text.topic, text.kind].append(text)
+    topics = []
+    for (topic, kind), some in by_topic.items():
         scores = {}
         for place in dict.fromkeys(place for text in some for place in text.scores):
-            known = [v for text in some if (v := text.scores.get(place)) is not None]
-            scores[place] = float(np.mean(known)) if known else None
+            values = [v for text in some if (v := text.scores.get(place)) is not None]
+            scores[place] = float(np.mean(values)) if values else None
         generators = ", ".join(dict.fromkeys(text.generator for text in some))
-        found.append(TextScores(f"{kind}: {topic}", topic, kind, generators, "", scores))
-    return found
+        topics.append(TextScores(f"{kind}: {topic}", topic, kind, generators, "", scores))
+    return topics
 
 
-def _paired(here: Sequence[TextScores], there: Sequence[TextScores]) -> Paired:
-    others = {text.id: text for text in there}
-    found = Paired()
+def _paired(left: Sequence[TextScores], right: Sequence[TextScores]) -> Paired:
+    right_by_id = {text.id: text for text in right}
+    paired = Paired()
     cells: dict[tuple[Place, str], list[Change]] = defaultdict(list)
-    for text in here:
-        other = others.get(text.id)
+    for text in left:
+        other = right_by_id.get(text.id)
         if other is None:
-            found.counts["here"] += 1
+            paired.counts["left"] += 1
         elif other.text != text.text:
-            found.counts["other"] += 1
+            paired.counts["other"] += 1
         else:
-            found.counts["both"] += 1
+            paired.counts["both"] += 1
             for place in text.scores.keys() & other.scores.keys():
                 change = Change(text, place, text.scores[place], other.scores[place])
                 cells[place, text.kind].append(change)
-    found.counts["there"] = len(others) - found.counts["both"] - found.counts["other"]
-    found.cells = dict(sorted(cells.items()))
-    return found
+    paired.counts["right"] = len(right_by_id) - paired.counts["both"] - paired.counts["other"]
+    paired.cells = dict(sorted(cells.items()))
+    return paired
 
 
-def paired_tables(found: Paired) -> list[TextTable]:
+def paired_tables(paired: Paired) -> list[TextTable]:
     """The test of each score and kind of text, and the texts that changed."""
-    tests = [_two_sided(own) for own in found.cells.values()]
+    tests = [_two_sided(changes) for changes in paired.cells.values()]
     rows: list[list[Cell | str]] = [
-        [*place, kind, *_cells_of(own), number(p, "p"), number(after, "p")]
-        for ((place, kind), own), p, after in zip(
-            found.cells.items(), tests, holm(tests), strict=True
+        [*place, kind, *_cells_of(changes), number(p, "p"), number(after, "p")]
+        for ((place, kind), changes), p, after in zip(
+            paired.cells.items(), tests, holm(tests), strict=True
         )
     ]
-    units, counts = f"{found.unit}s", found.counts
+    units, counts = f"{paired.unit}s", paired.counts
     head = ["Metric", "Selection", "Kind", units.capitalize(), "A", "B", "A − B"]
     head += ["Up", "Down", "p", "p, Holm"]
     note = (
-        f"{counts['both']:,} {units} are in both runs, {counts['here']:,} only in A, "
-        f"{counts['there']:,} only in B, {counts['other']:,} have the same id and other words. "
+        f"{counts['both']:,} {units} are in both runs, {counts['left']:,} only in A, "
+        f"{counts['right']:,} only in B, {counts['other']:,} have the same id and other words. "
         f"Mean precision of the {units} that have one in both runs, with the 95 % interval of the "
         f"difference over topics. p: Student’s paired t-test over {units}, two-sided; next to it "
         "Holm’s correction for all rows."
     )
-    every = [c for own in found.cells.values() for c in own if c.here != c.there]
-    changed = sorted(every, key=lambda change: -change.size)[:MAX_CHANGED]  # stable
-    said = f"{len(every):,} scores changed" + (
-        f"; the {len(changed):,} that moved most." if len(changed) < len(every) else "."
+    moved = [c for changes in paired.cells.values() for c in changes if c.left != c.right]
+    changed = sorted(moved, key=lambda change: -change.size)[:MAX_CHANGED]  # stable
+    summary = f"{len(moved):,} scores changed" + (
+        f"; the {len(changed):,} that moved most." if len(changed) < len(moved) else "."
     )
     return [
         TextTable(f"Difference of {units}", note, head, rows),
         TextTable(
             f"{units.capitalize()} whose score changed",
-            said,
+            summary,
             ["Topic", "Kind", "Generator", "Id", "Metric", "Selection", "A", "B"],
-            [[*c.text[1:4], c.text.id, *c.place, number(c.here), number(c.there)] for c in changed],
+            [[*c.text[1:4], c.text.id, *c.place, number(c.left), number(c.right)] for c in changed],
         ),
     ]
 
 
 def _columns(changes: Sequence[Change]) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    known = [c for c in changes if c.here is not None and c.there is not None]
-    one, other = (np.array([getattr(c, side) for c in known], float) for side in ("here", "there"))
-    return one, other, [c.text.topic for c in known]
+    scored = [c for c in changes if c.left is not None and c.right is not None]
+    a, b = (np.array([getattr(c, side) for c in scored], float) for side in ("left", "right"))
+    return a, b, [c.text.topic for c in scored]
 
 
 def _two_sided(changes: Sequence[Change]) -> float | None:
-    one, other, _ = _columns(changes)
-    sides = [paired_t(one, other, way).p for way in ("greater", "less")]
-    known = [p for p in sides if p is not None]
-    return min(1.0, 2 * min(known)) if known else None
+    left, right, _ = _columns(changes)
+    sides = [paired_t(left, right, way).p for way in ("greater", "less")]
+    p_values = [p for p in sides if p is not None]
+    return min(1.0, 2 * min(p_values)) if p_values else None
 
 
 def _cells_of(changes: Sequence[Change]) -> list[Cell | str]:
-    one, other, topics = _columns(changes)
-    value, ci95, n = ratio(one - other, np.ones(len(one)), topics, seed=0)
+    left, right, topics = _columns(changes)
+    value, ci95, n = ratio(left - right, np.ones(len(left)), topics, seed=0)
     ends = "" if ci95 is None else f"[{_signed(ci95[0])}, {_signed(ci95[1])}]"
-    means = [number(float(side.mean()) if len(side) else None) for side in (one, other)]
+    means = [number(float(side.mean()) if len(side) else None) for side in (left, right)]
     difference = Cell("–" if value is None else _signed(value), ends, f"n = {n}")
-    ways = (str(int((one > other).sum())), str(int((one < other).sum())))
-    return [f"{len(one)} of {len(changes)}", *means, difference, *ways]
+    ways = (str(int((left > right).sum())), str(int((left < right).sum())))
+    return [f"{len(left)} of {len(changes)}", *means, difference, *ways]

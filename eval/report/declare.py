@@ -19,7 +19,7 @@ Point = tuple[float | str, float, tuple[float, float] | None]
 Runs = Sequence[tuple[str, bool | None]]
 
 _FORMATS = {"score": ".3f", "mean": ".2f", "tenth": ".1f", "total": ",.0f"}
-_DEFAULTS = {name: own.default for name, own in Result.model_fields.items()}
+_DEFAULTS = {name: field.default for name, field in Result.model_fields.items()}
 
 
 # Values
@@ -124,20 +124,20 @@ class Table:
 
     def of(self, results: Iterable[Result]) -> TextTable:
         """The table of some results."""
-        shown = _chosen(results, self.where, self.metrics)
+        selected = _select_rows(results, self.where, self.metrics)
         if self.heads:
-            shown = [row for row in shown if _key(row, self.columns) in self.heads]
-        columns = list(self.heads or dict.fromkeys(_key(row, self.columns) for row in shown))
+            selected = [row for row in selected if _key(row, self.columns) in self.heads]
+        columns = list(self.heads or dict.fromkeys(_key(row, self.columns) for row in selected))
         if self.metrics and not self.heads and self.columns[0] == "metric":
             order = list(self.metrics)
             columns.sort(key=lambda key: order.index(key if isinstance(key, str) else key[0]))
         lines: dict[tuple, dict[object, Result]] = {}
-        for row in shown:
+        for row in selected:
             place = tuple(getattr(row, name) for name in self.rows)
             lines.setdefault(place, {})[_key(row, self.columns)] = row
         first = list(dict.fromkeys(place[0] for place in lines))
         named = [at for at in range(len(self.rows)) if self._is_named(at, lines)]
-        columns = [key for key in columns if any(key in own for own in lines.values())]
+        columns = [key for key in columns if any(key in line for line in lines.values())]
         rows = [
             [*self._names(place, named), *self._cells(lines[place], columns)]
             for place in sorted(lines, key=lambda place: first.index(place[0]))  # stable
@@ -158,9 +158,9 @@ class Table:
             for at in named
         ]
 
-    def _cells(self, own: Mapping[object, Result], columns: Sequence[object]) -> list[Cell | str]:
-        n, failed = (max(getattr(row, name) for row in own.values()) for name in ("n", "failed"))
-        return [*(self._cell(own.get(key), n, failed) for key in columns), f"{n:,}", f"{failed:,}"]
+    def _cells(self, line: Mapping[object, Result], columns: Sequence[object]) -> list[Cell | str]:
+        n, failed = (max(getattr(row, name) for row in line.values()) for name in ("n", "failed"))
+        return [*(self._cell(line.get(key), n, failed) for key in columns), f"{n:,}", f"{failed:,}"]
 
     def _cell(self, row: Result | None, n: int, failed: int) -> Cell:
         if row is None:
@@ -175,15 +175,15 @@ class Table:
         return Cell(number(row.value, unit), interval(row, unit), ", ".join(other), mark, good)
 
 
-def _chosen(results: Iterable[Result], where: Where, metrics: Iterable[str]) -> list[Result]:
-    wanted = {"metric": list(metrics), **where} if metrics else where
-    return [r for r in results if all(_fits(getattr(r, k), v) for k, v in wanted.items())]
+def _select_rows(results: Iterable[Result], where: Where, metrics: Iterable[str]) -> list[Result]:
+    conditions = {"metric": list(metrics), **where} if metrics else where
+    return [r for r in results if all(_fits(getattr(r, k), v) for k, v in conditions.items())]
 
 
-def _fits(value: object, wanted: object) -> bool:
-    if callable(wanted):
-        return bool(wanted(value))
-    return value in wanted if isinstance(wanted, list | tuple | set) else value == wanted
+def _fits(value: object, expected: object) -> bool:
+    if callable(expected):
+        return bool(expected(value))
+    return value in expected if isinstance(expected, list | tuple | set) else value == expected
 
 
 def _key(row: Result, fields: Sequence[str]) -> object:
@@ -256,7 +256,7 @@ class Figure:
     def of(self, results: Iterable[Result]) -> list[Plot]:
         """The plots of some results."""
         plots: dict[str, dict[str, dict[float | str, Result]]] = {}
-        for row in _chosen(results, self.where, self.metrics):
+        for row in _select_rows(results, self.where, self.metrics):
             at = getattr(row, self.x)
             if row.value is None or (self.kind == "lines" and not isinstance(at, int | float)):
                 continue
@@ -270,8 +270,8 @@ class Figure:
                 f"{self.title} ({of})" if of else self.title,
                 self.kind,
                 {
-                    name: [(at, row.value, row.ci95) for at, row in self._ordered(own)]
-                    for name, own in series.items()
+                    name: [(at, row.value, row.ci95) for at, row in self._ordered(points)]
+                    for name, points in series.items()
                 },
                 "" if self.kind == "bars" else self.x,
                 self.label or self.title,
@@ -303,7 +303,7 @@ class Line(NamedTuple):
         note: what else is known.
     """
 
-    who: str
+    label: str
     runs: Runs = ()
     mark: str = ""
     good: bool | None = None
@@ -352,6 +352,6 @@ class Page:
     documents: bool = False
     terminal: Where | None = field(default_factory=dict)
 
-    def shown(self, results: Iterable[Result]) -> list[Result]:
+    def terminal_results(self, results: Iterable[Result]) -> list[Result]:
         """The results that the terminal shows."""
-        return [] if self.terminal is None else _chosen(results, self.terminal, ())
+        return [] if self.terminal is None else _select_rows(results, self.terminal, ())

@@ -28,10 +28,10 @@ def documents_of(path: Path) -> Iterator[Excerpt]:
                 raise to_bad_input(f"{path}:{line}", error) from None
 
 
-def cut(text: str | None, most: int = MAX_CHARACTERS) -> str:
+def cut(text: str | None, max_characters: int = MAX_CHARACTERS) -> str:
     """The beginning of a text, with dots where it goes on."""
     text = text or ""
-    return text if len(text) <= most else text[:most].rstrip() + " …"
+    return text if len(text) <= max_characters else text[:max_characters].rstrip() + " …"
 
 
 def _excerpt(scored: Scored) -> Excerpt:
@@ -40,7 +40,7 @@ def _excerpt(scored: Scored) -> Excerpt:
     for verdict in [*scored.verdicts, *scored.core_verdicts]:
         if verdict.claim in judged:
             judged[verdict.claim].append(verdict)
-    used = dict.fromkeys(name for own in judged.values() for v in own for name in v.evidence or [])
+    used = dict.fromkeys(name for row in judged.values() for v in row for name in v.evidence or [])
     by_id = {passage.id: passage for passage in scored.passages}
     numbers = {name: f"[{at}]" if name in by_id else f"[{name}]" for at, name in enumerate(used, 1)}
     selections = {selection.claim: selection for selection in scored.selections}
@@ -85,22 +85,22 @@ def _verdict(verdict: Verdict, claim: str, numbers: Mapping[str, str]) -> Line:
     p = "" if verdict.p is None else f"p = {verdict.p:.2f}"
     evidence = "".join(cut(numbers[name], 80) for name in verdict.evidence or [])
     relations = [
-        f"{one['relation']} by {numbers.get(one['context'], one['context'])} {one['p']:.2f}"
-        for one in more.get("relations") or []
-        if isinstance(one, dict) and {"relation", "context", "p"} <= one.keys()
+        f"{row['relation']} by {numbers.get(row['context'], row['context'])} {row['p']:.2f}"
+        for row in more.get("relations") or []
+        if isinstance(row, dict) and {"relation", "context", "p"} <= row.keys()
     ]
     searched = [
         f"searched: {cut(str(step['query']), 200)}"
         for step in more.get("steps") or []
         if isinstance(step, dict) and "query" in step
     ]
-    said = [p, evidence, cut(verdict.reason), *relations, *searched]
+    notes = [p, evidence, cut(verdict.reason), *relations, *searched]
     return Line(
         named(verdict.assessor, verdict.name),
         of_verdict(claim, more.get("kept")),
         verdict.label.replace("_", " "),
         _GOOD.get(verdict.label),
-        "; ".join(filter(None, said)),
+        "; ".join(filter(None, notes)),
     )
 
 

@@ -125,13 +125,13 @@ def write_page(page: Page, file: ResultFile, folder: Path) -> Path:
 def tables_of(page: Page, file: ResultFile, folder: Path) -> Iterator[TextTable]:
     """The tables of a run; of the declared ones those that have rows."""
     for table in page.tables:
-        found = [table.of(file.results)] if isinstance(table, Table) else table(file, folder)
-        yield from (own for own in found if own.rows or not isinstance(table, Table))
+        drawn = [table.of(file.results)] if isinstance(table, Table) else table(file, folder)
+        yield from (part for part in drawn if part.rows or not isinstance(table, Table))
 
 
-def told(page: Page, file: ResultFile) -> str:
+def terminal_summary(page: Page, file: ResultFile) -> str:
     """What the terminal shows when a run ends."""
-    rows = terminal(page.shown(file.results))
+    rows = terminal(page.terminal_results(file.results))
     return "\n".join([*page.summary(file), *filter(None, [rows])])
 
 
@@ -143,8 +143,8 @@ def write_tables(path: Path, question: str, note: str, tables: Sequence[TextTabl
 
 def _drawings(page: Page, file: ResultFile, folder: Path) -> Iterator[Drawing]:
     for figure in page.figures:
-        found = figure.of(file.results) if isinstance(figure, Figure) else figure(file, folder)
-        yield from map(draw, found)
+        plots = figure.of(file.results) if isinstance(figure, Figure) else figure(file, folder)
+        yield from map(draw, plots)
 
 
 def _first_texts(page: Page, folder: Path) -> tuple[list[Excerpt], int]:
@@ -155,8 +155,8 @@ def _first_texts(page: Page, folder: Path) -> tuple[list[Excerpt], int]:
         if seen[text.tag] < MAX_EXCERPTS:
             ranked.append((seen[text.tag], place, text))
         seen[text.tag] += 1
-    first = sorted(ranked, key=lambda own: own[:2])[:MAX_EXCERPTS]
-    return [text for _, _, text in sorted(first, key=lambda own: own[1])], seen.total()
+    first = sorted(ranked, key=lambda entry: entry[:2])[:MAX_EXCERPTS]
+    return [text for _, _, text in sorted(first, key=lambda entry: entry[1])], seen.total()
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
@@ -201,13 +201,13 @@ def _origin(file: ResultFile) -> dict:
 
 def settings_of(config: object, name: str) -> list[str]:
     """Every value that a setting has anywhere in the configuration, first the pipeline's."""
-    found: list[str] = []
+    values: list[str] = []
     if isinstance(config, Mapping):
         for key, value in config.items():
             if key == name and value is not None:
-                found.append(str(value))
-            found += settings_of(value, name)
+                values.append(str(value))
+            values += settings_of(value, name)
     elif isinstance(config, list):
         for value in config:
-            found += settings_of(value, name)
-    return list(dict.fromkeys(found))
+            values += settings_of(value, name)
+    return list(dict.fromkeys(values))

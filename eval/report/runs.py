@@ -70,13 +70,13 @@ def _headline(results: Sequence[Result], picked: dict[str, str]) -> str:
     rows = [row for row in rows if row.against is None] or rows
     rows = [row for row in rows if row.variant is None] or rows
     keys = list(by_key(rows))
-    shown = [i for i, name in enumerate(KEYS) if name != "metric" and varies(keys, i)]
-    told = []
+    fields = [i for i, name in enumerate(KEYS) if name != "metric" and varies(keys, i)]
+    figures = []
     for row in rows[:MOST_FIGURES]:
-        names = [str(getattr(row, KEYS[i])) for i in shown if getattr(row, KEYS[i]) is not None]
-        told.append(" ".join([*names, number(row.value)]))
-    more = [f"and {len(rows) - len(told):,} more"] if len(rows) > len(told) else []
-    return f"{rows[0].metric} {'; '.join([*told, *more])}" if rows else ""
+        names = [str(getattr(row, KEYS[i])) for i in fields if getattr(row, KEYS[i]) is not None]
+        figures.append(" ".join([*names, number(row.value)]))
+    more = [f"and {len(rows) - len(figures):,} more"] if len(rows) > len(figures) else []
+    return f"{rows[0].metric} {'; '.join([*figures, *more])}" if rows else ""
 
 
 def _report(folder: Path, page: Path) -> str:

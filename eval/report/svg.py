@@ -43,7 +43,7 @@ def draw(plot: Plot) -> Drawing:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    groups = list(dict.fromkeys(x for own in plot.series.values() for x, *_ in own))
+    groups = list(dict.fromkeys(x for points in plot.series.values() for x, *_ in points))
     by_group = plot.kind != "lines"
     with matplotlib.rc_context(_STYLE):
         width = min(24.0, 2.5 + 0.3 * len(plot.series) * len(groups)) if by_group else 6.0
@@ -53,16 +53,16 @@ def draw(plot: Plot) -> Drawing:
         axes.set_xlabel(_label(plot.x))
         axes.set_ylabel(_label(plot.y))
         looks = zip(cycle(_COLOURS), cycle(_HATCHES), cycle(_LINES), cycle(_MARKERS), strict=False)
-        for place, ((name, own), look) in enumerate(zip(plot.series.items(), looks, strict=False)):
+        for place, ((name, pts), look) in enumerate(zip(plot.series.items(), looks, strict=False)):
             if plot.kind == "lines":
-                _line(axes, name, own, look)
+                _line(axes, name, pts, look)
                 continue
             at = {
                 group: number + (place - (len(plot.series) - 1) / 2) * 0.8 / len(plot.series)
                 for number, group in enumerate(groups)
             }
             mark = _bars if plot.kind == "bars" else _boxes
-            mark(axes, name, own, look, at, 0.74 / len(plot.series))
+            mark(axes, name, pts, look, at, 0.74 / len(plot.series))
         if by_group:
             names = [_label(str(group)) for group in groups]
             axes.set_xticks(range(len(groups)), names, rotation=20, ha="right")
@@ -84,12 +84,12 @@ def inline(svg: str) -> Markup:
 
     Places are rounded to a hundredth of a point, which halves it.
     """
-    found = svg[svg.index("<svg") :]
-    found = re.sub(r"<[^>]+>", lambda tag: _LONG.sub(r"\1", tag[0]), found)
-    found = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", found, flags=re.DOTALL)
-    found = re.sub(r'<g id="[^"]*">', "<g>", found)
+    element = svg[svg.index("<svg") :]
+    element = re.sub(r"<[^>]+>", lambda tag: _LONG.sub(r"\1", tag[0]), element)
+    element = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
+    element = re.sub(r'<g id="[^"]*">', "<g>", element)
     joints = ' style="max-width: 100%; height: auto; stroke-linejoin: round; stroke-linecap: butt"'
-    return Markup(found.replace("<svg", f"<svg{joints}", 1))
+    return Markup(element.replace("<svg", f"<svg{joints}", 1))
 
 
 def _label(text: str) -> str:
@@ -121,7 +121,7 @@ def _bars(
     width: float,
 ) -> None:
     colour, hatch, *_ = look
-    ends = [own or (y, y) for _, y, own in points]
+    ends = [band or (y, y) for _, y, band in points]
     spread = [
         [max(0.0, y - low) for (_, y, _), (low, _) in zip(points, ends, strict=True)],
         [max(0.0, high - y) for (_, y, _), (_, high) in zip(points, ends, strict=True)],

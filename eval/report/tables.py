@@ -105,8 +105,8 @@ def terminal(rows: Sequence[Result]) -> str:
     ends = [f"{v} n={r.n} failed={r.failed}" for v, r in zip(values, rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(kept, *names, strict=True)]
     lines = []
-    for own, end in zip([kept, *names], ["value", *ends], strict=True):
-        place = " ".join(name.ljust(width) for name, width in zip(own, widths, strict=True))
+    for cells, end in zip([kept, *names], ["value", *ends], strict=True):
+        place = " ".join(name.ljust(width) for name, width in zip(cells, widths, strict=True))
         lines.append(f"{place} {end}")
     return "\n".join(lines)
 
@@ -121,20 +121,20 @@ def slug(text: str) -> str:
 
 def named_apart(names: Iterable[str]) -> list[str]:
     """Slugs of names, in their order; one that is taken gets a number behind it."""
-    found: list[str] = []
+    slugs: list[str] = []
     for name in map(slug, names):
-        number_, own = 2, name
-        while own in found:
-            own, number_ = f"{name}_{number_}", number_ + 1
-        found.append(own)
-    return found
+        number_, candidate = 2, name
+        while candidate in slugs:
+            candidate, number_ = f"{name}_{number_}", number_ + 1
+        slugs.append(candidate)
+    return slugs
 
 
 def table_files(tables: Sequence[TextTable]) -> dict[str, str]:
     """Name of a file to its content, CSV and LaTeX of each table that has rows."""
-    shown = [table for table in tables if table.rows]
+    nonempty = [table for table in tables if table.rows]
     files = {}
-    for name, table in zip(named_apart(table.title for table in shown), shown, strict=True):
+    for name, table in zip(named_apart(table.title for table in nonempty), nonempty, strict=True):
         files[f"{name}.csv"] = table_csv(table)
         files[f"{name}.tex"] = latex_table(table)
     return files

@@ -14,7 +14,7 @@ from eval.commands.report import build_report
 from eval.decompose.given import Given
 from eval.experiments.factreasoner import factreasoner, factreasoner_values
 from eval.experiments.factreasoner.factreasoner import FactReasoner as Experiment
-from eval.report.render import told
+from eval.report.render import terminal_summary
 from eval.retrieve.cut import Cut
 from eval.retrieve.given import Given as GivenPassages
 from eval.verify.factreasoner.stage import FactReasoner
@@ -140,7 +140,7 @@ def test_the_tables_by_hand(sets):
     assert value_of(file, "B", "precision", against="A", variant="p_holm")[0] == 0
     assert value_of(file, "A", "precision", against="B", variant="p_holm")[0] == 1
     assert value_of(file, "A", "balanced_accuracy", against="B") == (0.5, 2, 2)
-    assert "precision A 0.500" in " ".join(told(Experiment.page, file).split())
+    assert "precision A 0.500" in " ".join(terminal_summary(Experiment.page, file).split())
     build_report("run")
     # Of B's three documents two have these values; A has all in all three.
     (scores,) = (t for t in Experiment.page.tables if t.title == "Scores")

@@ -12,7 +12,7 @@ from components.statistics import auroc, bootstrap
 from eval.experiments.factreasoner import relation_model_values
 from eval.experiments.factreasoner.relation_model import RelationModel
 from eval.experiments.factreasoner.relation_model_values import roc
-from eval.report.render import told
+from eval.report.render import terminal_summary
 from records import write_jsonl
 
 ATTACK = "<img src=x onerror=alert(1)> $|$"
@@ -95,7 +95,7 @@ def test_factor_by_hand(factor):
     rows = [json.loads(row) for row in Path("run/pairs.jsonl").read_text().splitlines()]
     assert len(rows) == 2 * (5 * 4 + 2 * 4)
     assert rows[0]["p"] == [0.8, 0.1, 0.1]
-    lines = told(run.page, file).splitlines()
+    lines = terminal_summary(run.page, file).splitlines()
     assert re.match(r"auroc +news +entailment > all +copies +1\.000", lines[1])
     assert not any("rate" in line for line in lines)
 

@@ -10,7 +10,7 @@ from eval.commands.experiment import EXPERIMENTS, build_parser, main
 from eval.decompose.sentences import Sentences
 from eval.experiments.robustness.robustness import Robustness, Target
 from eval.pipeline import Pipeline
-from eval.report.render import told
+from eval.report.render import terminal_summary
 from eval.run.run import Run
 from eval.verify.labels import Labels
 from records import UserError, write_jsonl
@@ -154,7 +154,7 @@ def skipped_of(given, capsys, **options):
     file = Robustness(metrics, given, **options).run(Path("run"), {"given": str(options)})
     err = [line for line in capsys.readouterr().err.splitlines() if "document/s" not in line]
     assert file.provenance["skipped"] == err, "at once, and in the results"
-    lines = told(Robustness.page, file).splitlines()
+    lines = terminal_summary(Robustness.page, file).splitlines()
     assert [line for line in lines if line.startswith("Left out: ")] == [
         f"Left out: {line}." for line in err
     ]

@@ -36,8 +36,8 @@ from eval.experiments.agreement.agreement_values import (
     PERSON,
     SOURCES,
     WRONG,
+    ClaimVerdict,
     JudgedClaim,
-    Said,
     judges_of,
     table_of,
     values_of,
@@ -141,19 +141,19 @@ _BINS = 10
 
 def _calibration(file: ResultFile, folder: Path) -> Iterator[Plot]:
     """A plot a set, of assessors with probabilities: bins of equally many claims."""
-    known: dict[str, dict[str, list[tuple[float, bool]]]] = {}
+    by_set: dict[str, dict[str, list[tuple[float, bool]]]] = {}
     for row in rows_in(folder / "claims.jsonl"):
         claim = JudgedClaim.model_validate(row)
-        for name, said in claim.verdicts.items() if claim.label in ("S", "NS") else ():
-            if said.p is not None and said.label not in ("failed", "irrelevant"):
-                own = known.setdefault(claim.set, {}).setdefault(name, [])
-                own.append((said.p, claim.label == "S"))
-    for kind, assessors in known.items():
+        for name, verdict in claim.verdicts.items() if claim.label in ("S", "NS") else ():
+            if verdict.p is not None and verdict.label not in ("failed", "irrelevant"):
+                pairs = by_set.setdefault(claim.set, {}).setdefault(name, [])
+                pairs.append((verdict.p, claim.label == "S"))
+    for kind, assessors in by_set.items():
         series = {
             name: [(p, share, None) for p, share, _ in reliability_bins(*columns, _BINS).tolist()]
-            for name, own in assessors.items()
-            if len(own) >= _BINS
-            for columns in [np.asarray(own, dtype=float).T]
+            for name, pairs in assessors.items()
+            if len(pairs) >= _BINS
+            for columns in [np.asarray(pairs, dtype=float).T]
         }
         if series:
             series["as it should be"] = [(0.0, 0.0, None), (1.0, 1.0, None)]
@@ -221,78 +221,78 @@ class Agreement(Experiment):
 
     def measure(self, run: Run) -> Found:
         values, rows, left_out = [], [], Counter()
-        for one in self._read(left_out):
-            claims = self._judged(run, one)
+        for dataset in self._read(left_out):
+            claims = self._judged(run, dataset)
             rows += claims
             table = table_of(claims)
             judges = judges_of(claims, table, self.seed)
-            values += [{"kind": one.name} | v for v in values_of(table, judges, self.seed)]
+            values += [{"kind": dataset.name} | v for v in values_of(table, judges, self.seed)]
         return Found(values, {"claims.jsonl": rows}, {"left_out": dict(left_out)})
 
     def plan(self, run: Run) -> Plan:
-        told, todo = [], []
-        for one in self._read(Counter()):
-            documents = self._drawn(one)
-            known = run.finished_ids(f"{one.name}\nverdicts")
-            todo += [d for d in documents if d.id not in known]
+        lines, todo = [], []
+        for dataset in self._read(Counter()):
+            documents = self._drawn(dataset)
+            finished = run.finished_ids(f"{dataset.name}\nverdicts")
+            todo += [d for d in documents if d.id not in finished]
             labels = Counter(c.label for d in documents for c in d.claims or [])
-            told.append(
-                f"set         {one.name}: {labels['S'] + labels['NS']:,} labelled claims, "
+            lines.append(
+                f"set         {dataset.name}: {labels['S'] + labels['NS']:,} labelled claims, "
                 f"{labels['S']:,} supported, of {len(set(map(unit_of, documents))):,} units"
             )
         plan = super().plan(run)
         if self.retrieve is not None:
-            return plan._replace(told=[*told, *plan.told])
-        judged = {name: Pipeline(Given(), [one]) for name, one in self.assessors.items()}
-        return Plan([*told, *plan.told[:-1]], judged, documents=todo)
+            return plan._replace(told=[*lines, *plan.told])
+        judged = {name: Pipeline(Given(), [verifier]) for name, verifier in self.assessors.items()}
+        return Plan([*lines, *plan.told[:-1]], judged, documents=todo)
 
     def _read(self, left_out: Counter) -> list[LabelledSet]:
-        found = []
+        sets = []
         for name, files in self.sets.items():
             paths = [files] if isinstance(files, str) else files
-            found += read_sets(name, paths, self.levels, left_out)
-        for one in found:
-            _check_sources(one)
-        return found
+            sets += read_sets(name, paths, self.levels, left_out)
+        for dataset in sets:
+            _check_sources(dataset)
+        return sets
 
-    def _drawn(self, one: LabelledSet) -> list[Document]:
-        chosen = drawn(map(unit_of, one.documents), self.units, random.Random(self.seed))
-        return [d for d in one.documents if unit_of(d) in chosen]
+    def _drawn(self, dataset: LabelledSet) -> list[Document]:
+        chosen = drawn(map(unit_of, dataset.documents), self.units, random.Random(self.seed))
+        return [d for d in dataset.documents if unit_of(d) in chosen]
 
-    def _judged(self, run: Run, one: LabelledSet) -> list[JudgedClaim]:
-        documents = self._drawn(one)
+    def _judged(self, run: Run, dataset: LabelledSet) -> list[JudgedClaim]:
+        documents = self._drawn(dataset)
         alone = [d for d in documents if not d.passages]
         if self.retrieve is not None and alone:
-            found = run.process(f"{one.name}\nevidence", self._with_evidence, alone, Document)
-            by_id = {document.id: document for document in found}
+            ready = run.process(f"{dataset.name}\nevidence", self._with_evidence, alone, Document)
+            by_id = {document.id: document for document in ready}
             documents = [by_id.get(document.id, document) for document in documents]
-        judged = run.process(f"{one.name}\nverdicts", self._verdicts, documents, Judged)
-        return rows_of(one.name, documents, [row.verdicts for row in judged])
+        judged = run.process(f"{dataset.name}\nverdicts", self._verdicts, documents, Judged)
+        return rows_of(dataset.name, documents, [row.verdicts for row in judged])
 
     def _with_evidence(self, documents: Sequence[Document]) -> list[Document]:
         claims, passages = stages.run_retriever(self.retrieve, documents, _bare(documents))
         return [
-            document.model_copy(update={"claims": own, "passages": found})
-            for document, own, found in zip(documents, claims, passages, strict=True)
+            document.model_copy(update={"claims": group, "passages": evidence})
+            for document, group, evidence in zip(documents, claims, passages, strict=True)
         ]
 
     def _verdicts(self, documents: Sequence[Document]) -> list[Judged]:
-        claims, passages = _given(documents)
+        claims, passages = _inputs(documents)
         verdicts: list[list[Verdict]] = [[] for _ in documents]
         for name, verifier in self.assessors.items():
-            found = Named(name, verifier)(documents, claims, passages)
-            for row, own in enumerate(found):
-                verdicts[row] += own
+            answers = Named(name, verifier)(documents, claims, passages)
+            for row, row_verdicts in enumerate(answers):
+                verdicts[row] += row_verdicts
         check_verdict_names(verdicts)
-        return [Judged(verdicts=own) for own in verdicts]
+        return [Judged(verdicts=row_verdicts) for row_verdicts in verdicts]
 
 
 def _bare(documents: Sequence[Document]) -> list[list[Claim]]:
     claims = Given()(documents)
-    return [[claim.model_copy(update={"contexts": None}) for claim in own] for own in claims]
+    return [[claim.model_copy(update={"contexts": None}) for claim in group] for group in claims]
 
 
-def _given(documents: Sequence[Document]) -> tuple[list[list[Claim]], list[list[Passage]]]:
+def _inputs(documents: Sequence[Document]) -> tuple[list[list[Claim]], list[list[Passage]]]:
     return GivenPassages()(documents, Given()(documents))
 
 
@@ -303,21 +303,23 @@ def rows_of(
 
     An assessor that gives several verdicts a claim is several assessors, "assessor: name".
     """
-    claims, passages = _given(documents)
-    weight = stem_weights(passage.text for own in passages for passage in own)
+    claims, passages = _inputs(documents)
+    weight = stem_weights(passage.text for group in passages for passage in group)
     names: dict[str, dict[str, None]] = {}
-    for own in verdicts:
-        for verdict in own:
+    for group in verdicts:
+        for verdict in group:
             names.setdefault(verdict.assessor, {})[verdict.name] = None
     rows = []
-    for document, mine, found, said in zip(documents, claims, passages, verdicts, strict=True):
-        known = {passage.id: passage.text for passage in found}
-        by_claim: dict[str, dict[str, Said]] = {}
-        for v in said:
+    for document, group, evidence, answers in zip(
+        documents, claims, passages, verdicts, strict=True
+    ):
+        by_id = {passage.id: passage.text for passage in evidence}
+        by_claim: dict[str, dict[str, ClaimVerdict]] = {}
+        for v in answers:
             called = v.assessor if len(names[v.assessor]) == 1 else f"{v.assessor}: {v.name}"
-            by_claim.setdefault(v.claim, {})[called] = Said(label=v.label, p=v.p)
-        for claim in mine:
-            texts = [known[context] for context in claim.contexts or [] if context in known]
+            by_claim.setdefault(v.claim, {})[called] = ClaimVerdict(label=v.label, p=v.p)
+        for claim in group:
+            texts = [by_id[context] for context in claim.contexts or [] if context in by_id]
             overlap = round(covered_share(claim.text, texts, weight), 6) if texts else None
             rows.append(
                 JudgedClaim(
@@ -338,6 +340,6 @@ def rows_of(
     return rows
 
 
-def _check_sources(one: LabelledSet) -> None:
-    for name in sorted({document.group for document in one.documents} & {ALL, MACRO}):
-        raise UserError(f"{one.name}: no source can be called {name!r}; rename it")
+def _check_sources(dataset: LabelledSet) -> None:
+    for name in sorted({document.group for document in dataset.documents} & {ALL, MACRO}):
+        raise UserError(f"{dataset.name}: no source can be called {name!r}; rename it")

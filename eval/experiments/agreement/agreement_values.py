@@ -29,10 +29,10 @@ HALF, SOURCES, WRONG = "other_half", "other_sources", "failed_wrong"
 BUT_ONE = "all_people_but_one"
 # Claims are compared with others of about the same overlap, a tenth of the set.
 EQUAL, TENTHS = "equal_overlap", 10
-_SAID = {"supported": 1.0, "not_supported": 0.0, "contradicted": 0.0, "undecided": 0.0}
+_DECISIONS = {"supported": 1.0, "not_supported": 0.0, "contradicted": 0.0, "undecided": 0.0}
 
 
-class Said(Record):
+class ClaimVerdict(Record):
     label: VerdictLabel
     p: float | None = None
 
@@ -60,7 +60,7 @@ class JudgedClaim(Record):
     share: float | None = None
     people: int | None = None
     overlap: float | None = None
-    verdicts: dict[str, Said]
+    verdicts: dict[str, ClaimVerdict]
 
 
 class Value(NamedTuple):
@@ -84,7 +84,7 @@ class Judge(NamedTuple):
     """
 
     score: np.ndarray
-    said: np.ndarray
+    labels: np.ndarray
     fitted: Mapping[str, np.ndarray]
     probable: bool
 
@@ -111,8 +111,8 @@ class Table(NamedTuple):
 
         Claims without a source are in none of them.
         """
-        found = sorted(set(self.source) - {ALL})
-        return found if len(found) > 1 else []
+        names = sorted(set(self.source) - {ALL})
+        return names if len(names) > 1 else []
 
 
 def table_of(claims: Sequence[JudgedClaim]) -> Table:
@@ -133,20 +133,20 @@ def judges_of(claims: Sequence[JudgedClaim], table: Table, seed: int) -> dict[st
 
     Word overlap has no threshold of its own: what it says is by the other half's.
     """
-    halves, found = halves_of(table.unit, seed), {}
+    halves, judges = halves_of(table.unit, seed), {}
     for name in dict.fromkeys(name for claim in claims for name in claim.verdicts):
-        own = [claim.verdicts.get(name, Said(label="failed")) for claim in claims]
-        said = _numbers(_SAID.get(verdict.label) for verdict in own)
-        p = np.where(np.isnan(said), math.nan, _numbers(verdict.p for verdict in own))
-        probable = bool((~np.isnan(said)).any() and not np.isnan(p[~np.isnan(said)]).any())
-        score = p if probable else said
-        found[name] = Judge(score, said, _fitted(score, table, halves), probable)
+        verdicts = [claim.verdicts.get(name, ClaimVerdict(label="failed")) for claim in claims]
+        labels = _numbers(_DECISIONS.get(verdict.label) for verdict in verdicts)
+        p = np.where(np.isnan(labels), math.nan, _numbers(verdict.p for verdict in verdicts))
+        probable = bool((~np.isnan(labels)).any() and not np.isnan(p[~np.isnan(labels)]).any())
+        score = p if probable else labels
+        judges[name] = Judge(score, labels, _fitted(score, table, halves), probable)
     score = _numbers(claim.overlap for claim in claims)
     fitted = _fitted(score, table, halves)
-    found[OVERLAP] = Judge(score, fitted[HALF], fitted, False)
-    every = np.ones(len(claims))
-    found[ALWAYS] = Judge(every, every, {}, True)
-    return found
+    judges[OVERLAP] = Judge(score, fitted[HALF], fitted, False)
+    ones = np.ones(len(claims))
+    judges[ALWAYS] = Judge(ones, ones, {}, True)
+    return judges
 
 
 def halves_of(units: np.ndarray, seed: int) -> np.ndarray:
@@ -158,10 +158,10 @@ def halves_of(units: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _fitted(score: np.ndarray, table: Table, halves: np.ndarray) -> dict[str, np.ndarray]:
-    found = {HALF: _by_others(score, table.supported, halves)}
+    fitted = {HALF: _by_others(score, table.supported, halves)}
     if table.sources:
-        found[SOURCES] = _by_others(score, table.supported, table.source)
-    return found
+        fitted[SOURCES] = _by_others(score, table.supported, table.source)
+    return fitted
 
 
 def _by_others(score: np.ndarray, supported: np.ndarray, parts: np.ndarray) -> np.ndarray:
@@ -170,14 +170,14 @@ def _by_others(score: np.ndarray, supported: np.ndarray, parts: np.ndarray) -> n
     Returns:
         Shape (n,), NaN where there is no score, or the others do not have both classes.
     """
-    said = np.full(len(score), math.nan)
-    known = ~np.isnan(score) & ~np.isnan(supported)
+    labels = np.full(len(score), math.nan)
+    usable = ~np.isnan(score) & ~np.isnan(supported)
     for part in set(parts):
-        others, own = known & (parts != part), (parts == part) & ~np.isnan(score)
-        threshold = best_threshold(score[others], supported[others] == 1)
+        rest, rows = usable & (parts != part), (parts == part) & ~np.isnan(score)
+        threshold = best_threshold(score[rest], supported[rest] == 1)
         if not math.isnan(threshold):
-            said[own] = score[own] >= threshold
-    return said
+            labels[rows] = score[rows] >= threshold
+    return labels
 
 
 def _numbers(values: Iterable[float | None]) -> np.ndarray:
@@ -192,31 +192,31 @@ def values_of(table: Table, judges: Mapping[str, Judge], seed: int) -> Iterator[
 
     ECE has no interval: claims drawn several times make it larger, so that one would lie above it.
     """
-    found = bootstrap(lambda rows: _statistics(table, judges, rows), table.unit, seed=seed)
-    for name, value in found.items():
+    values = bootstrap(lambda rows: _statistics(table, judges, rows), table.unit, seed=seed)
+    for name, value in values.items():
         if value["value"] is None:
             continue
-        own = np.full(len(table.unit), True)
+        subset = np.full(len(table.unit), True)
         if name.group not in (ALL, MACRO):
-            own = table.source == name.group
+            subset = table.source == name.group
         failed = 0
         if name.assessor in judges:  # a person does not fail
             judge = judges[name.assessor]
-            failed = int((np.isnan(judge.said) & np.isnan(judge.score) & own).sum())
-        counts = {"n": len(set(table.unit[own])), "failed": failed}
-        own_interval = {"ci95": None} if name.metric == "ece" else {}
-        yield {**name._asdict(), **counts, **value, **own_interval}
+            failed = int((np.isnan(judge.labels) & np.isnan(judge.score) & subset).sum())
+        counts = {"n": len(set(table.unit[subset])), "failed": failed}
+        interval = {"ci95": None} if name.metric == "ece" else {}
+        yield {**name._asdict(), **counts, **value, **interval}
 
 
 def _statistics(table: Table, judges: Mapping[str, Judge], rows: np.ndarray) -> dict[Value, float]:
     values: dict[Value, float] = {}
     places = {ALL: rows} | {name: rows[table.source[rows] == name] for name in table.sources}
     for assessor, judge in judges.items():
-        for group, own in places.items():
-            for (metric, variant), value in _agreement(table, judge, own).items():
+        for group, subset in places.items():
+            for (metric, variant), value in _agreement(table, judge, subset).items():
                 values[Value(metric, assessor, group, variant)] = value
             against = OVERLAP if assessor not in (OVERLAP, ALWAYS) else None
-            for metric, variant, value in _beyond(table, judge, judges[OVERLAP], own, against):
+            for metric, variant, value in _beyond(table, judge, judges[OVERLAP], subset, against):
                 values[Value(metric, assessor, group, variant, against)] = value
         for metric, variant, value in _finer(table, judge, rows):
             values[Value(metric, assessor, ALL, variant)] = value
@@ -231,18 +231,18 @@ def _agreement(table: Table, judge: Judge, rows: np.ndarray) -> dict[tuple, floa
     ``failed_wrong`` counts what it failed on as wrong, the rest leaves it out.
     """
     rows = rows[~np.isnan(table.supported[rows])]
-    failed = np.isnan(judge.score) & np.isnan(judge.said)
+    failed = np.isnan(judge.score) & np.isnan(judge.labels)
     judged = rows[~failed[rows]]
     values: dict[tuple, float] = {
         ("coverage", None): len(judged) / len(rows) if len(rows) else math.nan,
         ("auroc", None): auroc(judge.score[judged], table.supported[judged] == 1),
         ("auroc", EQUAL): _at_equal_overlap(table, judge, judged),
     }
-    wrong = np.where(failed, 1 - table.supported, judge.said)
-    every = {None: judge.said, **judge.fitted} | ({WRONG: wrong} if failed.any() else {})
-    for variant, said in every.items():
-        own = rows[~np.isnan(said[rows])]
-        counts = confusion(table.supported[own] == 1, said[own] == 1)
+    wrong = np.where(failed, 1 - table.supported, judge.labels)
+    variants = {None: judge.labels, **judge.fitted} | ({WRONG: wrong} if failed.any() else {})
+    for variant, labels in variants.items():
+        kept = rows[~np.isnan(labels[rows])]
+        counts = confusion(table.supported[kept] == 1, labels[kept] == 1)
         values["balanced_accuracy", variant] = balanced_accuracy(counts)
         gold, called = int(counts[0].sum()), int(counts[:, 0].sum())
         f1 = precision_recall_f1(int(counts[0, 0]), called, gold)[2] if gold else math.nan
@@ -255,8 +255,8 @@ def _agreement(table: Table, judge: Judge, rows: np.ndarray) -> dict[tuple, floa
 
 
 def _at_equal_overlap(table: Table, judge: Judge, rows: np.ndarray) -> float:
-    own = rows[table.tenth[rows] >= 0]
-    return auroc_within(judge.score[own], table.supported[own] == 1, table.tenth[own])
+    binned = rows[table.tenth[rows] >= 0]
+    return auroc_within(judge.score[binned], table.supported[binned] == 1, table.tenth[binned])
 
 
 def _beyond(
@@ -265,31 +265,31 @@ def _beyond(
     if against is None:
         return
     both = ~np.isnan(judge.score) & ~np.isnan(overlap.score) & ~np.isnan(table.supported)
-    own = rows[both[rows]]
-    true = table.supported[own] == 1
-    yield "auroc", None, auroc(judge.score[own], true) - auroc(overlap.score[own], true)
-    pairs = {None: (judge.said, overlap.said)}
+    judged = rows[both[rows]]
+    true = table.supported[judged] == 1
+    yield "auroc", None, auroc(judge.score[judged], true) - auroc(overlap.score[judged], true)
+    pairs = {None: (judge.labels, overlap.labels)}
     pairs |= {name: (judge.fitted[name], overlap.fitted[name]) for name in judge.fitted}
     for variant, sides in pairs.items():
-        there = own[~np.isnan(sides[0][own]) & ~np.isnan(sides[1][own])]
-        mine, theirs = (
-            balanced_accuracy(confusion(table.supported[there] == 1, said[there] == 1))
-            for said in sides
+        shared = judged[~np.isnan(sides[0][judged]) & ~np.isnan(sides[1][judged])]
+        accuracy, baseline = (
+            balanced_accuracy(confusion(table.supported[shared] == 1, labels[shared] == 1))
+            for labels in sides
         )
-        yield "balanced_accuracy", variant, mine - theirs
+        yield "balanced_accuracy", variant, accuracy - baseline
 
 
 def _finer(table: Table, judge: Judge, rows: np.ndarray) -> Iterator[tuple]:
-    judged = rows[~np.isnan(judge.said[rows])]
+    judged = rows[~np.isnan(judge.labels[rows])]
     for word in sorted(set(table.finer)):
-        own = judged[table.finer[judged] == word]
-        yield "called_supported", word, float(judge.said[own].mean()) if len(own) else math.nan
+        at = judged[table.finer[judged] == word]
+        yield "called_supported", word, float(judge.labels[at].mean()) if len(at) else math.nan
     scored = rows[~np.isnan(judge.score[rows])]
     negative = sorted(set(table.finer[table.supported == 0]))
     for word in negative if len(negative) > 1 else ():
         chosen = (table.supported[scored] == 1) | (table.finer[scored] == word)
-        own = scored[chosen & ~np.isnan(table.supported[scored])]
-        yield "auroc", f"against {word}", auroc(judge.score[own], table.supported[own] == 1)
+        pair = scored[chosen & ~np.isnan(table.supported[scored])]
+        yield "auroc", f"against {word}", auroc(judge.score[pair], table.supported[pair] == 1)
     voted = scored[~np.isnan(table.share[scored])]
     if not np.isnan(table.share).all():
         yield "pearson_votes", None, float(pearson(judge.score[voted], table.share[voted]))
@@ -304,27 +304,27 @@ def _but_one(
     comes near it errs as people do. Each person of a claim is that one in turn, all together with
     the weight of one claim; where the others are of two minds there is no majority.
     """
-    own = rows[table.people[rows] > 1]
-    if not len(own):
+    several = rows[table.people[rows] > 1]
+    if not len(several):
         return
-    people, others = table.people[own], table.people[own] - 1
-    yes = np.rint(table.share[own] * people)
-    found: dict[str, np.ndarray] = {name: np.zeros((2, 2)) for name in [*judges, PERSON]}
-    said = {name: judge.said[own] for name, judge in judges.items()}
+    people, rest = table.people[several], table.people[several] - 1
+    yes = np.rint(table.share[several] * people)
+    tables: dict[str, np.ndarray] = {name: np.zeros((2, 2)) for name in [*judges, PERSON]}
+    labels = {name: judge.labels[several] for name, judge in judges.items()}
     for voted, voters, agreeing in ((1.0, yes, yes - 1), (0.0, people - yes, yes)):
-        decided = (voters > 0) & (2 * agreeing != others)
-        most = (2 * agreeing > others).astype(int)
-        for name, each in {**said, PERSON: np.full(len(own), voted)}.items():
-            there = decided & ~np.isnan(each)
-            place = most[there], each[there].astype(int)
-            np.add.at(found[name], place, voters[there] / people[there])
-    for name, counts in found.items():
-        yield name, balanced_accuracy(counts)
+        decided = (voters > 0) & (2 * agreeing != rest)
+        most = (2 * agreeing > rest).astype(int)
+        for name, each in {**labels, PERSON: np.full(len(several), voted)}.items():
+            valid = decided & ~np.isnan(each)
+            place = most[valid], each[valid].astype(int)
+            np.add.at(tables[name], place, voters[valid] / people[valid])
+    for name, confusions in tables.items():
+        yield name, balanced_accuracy(confusions)
 
 
 def _macro(values: Mapping[Value, float], sources: Sequence[str]) -> dict[Value, float]:
-    found: dict[Value, list[float]] = {}
+    by_name: dict[Value, list[float]] = {}
     for name, value in values.items():
         if name.group in sources and not math.isnan(value):
-            found.setdefault(name._replace(group=MACRO), []).append(value)
-    return {name: float(np.mean(own)) for name, own in found.items()}
+            by_name.setdefault(name._replace(group=MACRO), []).append(value)
+    return {name: float(np.mean(group)) for name, group in by_name.items()}

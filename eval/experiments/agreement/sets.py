@@ -34,7 +34,7 @@ Level = Literal["passages", "claims", "citations", "relevance", "checkworthiness
 LEVELS: tuple[Level, ...] = ("passages", "claims", "citations")
 # Where a set has no finer word of its own.
 _WORDS = {"S": "supported", "NS": "not_supported"}
-_MEND = (
+_EXPECTED_FORMAT = (
     "give claims with a label and their evidence, e.g. in the columns of LLM-AggreFact (doc, "
     "claim, label 1 or 0) or of WiCE (claim, evidence, label), or documents with labelled claims"
 )
@@ -68,22 +68,22 @@ def read_sets(
     read = [document for file in files for document in _read(file)]
     documents = _joined(read)
     by_passage = list(_by_passage(documents))
-    found: dict[Level, list[Document]] = {
+    parts: dict[Level, list[Document]] = {
         "passages": by_passage,
         "claims": _by_claim(name, documents, left_out),
         "citations": list(_by_citation(files, documents)),
         "relevance": list(_by_relevance(by_passage)),
         "checkworthiness": list(_by_checkworthiness(documents)),
     }
-    there = [level for level, own in found.items() if any(_labelled(d) for d in own)]
-    if not there:
-        raise UserError(f"{', '.join(files)}: label: no claim has one; {_MEND}")
-    wanted = [level for level in there if level in levels]
-    if not wanted:
-        raise UserError(f"levels: {name} has labels of {', '.join(there)} only; add one of them")
+    valid = [level for level, docs in parts.items() if any(_labelled(d) for d in docs)]
+    if not valid:
+        raise UserError(f"{', '.join(files)}: label: no claim has one; {_EXPECTED_FORMAT}")
+    chosen = [level for level in valid if level in levels]
+    if not chosen:
+        raise UserError(f"levels: {name} has labels of {', '.join(valid)} only; add one of them")
     return [
-        LabelledSet(name if level == there[0] else f"{name}, {level}", _numbered(found[level]))
-        for level in wanted
+        LabelledSet(name if level == valid[0] else f"{name}, {level}", _numbered(parts[level]))
+        for level in chosen
     ]
 
 
@@ -91,7 +91,7 @@ def _read(file: str) -> list[Document]:
     try:
         return read_records(file, Document)
     except BadInput as error:
-        raise UserError(f"{error.faults[0]}; {_MEND}") from None
+        raise UserError(f"{error.faults[0]}; {_EXPECTED_FORMAT}") from None
 
 
 def unit_of(document: Document) -> str:
@@ -101,20 +101,20 @@ def unit_of(document: Document) -> str:
 
 def finer_of(claim: Claim) -> str | None:
     """The set's own word for a claim's label, else the label's."""
-    own = getattr(claim, "finer", None)
-    return own if own and isinstance(own, str) else _WORDS.get(claim.label)
+    word = getattr(claim, "finer", None)
+    return word if word and isinstance(word, str) else _WORDS.get(claim.label)
 
 
 def share_of(claim: Claim) -> float | None:
     """The share of people who called a claim supported; others may call something else so."""
-    own = getattr(claim, "share", None)
-    return float(own) if isinstance(own, int | float) and 0 <= own <= 1 else None
+    share = getattr(claim, "share", None)
+    return float(share) if isinstance(share, int | float) and 0 <= share <= 1 else None
 
 
 def people_of(claim: Claim) -> int | None:
     """How many people its share is of, where that is told."""
-    own = getattr(claim, "people", None)
-    return own if isinstance(own, int) and own > 0 else None
+    people = getattr(claim, "people", None)
+    return people if isinstance(people, int) and people > 0 else None
 
 
 def _labelled(document: Document) -> bool:
@@ -123,21 +123,21 @@ def _labelled(document: Document) -> bool:
 
 def _joined(documents: Sequence[Document]) -> list[Document]:
     sources = {d.source_id: d for d in documents if _source(d) and d.claims is None}
-    found = []
+    joined = []
     for document in documents:
         # One that brings its evidence needs no other; ``source_id`` is then the user's own.
         if not _source(document) or (document.claims is not None and document.passages):
-            found.append(document)
+            joined.append(document)
         elif document.claims is not None:
-            own = sources.get(document.source_id)
-            if own is None:
+            source = sources.get(document.source_id)
+            if source is None:
                 raise UserError(
                     f"source_id: no file has {document.source_id!r}; give both files of the set, "
                     "as [response.jsonl, source_info.jsonl]"
                 )
-            more = {"passages": own.passages, "group": own.group}
-            found.append(document.model_copy(update=more))
-    return found
+            more = {"passages": source.passages, "group": source.group}
+            joined.append(document.model_copy(update=more))
+    return joined
 
 
 def _source(document: Document) -> bool:
@@ -145,7 +145,7 @@ def _source(document: Document) -> bool:
 
 
 def _by_claim(name: str, documents: Sequence[Document], left_out: Counter) -> list[Document]:
-    found = []
+    labelled = []
     for document in documents:
         kept = []
         for claim in document.claims or []:
@@ -156,30 +156,30 @@ def _by_claim(name: str, documents: Sequence[Document], left_out: Counter) -> li
             else:
                 kept.append(claim)
         if kept:
-            found.append(document.model_copy(update={"claims": kept}))
-    return found
+            labelled.append(document.model_copy(update={"claims": kept}))
+    return labelled
 
 
 def _by_passage(documents: Sequence[Document]) -> Iterator[Document]:
     for document in documents:
-        known = {passage.id: passage for passage in document.passages or []}
+        passages_by_id = {passage.id: passage for passage in document.passages or []}
         for claim in document.claims or []:
             for context in claim.contexts or []:
-                passage = known.get(context)
+                passage = passages_by_id.get(context)
                 label, finer = parse_judgement(
                     getattr(passage, "evidence_label", None), "evidence_label"
                 )
                 if finer in (None, "unknown"):
                     continue
-                own = {"id": "c0", "label": label, "contexts": [passage.id], "finer": finer}
-                own |= _votes(getattr(passage, "votes", None))
-                more = {"text": claim.text, "claims": [claim.model_copy(update=own)]}
+                update = {"id": "c0", "label": label, "contexts": [passage.id], "finer": finer}
+                update |= _votes(getattr(passage, "votes", None))
+                more = {"text": claim.text, "claims": [claim.model_copy(update=update)]}
                 more |= {"passages": [passage], "unit": unit_of(document)}
                 yield document.model_copy(update=more)
 
 
 def _by_relevance(by_passage: Sequence[Document]) -> Iterator[Document]:
-    if not any(finer_of(claim) == "irrelevant" for one in by_passage for claim in one.claims):
+    if not any(finer_of(claim) == "irrelevant" for d in by_passage for claim in d.claims):
         return
     for document in by_passage:
         (claim,) = document.claims
@@ -203,9 +203,9 @@ def _by_checkworthiness(documents: Sequence[Document]) -> Iterator[Document]:
 
 
 def _votes(votes: Sequence[str | None] | None) -> dict:
-    given = [parse_judgement(vote, "votes")[0] for vote in votes or [] if vote]
-    share = given.count("S") / len(given) if given else None
-    return {"share": share, "people": len(given) or None}
+    labels = [parse_judgement(vote, "votes")[0] for vote in votes or [] if vote]
+    share = labels.count("S") / len(labels) if labels else None
+    return {"share": share, "people": len(labels) or None}
 
 
 def _by_citation(files: Sequence[str], documents: Sequence[Document]) -> Iterator[Document]:

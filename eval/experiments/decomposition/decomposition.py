@@ -140,17 +140,17 @@ FIGURES = [
 
 
 def _excerpts(folder: Path) -> Iterator[Excerpt]:
-    found: dict[str, tuple[str, list[Line]]] = {}
+    excerpts: dict[str, tuple[str, list[Line]]] = {}
     for row in rows_in(folder / "sentences.jsonl"):
-        lines = found.setdefault(row["id"], (row["text"], []))[1]
+        lines = excerpts.setdefault(row["id"], (row["text"], []))[1]
         for claim in row["subclaims"]:
-            said = claim.get("support", {}).items()
-            notes = [f"{name}: {label.replace('_', ' ')}" for name, label in said]
+            labels = claim.get("support", {}).items()
+            notes = [f"{name}: {label.replace('_', ' ')}" for name, label in labels]
             notes += [f"failed: {claim['failed']}"] if claim.get("failed") else []
             lines.append(Line(row["decomposer"], [(claim["text"], None)], note=", ".join(notes)))
         if not row["subclaims"]:
             lines.append(Line(row["decomposer"], note="no subclaims"))
-    return (Excerpt(text, lines) for text, lines in found.values())
+    return (Excerpt(text, lines) for text, lines in excerpts.values())
 
 
 class Judged(BaseModel):
@@ -271,41 +271,42 @@ class Decomposition(Experiment):
             for name in self.decomposers
         }
         files = {
-            "subclaims.jsonl": [_row(name, one) for name, own in judged.items() for one in own],
+            "subclaims.jsonl": [_row(name, row) for name, rows in judged.items() for row in rows],
             "sentences.jsonl": self._side_by_side(run),
         }
         passages = {
-            name: _passages(own)._replace(penalised=self.gamma > 0) for name, own in judged.items()
+            name: _passages(rows)._replace(penalised=self.gamma > 0)
+            for name, rows in judged.items()
         }
-        found = values_of(passages, self.seed, self.reported)
-        return Found(found, files, {"left_out": left_out})
+        values = values_of(passages, self.seed, self.reported)
+        return Found(values, files, {"left_out": left_out})
 
     def _read(self) -> tuple[list[Document], dict[str, int]]:
-        found = by_generator(self.documents, _read_file)
-        for name in sorted({document.generator for document in found} & {MACRO, ALL}):
+        documents = by_generator(self.documents, _read_file)
+        for name in sorted({document.generator for document in documents} & {MACRO, ALL}):
             raise UserError(f"documents: no generator can be called {name!r}; give another name")
-        topics = drawn((document.topic for document in found), self.topics, Random(self.seed))
-        found = [document for document in found if document.topic in topics]
+        topics = drawn((document.topic for document in documents), self.topics, Random(self.seed))
+        documents = [document for document in documents if document.topic in topics]
         kept, left_out = [], Counter({"no response": 0, "no given claims": 0})
         if self.texts == "sentences":
-            sentences = [list(alone([document])) for document in found]
+            sentences = [list(alone([document])) for document in documents]
             if without := sentences.count([]):
                 left_out["no claims of people"] += without
-            found = [sentence for own in sentences for sentence in own]
-        givers = [own for own in self.decomposers.values() if isinstance(own, Given)]
+            documents = [sentence for group in sentences for sentence in group]
+        givers = [d for d in self.decomposers.values() if isinstance(d, Given)]
         if self.abstentions == "keep":
-            found = [document.model_copy(update={"responds": True}) for document in found]
-        for document in found:
+            documents = [document.model_copy(update={"responds": True}) for document in documents]
+        for document in documents:
             if not responds(document):
                 left_out["no response"] += 1
             elif self.match is not None and not document.claims:
                 left_out["no claims of people"] += 1
-            elif not all(given.has(document) for given in givers):
+            elif not all(giver.has(document) for giver in givers):
                 left_out["no given claims"] += 1
             else:
                 kept.append(document)
         if not kept:
-            raise UserError(f"documents: no passage is left of {len(found)} ({dict(left_out)})")
+            raise UserError(f"documents: no passage is left of {len(documents)} ({dict(left_out)})")
         return kept, dict(left_out)
 
     def _judge(self, name: str, verified: bool, documents: Sequence[Document]) -> list[Judged]:
@@ -315,9 +316,9 @@ class Decomposition(Experiment):
             scored = pipeline.score(documents)
         else:
             none = {"selections": [], "passages": [], "verdicts": [], "scores": []}
-            found = zip(documents, stages.run_decomposer(decomposer, documents), strict=True)
-            scored = [Scored(document=document, claims=own, **none) for document, own in found]
-        claims = [[claim for claim in one.claims if claim.failed is None] for one in scored]
+            pairs = zip(documents, stages.run_decomposer(decomposer, documents), strict=True)
+            scored = [Scored(document=document, claims=subs, **none) for document, subs in pairs]
+        claims = [[claim for claim in text.claims if claim.failed is None] for text in scored]
         support = {
             name: judge_by_source(judge, documents, claims) for name, judge in self.judges.items()
         }
@@ -332,53 +333,53 @@ class Decomposition(Experiment):
         }
         matches: list = [None] * len(scored)
         if self.match is not None and all(document.claims for document in documents):
-            matches = self.match([[c.text for c in own] for own in claims], texts_of(documents))
+            matches = self.match([[c.text for c in subs] for subs in claims], texts_of(documents))
         written = self._as_written(documents, claims)
         return [
             Judged(
-                scored=one,
+                scored=text,
                 support={name: verdicts[row] for name, verdicts in support.items()},
                 classes=classes[row],
                 filtered={name: scores[row] for name, scores in filtered.items()},
                 matches=matches[row],
                 written=written[row],
             )
-            for row, one in enumerate(scored)
+            for row, text in enumerate(scored)
         ]
 
-    def _as_written(
+    def _judge_as_written(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[dict[str, list[Verdict]]]:
-        found: list[dict[str, list[Verdict]]] = [{} for _ in documents]
-        places = [place for place, one in enumerate(documents) if hasattr(one, "as_written")]
-        own = [documents[place] for place in places]
-        stood = [
+        answers: list[dict[str, list[Verdict]]] = [{} for _ in documents]
+        places = [place for place, doc in enumerate(documents) if hasattr(doc, "as_written")]
+        docs = [documents[place] for place in places]
+        as_is = [
             [c.model_copy(update={"source": documents[place].as_written}) for c in claims[place]]
             for place in places
         ]
-        for name, judge in self.judges.items() if own else ():
-            for place, verdicts in zip(places, judge_by_source(judge, own, stood), strict=True):
-                found[place][name] = verdicts
-        return found
+        for name, judge in self.judges.items() if docs else ():
+            for place, verdicts in zip(places, judge_by_source(judge, docs, as_is), strict=True):
+                answers[place][name] = verdicts
+        return answers
 
     def _side_by_side(self, run: Run) -> list[dict]:
         documents = read_records(self.sentences, Document) if self.sentences else []
         rows = []
         for name, decomposer in self.decomposers.items():
-            own = documents
+            usable = documents
             if isinstance(decomposer, Given):
-                own = [document for document in documents if decomposer.has(document)]
+                usable = [document for document in documents if decomposer.has(document)]
             work = partial(self._judge, name, False)
-            judged = run.process(f"sentences of {name}", work, own, Judged)
-            rows += [_row(name, one) for one in judged]
+            judged = run.process(f"sentences of {name}", work, usable, Judged)
+            rows += [_row(name, passage) for passage in judged]
         return rows
 
 
 def _read_file(path: str, name: str | None) -> Iterator[Document]:
     for record in read_records(path, Document):
         generator = name or record.generator or "given"
-        own = {"id": f"{generator}/{record.id}", "generator": generator}
-        yield record.model_copy(update=own)
+        update = {"id": f"{generator}/{record.id}", "generator": generator}
+        yield record.model_copy(update=update)
 
 
 def _filtered(
@@ -391,59 +392,59 @@ def _filtered(
 
     Verifiers that judge the set judge the supported claims anew.
     """
-    documents = [one.document for one in scored]
-    ids = [{v.claim for v in own if v.label == "supported"} for own in support]
+    documents = [text.document for text in scored]
+    ids = [{v.claim for v in verdicts if v.label == "supported"} for verdicts in support]
     kept = [
-        [claim for claim in one.claims if claim.id in own]
-        for one, own in zip(scored, ids, strict=True)
+        [claim for claim in text.claims if claim.id in allowed]
+        for text, allowed in zip(scored, ids, strict=True)
     ]
-    passages = [one.passages for one in scored]
-    anew: list[dict] = [{} for _ in scored]
+    passages = [text.passages for text in scored]
+    joint: list[dict] = [{} for _ in scored]
     for verifier in verify:
         if verifier.judges_sets:
             for row, verdicts in enumerate(
                 stages.run_verifier(verifier, documents, kept, passages)
             ):
-                anew[row].update({(v.assessor, v.name, v.claim): v for v in verdicts})
+                joint[row].update({(v.assessor, v.name, v.claim): v for v in verdicts})
     rows = []
-    for row, one in enumerate(scored):
+    for row, text in enumerate(scored):
         groups: dict[tuple[str, str], list[Verdict]] = {}
-        for verdict in one.verdicts:
+        for verdict in text.verdicts:
             if verdict.claim in ids[row]:
-                own = (verdict.assessor, verdict.name)
-                groups.setdefault(own, []).append(anew[row].get((*own, verdict.claim), verdict))
+                key = (verdict.assessor, verdict.name)
+                groups.setdefault(key, []).append(joint[row].get((*key, verdict.claim), verdict))
         rows.append(
-            [score_document(one.document, kept[row], g, None, gamma) for g in groups.values()]
+            [score_document(text.document, kept[row], g, None, gamma) for g in groups.values()]
         )
     return rows
 
 
 def _passages(judged: Sequence[Judged]) -> Passages:
     return Passages(
-        topics=[one.scored.document.topic for one in judged],
-        generators=[one.scored.document.generator or "given" for one in judged],
-        usable=[sum(claim.failed is None for claim in one.scored.claims) for one in judged],
-        failed=[sum(claim.failed is not None for claim in one.scored.claims) for one in judged],
+        topics=[row.scored.document.topic for row in judged],
+        generators=[row.scored.document.generator or "given" for row in judged],
+        usable=[sum(claim.failed is None for claim in row.scored.claims) for row in judged],
+        failed=[sum(claim.failed is not None for claim in row.scored.claims) for row in judged],
         decisions={
-            name: [[decision(v) for v in one.support[name]] for one in judged]
+            name: [[decision(v) for v in row.support[name]] for row in judged]
             for name in judged[0].support
         },
-        classes=[one.classes for one in judged] if judged[0].classes is not None else None,
-        scores=[one.scored.scores for one in judged],
-        filtered={name: [one.filtered[name] for one in judged] for name in judged[0].filtered},
-        matches=[one.matches for one in judged] if judged[0].matches is not None else None,
+        classes=[row.classes for row in judged] if judged[0].classes is not None else None,
+        scores=[row.scored.scores for row in judged],
+        filtered={name: [row.filtered[name] for row in judged] for name in judged[0].filtered},
+        matches=[row.matches for row in judged] if judged[0].matches is not None else None,
         written={
-            name: [[decision(v) for v in one.written.get(name, [])] for one in judged]
-            for name in dict.fromkeys(name for one in judged for name in one.written)
+            name: [[decision(v) for v in row.written.get(name, [])] for row in judged]
+            for name in dict.fromkeys(name for row in judged for name in row.written)
         },
     )
 
 
-def _row(decomposer: str, one: Judged) -> dict:
-    document = one.scored.document
+def _row(decomposer: str, row: Judged) -> dict:
+    document = row.scored.document
     support = {
-        verdict.claim: {name: own[place].label for name, own in one.support.items()}
-        for place, verdict in enumerate(next(iter(one.support.values())))
+        verdict.claim: {name: verdicts[place].label for name, verdicts in row.support.items()}
+        for place, verdict in enumerate(next(iter(row.support.values())))
     }
     return {
         "id": document.id,
@@ -458,6 +459,6 @@ def _row(decomposer: str, one: Judged) -> dict:
                 "failed": claim.failed,
                 "support": support.get(claim.id, {}),
             }
-            for claim in one.scored.claims
+            for claim in row.scored.claims
         ],
     }

@@ -87,9 +87,9 @@ def values_of(
         reported: metric to generator to its value in another setup (:func:`check_reported`).
     """
     rows = []
-    for name, own in by_decomposer.items():
-        rows += _means(name, own, seed, reported)
-        rows += _agreement(name, [own], seed)
+    for name, passages in by_decomposer.items():
+        rows += _means(name, passages, seed, reported)
+        rows += _agreement(name, [passages], seed)
     if len(by_decomposer) > 1:
         rows += _agreement(ALL, list(by_decomposer.values()), seed)
     return rows
@@ -98,81 +98,83 @@ def values_of(
 # Means of one decomposer
 
 
-def columns_of(own: Passages) -> dict[Quantity, Column]:
-    lost = np.asarray(own.failed)
-    whole = [Tally(u, 0, f).scored for u, f in zip(own.usable, own.failed, strict=True)]
-    found = {Quantity("subclaims"): Column(np.asarray(own.usable), np.asarray(whole), lost)}
-    if own.classes is not None:
-        distinct = np.asarray([len(set(classes)) for classes in own.classes])
-        found[Quantity("subclaims_distinct")] = Column(distinct, np.asarray(whole), lost)
-    for judge, decisions in own.decisions.items():
+def columns_of(part: Passages) -> dict[Quantity, Column]:
+    lost = np.asarray(part.failed)
+    whole = [Tally(u, 0, f).scored for u, f in zip(part.usable, part.failed, strict=True)]
+    table = {Quantity("subclaims"): Column(np.asarray(part.usable), np.asarray(whole), lost)}
+    if part.classes is not None:
+        distinct = np.asarray([len(set(classes)) for classes in part.classes])
+        table[Quantity("subclaims_distinct")] = Column(distinct, np.asarray(whole), lost)
+    for judge, decisions in part.decisions.items():
         scores = _supported(decisions, lost)
         for metric, column in zip(SUPPORTED, scores, strict=True):
-            found[Quantity(metric, judge)] = column
-        if own.classes is not None:
-            once = [one_of_each(d, c) for d, c in zip(decisions, own.classes, strict=True)]
+            table[Quantity(metric, judge)] = column
+        if part.classes is not None:
+            merged = [one_of_each(d, c) for d, c in zip(decisions, part.classes, strict=True)]
             # What failed is what failed before one of each class was taken.
-            distinct = _supported(once, lost)[0]._replace(failed=scores[0].failed)
-            found[Quantity("decomp_score_distinct", judge)] = distinct
-    if own.matches is not None:
-        for metric, (above, below) in columns(own.matches, own.usable, own.failed).items():
-            found[Quantity(metric)] = Column(above, below, lost)
-    for judge, decisions in own.written.items():
-        found[Quantity("context_changes", judge)] = _changed(own.decisions[judge], decisions)
-    return found | _precision(own)
+            distinct = _supported(merged, lost)[0]._replace(failed=scores[0].failed)
+            table[Quantity("decomp_score_distinct", judge)] = distinct
+    if part.matches is not None:
+        for metric, (above, below) in columns(part.matches, part.usable, part.failed).items():
+            table[Quantity(metric)] = Column(above, below, lost)
+    for judge, decisions in part.written.items():
+        table[Quantity("context_changes", judge)] = _changed(part.decisions[judge], decisions)
+    return table | _precision(part)
 
 
 def _changed(forms: Sequence[Sequence[int]], written: Sequence[Sequence[int]]) -> Column:
-    every = zip(forms, written, strict=True)
-    pairs = [list(zip(a, b, strict=True)) if b else [] for a, b in every]
-    both = [[(a, b) for a, b in own if FAILED not in (a, b)] for own in pairs]
-    counts = [(sum(a != b for a, b in own), len(own)) for own in both]
-    failed = [len(own) - len(there) for own, there in zip(pairs, both, strict=True)]
+    decision_pairs = zip(forms, written, strict=True)
+    pairs = [list(zip(a, b, strict=True)) if b else [] for a, b in decision_pairs]
+    both = [[(a, b) for a, b in row if FAILED not in (a, b)] for row in pairs]
+    counts = [(sum(a != b for a, b in row), len(row)) for row in both]
+    failed = [len(row) - len(judged) for row, judged in zip(pairs, both, strict=True)]
     above, below = np.asarray(counts).reshape(-1, 2).T
     return Column(above, below, np.asarray(failed))
 
 
 def _supported(decisions: Sequence[Sequence[int]], lost: np.ndarray) -> tuple[Column, ...]:
     counts = [
-        tally([*one, *[FAILED] * number]) for one, number in zip(decisions, lost, strict=True)
+        tally([*labels, *[FAILED] * number]) for labels, number in zip(decisions, lost, strict=True)
     ]
     judged, supported, failed = np.asarray(counts).reshape(-1, 3).T
     scored = np.asarray([count.scored for count in counts])
     shares = supported / np.maximum(judged, 1)
-    own = Column(shares, judged > 0, failed)
-    return Column(supported, scored, failed), Column(supported, judged, failed), own
+    mean = Column(shares, judged > 0, failed)
+    return Column(supported, scored, failed), Column(supported, judged, failed), mean
 
 
-def _precision(own: Passages) -> dict[Quantity, Column]:
+def _precision(passages: Passages) -> dict[Quantity, Column]:
     """Factual precision by each verifier, over all claims and over the supported ones.
 
     With a length penalty FActScore as well, whose penalty counts the claims that it is over.
     """
     assessors = list(
-        dict.fromkeys((s.assessor, s.name) for row in own.scores for s in row if s.assessor)
+        dict.fromkeys((s.assessor, s.name) for row in passages.scores for s in row if s.assessor)
     )
     several = len(assessors) > 1
     parts = {"factual_precision": "precision"}
-    parts |= {"factscore": "factscore"} if own.penalised else {}
-    found = {}
+    parts |= {"factscore": "factscore"} if passages.penalised else {}
+    table = {}
     for assessor in assessors:
         name = named(*assessor) if several else None
-        for selection in dict.fromkeys(score.selection for row in own.scores for score in row):
+        for selection in dict.fromkeys(score.selection for row in passages.scores for score in row):
             # A text without a claim has no assessor's name, and a precision of 0.
-            mine = [_score_of(row, (assessor, ("", "default")), selection) for row in own.scores]
+            scores = [
+                _score_of(row, (assessor, ("", "default")), selection) for row in passages.scores
+            ]
             for metric, part in parts.items():
-                found[Quantity(metric, name, selection)] = _mean(mine, part)
-        for judge, rows in own.filtered.items():
-            mine = [_score_of(row, (assessor,), "none") for row in rows]
+                table[Quantity(metric, name, selection)] = _mean(scores, part)
+        for judge, rows in passages.filtered.items():
+            scores = [_score_of(row, (assessor,), "none") for row in rows]
             for metric, part in parts.items():
                 quantity = Quantity(f"{metric}_supported_only", name, variant=judge)
-                found[quantity] = _mean(mine, part)
-    return found
+                table[quantity] = _mean(scores, part)
+    return table
 
 
 def _score_of(row: Sequence[DocumentScore], names: tuple, selection: str) -> DocumentScore | None:
-    own = [s for s in row if (s.assessor, s.name) in names and s.selection == selection]
-    return own[0] if own else None
+    matches = [s for s in row if (s.assessor, s.name) in names and s.selection == selection]
+    return matches[0] if matches else None
 
 
 def _mean(scores: Sequence[DocumentScore | None], part: str) -> Column:
@@ -185,16 +187,16 @@ def _mean(scores: Sequence[DocumentScore | None], part: str) -> Column:
 
 
 def _means(
-    decomposer: str, own: Passages, seed: int, reported: Mapping[str, Mapping[str, float]]
+    decomposer: str, part: Passages, seed: int, reported: Mapping[str, Mapping[str, float]]
 ) -> list[dict]:
-    columns = columns_of(own)
+    columns = columns_of(part)
     above, below, failed = (
         np.stack([column[part] for column in columns.values()], axis=1).astype(float)
         for part in range(3)
     )
-    names = list(dict.fromkeys(own.generators))
-    generator = np.asarray([names.index(name) for name in own.generators])
-    topics = np.asarray(own.topics, dtype=object)
+    names = list(dict.fromkeys(part.generators))
+    generator = np.asarray([names.index(name) for name in part.generators])
+    topics = np.asarray(part.topics, dtype=object)
     compared = _compared(columns, names, reported)
 
     def statistics(chosen: np.ndarray) -> dict[tuple, float]:
@@ -214,19 +216,19 @@ def _means(
             for quantity, value in zip(columns, row, strict=True)
         }
 
-    found = bootstrap(statistics, own.topics, seed=seed)
+    values = bootstrap(statistics, part.topics, seed=seed)
     rows = []
-    for (quantity, name), value in found.items():
+    for (quantity, name), value in values.items():
         if name == ALL:
-            place, who, _ = compared[quantity]
+            place, indexes, _ = compared[quantity]
         else:
             place = list(columns).index(quantity)
-            who = range(len(names)) if name == MACRO else [names.index(name)]
-        mine = np.isin(generator, who)
-        entered = mine & (below[:, place] > 0)
-        counts = {"n": len(set(topics[entered])), "failed": int(failed[mine, place].sum())}
-        own_place = {"kind": decomposer, "generator": name}
-        rows.append({**quantity._asdict(), **own_place, **counts, **value})
+            indexes = range(len(names)) if name == MACRO else [names.index(name)]
+        members = np.isin(generator, indexes)
+        entered = members & (below[:, place] > 0)
+        counts = {"n": len(set(topics[entered])), "failed": int(failed[members, place].sum())}
+        fields = {"kind": decomposer, "generator": name}
+        rows.append({**quantity._asdict(), **fields, **counts, **value})
     return rows
 
 
@@ -241,19 +243,19 @@ def _compared(
         By its name in the results: the place of the quantity, those of the generators that were
         reported, of shape (g,), and their reported values, of the same shape.
     """
-    found = {}
+    compared = {}
     for metric, theirs in reported.items():
         rows = [place for place, name in enumerate(names) if name in theirs]
         values = np.asarray([theirs[names[row]] for row in rows])
         for place, quantity in enumerate(columns):
             if quantity.metric == metric:
                 key = quantity._replace(metric="pearson_with_reported", variant=metric)
-                found[key] = (place, np.asarray(rows), values)
-    return found
+                compared[key] = (place, np.asarray(rows), values)
+    return compared
 
 
 def check_reported(
-    reported: Mapping[str, Mapping[str, float]], known: Collection[str], names: Sequence[str]
+    reported: Mapping[str, Mapping[str, float]], metrics: Collection[str], names: Sequence[str]
 ) -> None:
     """Refuse, before anything is judged, what no value could be correlated with.
 
@@ -263,16 +265,16 @@ def check_reported(
         names: its generators.
     """
     for metric, theirs in reported.items():
-        if metric not in known:
+        if metric not in metrics:
             raise UserError(
-                f"reported: {metric}: this run can be compared in {', '.join(known)}; factual "
+                f"reported: {metric}: this run can be compared in {', '.join(metrics)}; factual "
                 "precision needs `verify`, and factscore `gamma` as well"
             )
-        found = [name for name in names if name in theirs]
-        if len(found) < 3:
+        shared_names = [name for name in names if name in theirs]
+        if len(shared_names) < 3:
             raise UserError(
-                f"reported: {metric}: has {len(found)} of the generators {', '.join(names)}; a "
-                "correlation needs 3, under the names that `documents` gives them"
+                f"reported: {metric}: values for {len(shared_names)} of the generators "
+                f"{', '.join(names)}; a correlation needs 3, named as in `documents`"
             )
 
 
@@ -291,8 +293,8 @@ def _agreement(decomposer: str, parts: Sequence[Passages], seed: int) -> list[di
     """
     rows = []
     for pair in combinations(parts[0].decisions, 2):
-        found, counts = _compare(pair, parts, seed)
-        for metric, value in found.items():
+        values, counts = _compare(pair, parts, seed)
+        for metric, value in values.items():
             judges = {"metric": metric, "assessor": pair[0], "against": pair[1]}
             rows.append({**judges, "kind": decomposer, "generator": ALL, **counts, **value})
     return rows
@@ -315,25 +317,27 @@ def _compare(
     def statistics(chosen: np.ndarray) -> dict[str, float]:
         table = counts[:, chosen].sum(axis=(0, 1)).reshape(2, 2)
         total = table.sum()
-        there = scored[:, chosen]
-        a, b = left[:, chosen][there], right[:, chosen][there]
-        found = {
+        valid = scored[:, chosen]
+        a, b = left[:, chosen][valid], right[:, chosen][valid]
+        values = {
             "agreement": table.trace() / total if total else math.nan,
             "kappa": kappa(table),
             "pearson": pearson(a, b),
             "spearman": spearman(a, b),
         }
         if len(parts) > 1 and len(parts) * len(names) > 2:
-            own = [chosen[generator[chosen] == place] for place in range(len(names))]
-            sizes = np.stack([scored[:, o].sum(axis=1) for o in own])
+            groups = [chosen[generator[chosen] == place] for place in range(len(names))]
+            sizes = np.stack([scored[:, o].sum(axis=1) for o in groups])
             if sizes.all():
-                sums = [np.stack([s[:, o].sum(axis=1) for o in own]) for s in (left, right)]
-                found["pearson_of_means"] = pearson(*((s / sizes).ravel() for s in sums))
+                sums = [np.stack([s[:, o].sum(axis=1) for o in groups]) for s in (left, right)]
+                values["pearson_of_means"] = pearson(*((s / sizes).ravel() for s in sums))
             else:
-                found["pearson_of_means"] = math.nan
-        return found
+                values["pearson_of_means"] = math.nan
+        return values
 
-    entered = {topic for topic, own in zip(parts[0].topics, scored.T, strict=True) if own.any()}
+    entered = {
+        topic for topic, column in zip(parts[0].topics, scored.T, strict=True) if column.any()
+    }
     counted = {"n": len(entered), "failed": failed}
     return bootstrap(statistics, parts[0].topics, seed=seed), counted
 

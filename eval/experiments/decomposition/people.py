@@ -27,29 +27,29 @@ def alone(documents: Sequence[Document]) -> Iterator[Document]:
     sentence.
     """
     for document in documents:
-        told = _rows(document, "sentences") or []
+        forms = _rows(document, "sentences") or []
         by_sentence: dict[int, list[Claim]] = {}
         for claim in document.claims or []:
             if claim.source:
                 by_sentence.setdefault(claim.sentence, []).append(claim)
-        for index, own in by_sentence.items():
-            written = own[0].source
-            form = told[index].get("decontext") if index < len(told) else None
+        for index, group in by_sentence.items():
+            written = group[0].source
+            form = forms[index].get("decontext") if index < len(forms) else None
             text = form if form and isinstance(form, str) else written
-            claims = [claim.model_copy(update={"source": text}) for claim in own]
+            claims = [claim.model_copy(update={"source": text}) for claim in group]
             more = {"id": f"{document.id}#{index}", "text": text, "claims": claims}
-            beside = _rows(document, "model_claims")
-            if beside is not None:
-                more["model_claims"] = [one for one in beside if one.get("sentence", 0) == index]
+            extra = _rows(document, "model_claims")
+            if extra is not None:
+                more["model_claims"] = [row for row in extra if row.get("sentence", 0) == index]
             if text != written:
                 more["as_written"] = written
             yield document.model_copy(update=more | {"responds": True})
 
 
 def _rows(document: Document, field: str) -> list[dict] | None:
-    found = getattr(document, field, None)
-    there = isinstance(found, list) and all(isinstance(one, dict) for one in found)
-    return found if there else None
+    rows = getattr(document, field, None)
+    is_valid = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+    return rows if is_valid else None
 
 
 def columns(
@@ -63,13 +63,13 @@ def columns(
     ``claim_precision`` and ``claim_recall`` over all texts together.
     """
     scored = [Tally(u, 0, f).scored for u, f in zip(usable, failed, strict=True)]
-    matched, own = np.asarray([one.matched for one in matches]), np.asarray(usable)
-    people = np.asarray([one.people for one in matches]) * scored
-    found = {
-        "claim_precision": (matched, own),
+    matched, subclaims = np.asarray([match.matched for match in matches]), np.asarray(usable)
+    people = np.asarray([match.people for match in matches]) * scored
+    ratios = {
+        "claim_precision": (matched, subclaims),
         "claim_recall": (matched, people),
-        "claim_f1": (2 * matched, own + people),
+        "claim_f1": (2 * matched, subclaims + people),
     }
-    if all(one.covered is not None for one in matches):
-        found["element_coverage"] = (np.asarray([one.covered for one in matches]), people)
-    return found
+    if all(match.covered is not None for match in matches):
+        ratios["element_coverage"] = (np.asarray([match.covered for match in matches]), people)
+    return ratios
