@@ -105,7 +105,7 @@ class AnswerCache:
         self.path = Path(path)
         with report_write_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._told():
+        with self._sqlite_errors_reported():
             # A notebook's language model answers from another thread, one answer at a time.
             self._table = sqlite3.connect(
                 self.path, timeout=_LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -144,7 +144,7 @@ class AnswerCache:
         for start in range(0, len(keys), _KEYS_PER_QUERY):
             part = list(keys[start : start + _KEYS_PER_QUERY])
             marks = ",".join("?" * len(part))
-            with self._told():
+            with self._sqlite_errors_reported():
                 rows = self._table.execute(
                     f"SELECT key, {_VALUE} FROM checked_answers WHERE key IN ({marks})", part
                 ).fetchall()
@@ -158,7 +158,7 @@ class AnswerCache:
         return answers
 
     def _take_out(self, damaged: Iterable[tuple[bytes, bytes]]) -> None:
-        with self._told():
+        with self._sqlite_errors_reported():
             for entry in damaged:
                 self._table.execute(
                     f"DELETE FROM checked_answers WHERE key = ? AND {_VALUE} = ?", entry
@@ -170,7 +170,7 @@ class AnswerCache:
         One that is already there stays, so that nobody sees it change.
         """
         rows = [(key, _with_checksum(key, self._pack(value))) for key, value in answers.items()]
-        with self._told(), self._table:  # rolls back what could not be written
+        with self._sqlite_errors_reported(), self._table:  # rolls back what could not be written
             self._table.execute("BEGIN IMMEDIATE")
             self._table.executemany("INSERT OR IGNORE INTO checked_answers VALUES (?, ?)", rows)
 

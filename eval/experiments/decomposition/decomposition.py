@@ -334,7 +334,7 @@ class Decomposition(Experiment):
         matches: list = [None] * len(scored)
         if self.match is not None and all(document.claims for document in documents):
             matches = self.match([[c.text for c in subs] for subs in claims], texts_of(documents))
-        written = self._as_written(documents, claims)
+        written = self._judge_as_written(documents, claims)
         return [
             Judged(
                 scored=text,
