@@ -124,13 +124,13 @@ def ask_for_claims(
 ) -> list[list[str] | Failed]:
     """Ask the model for the subclaims of each sentence, with one prompt per sentence."""
     reads = [
-        partial(parse_claims, sentence=sentence, pattern=restarts(messages))
+        partial(parse_claims, sentence=sentence, pattern=repeated_openings(messages))
         for messages, sentence in zip(prompts, sentences, strict=True)
     ]
     return [Failed(r.failed) if r.failed else r.value for r in asker.ask(prompts, reads)]
 
 
-def restarts(messages: Sequence[Message]) -> frozenset[str]:
+def repeated_openings(messages: Sequence[Message]) -> frozenset[str]:
     """Line openings (up to the colon) that occur more than once in the prompt.
 
     A model that repeats one after its answer has started to invent a further example.
@@ -146,7 +146,7 @@ def parse_claims(answer: str, sentence: str, pattern: Set[str] = frozenset()) ->
     Args:
         answer: the model's answer.
         sentence: the sentence to decompose.
-        pattern: repeated line openings of the prompt (:func:`restarts`).
+        pattern: repeated line openings of the prompt (:func:`repeated_openings`).
 
     Returns:
         The subclaims in the answer's order; empty if the answer states that there are none.

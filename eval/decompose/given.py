@@ -55,7 +55,7 @@ class Given:
                 claims.append(Claim.model_validate(claim))
             if len({claim.id for claim in claims}) == len(claims):
                 kept = [claim for claim in claims if self.irrelevant or claim.label != "IR"]
-                return aligned(kept, document.text) if self.align else kept
+                return add_sources(kept, document.text) if self.align else kept
             problem = "ids must be unique within a document"
         except ValidationError as error:
             fault = error.errors()[0]
@@ -65,7 +65,7 @@ class Given:
         raise UserError(f"document {document.id}: {self.field}: expected claims ({problem})")
 
 
-def aligned(claims: Sequence[Claim], text: str) -> list[Claim]:
+def add_sources(claims: Sequence[Claim], text: str) -> list[Claim]:
     """Set the source of each claim without one to the sentence of ``text`` with most shared stems.
 
     A stem's weight is its IDF, log(1 + sentences / sentences with the stem). Ties go to the first

@@ -9,7 +9,7 @@ import pytest
 
 from components.sentences import remove_citations, split_sentences
 from eval.decompose.by_sentence import Place
-from eval.decompose.given import Given, aligned
+from eval.decompose.given import Given, add_sources
 from eval.decompose.prompted import METHODS, Prompted, window
 from eval.decompose.sentences import Sentences
 from eval.decompose.ud.tree import Token, Tree, join_words, read_conllu
@@ -414,5 +414,5 @@ def test_of_sentences_that_share_as_much_the_first_is_the_source():
         halves = [" ".join(half).capitalize() + "." for half in (words[:6], words[6:])]
         # The more sentences have a word, the less it counts; both halves have the same weights.
         rest = [f"{words[i].capitalize()} {words[6 + i]}." for i in range(6) for _ in range(i)]
-        (claim,) = aligned([Claim(id="c", text=" ".join(words))], " ".join([*halves, *rest]))
+        (claim,) = add_sources([Claim(id="c", text=" ".join(words))], " ".join([*halves, *rest]))
         assert claim.source == halves[0]

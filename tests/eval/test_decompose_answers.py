@@ -2,7 +2,7 @@
 
 import pytest
 
-from eval.decompose.answers import parse_claims, parse_statement, restarts
+from eval.decompose.answers import parse_claims, parse_statement, repeated_openings
 from eval.decompose.by_sentence import Failed
 
 SENTENCE = "Ann Lee was a painter and a boxer."
@@ -168,7 +168,7 @@ def test_a_sentence_about_saying_sorry_is_no_refusal():
 
 def test_the_pattern_is_what_the_prompt_repeats():
     prompt = "Split it: now.\n\nSentence: A: b.\nFacts:\n- C: d.\n\nSentence: E.\nFacts:"
-    assert restarts([{"role": "user", "content": prompt}]) == {"sentence", "facts"}
+    assert repeated_openings([{"role": "user", "content": prompt}]) == {"sentence", "facts"}
 
 
 STATEMENTS = {

@@ -13,7 +13,7 @@ from eval.commands.dry_run import estimate_score
 from eval.decompose.by_sentence import Failed, Place
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.predpatt.realise import realise
-from eval.decompose.predpatt.show import flat, pattern, show
+from eval.decompose.predpatt.show import format_inline, format_pattern, format_predicates
 from eval.decompose.predpatt.stage import PredPatt
 from eval.decompose.predpatt.verbalise import METHODS
 from eval.decompose.ud.tree import Token, Tree, check_ud, join_words, read_conllu
@@ -337,7 +337,7 @@ def tree(name, labels=None):
 def brief(name, labels=None):
     """Each predicate as its pattern with the arguments' phrases, ``~`` before a clause."""
     return [
-        f"{pattern(p)}: {'; '.join('~' * a.clausal + a.phrase for a in p.arguments)}"
+        f"{format_pattern(p)}: {'; '.join('~' * a.clausal + a.phrase for a in p.arguments)}"
         for p in extract(tree(name, labels))
     ]
 
@@ -351,10 +351,10 @@ def test_extraction_and_sentences(name):
 
 
 def test_the_printed_form_is_that_of_the_original():
-    assert show(extract(tree("ccomp"))) == (
+    assert format_predicates(extract(tree("ccomp"))) == (
         "\t?a sings\n\t\t?a: Ivo\n\t?a ?b said\n\t\t?a: SOMETHING := Ivo sings\n\t\t?b: Nora"
     )
-    assert show([]) == ""
+    assert format_predicates([]) == ""
 
 
 def test_sentences_of_gold_trees():
@@ -475,7 +475,7 @@ def test_a_model_writes_the_sentences():
         Failed("cut"),
     ]
     assert len(writer.asked) == 3, "one call, and nothing is asked without predicates"
-    assert writer.asked[0].endswith(show(extract(tree("active"))).strip())
+    assert writer.asked[0].endswith(format_predicates(extract(tree("active"))).strip())
     assert [Path(name).name for name in hash_prompts(stage)] == ["predpatt_together.jinja"]
     assert hash_prompts(PredPatt(Parses())) == {}
 
@@ -496,9 +496,9 @@ class Verbaliser:
 
 
 def test_a_structure_on_one_line_has_its_arguments_in_it():
-    found = [flat(one) for one in extract(tree("active"))]
+    found = [format_inline(one) for one in extract(tree("active"))]
     assert found == ["Nora sold the dark red boat to Ivo", "the boat is/are dark red"]
-    found = [flat(one) for one in extract(tree("poss"))]
+    found = [format_inline(one) for one in extract(tree("poss"))]
     assert found == ["His poss sister", "His sister likes Ivo 's boats", "Ivo poss boats"]
 
 
@@ -513,7 +513,7 @@ def test_a_model_words_each_structure_alone_and_without_its_sentence():
     assert sold == ["Nora sold the dark red boat to Ivo.", "The boat is/are red."]
     assert (none, bad.reason[:2], sings) == ([], "no", ["Ivo is singing.", Failed("cut")])
     (call,) = writer.asked
-    structures = [flat(one) for name in ("active", "ccomp") for one in extract(tree(name))]
+    structures = [format_inline(one) for name in ("active", "ccomp") for one in extract(tree(name))]
     assert [text.rsplit("Input: ", 1)[1] for text in call] == [
         f"{line}\n\nOutput:" for line in structures
     ]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from data_builders.written.adversarial import paragraph
 from data_builders.written.corruption.corrupters import ToChange, paragraph_lines, read_change
-from eval.decompose.answers import parse_claims, parse_statement, restarts
+from eval.decompose.answers import parse_claims, parse_statement, repeated_openings
 from eval.decompose.by_sentence import Failed
 from eval.models.chat import Answer, Token, as_answer
 from eval.prompting.labels_in_answers import (
@@ -81,7 +81,7 @@ def test_claims_are_a_list_or_a_failure(answer):
     if isinstance(found, list):
         assert len({claim.casefold() for claim in found}) == len(found)
         assert all(claim.strip() and "\n" not in claim for claim in found)
-    restarts([{"role": "user", "content": answer}])
+    repeated_openings([{"role": "user", "content": answer}])
 
 
 @given(answers, st.sampled_from(LABELS))

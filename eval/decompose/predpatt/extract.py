@@ -8,7 +8,7 @@ from eval.decompose.predpatt.phrases import (
     collect_argument,
     collect_predicate,
     join_conjunct,
-    stripped,
+    strip_trivial,
 )
 from eval.decompose.predpatt.roots import argument_roots, predicate_roots
 from eval.decompose.predpatt.structures import Argument, Predicate, head_of
@@ -51,10 +51,10 @@ def _expanded(tree: Tree, predicate: Predicate) -> list[Predicate]:
     if predicate.kind == "amod":
         predicate.arguments = [a for a in predicate.arguments if a.tokens]
         return [predicate] if predicate.arguments else []
-    predicate.tokens = stripped(predicate)
+    predicate.tokens = strip_trivial(predicate)
     for argument in predicate.arguments:
         if not argument.borrowed:
-            argument.tokens = stripped(argument)
+            argument.tokens = strip_trivial(argument)
     choices = [
         _conjuncts(tree, predicate, argument)
         for argument in predicate.arguments
@@ -91,9 +91,9 @@ def _finish(tree: Tree, predicate: Predicate) -> None:
     predicate.arguments.sort(key=lambda argument: argument.root.id)
     if predicate.relative:
         predicate.arguments = [a for a in predicate.arguments if a.phrase not in _RELATIVE_PRONOUNS]
-    predicate.tokens = stripped(predicate)
+    predicate.tokens = strip_trivial(predicate)
     for argument in predicate.arguments:
-        argument.tokens = stripped(argument)
+        argument.tokens = strip_trivial(argument)
         argument.clausal = (
             predicate.kind == "normal"
             and argument.root.deprel in CLAUSAL

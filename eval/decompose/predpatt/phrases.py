@@ -84,7 +84,7 @@ def join_conjunct(
             predicate.tokens.append(token)
 
 
-def stripped(phrase: Predicate | Argument) -> list[Token]:
+def strip_trivial(phrase: Predicate | Argument) -> list[Token]:
     """The words in order without trivial outer words (rule u); "to" of "to win" is kept."""
     tokens = sorted(phrase.tokens, key=lambda token: token.id)
     while tokens and tokens[0].deprel in TRIVIAL:

@@ -8,7 +8,7 @@ from eval.decompose.ud.tree import Token
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def show(predicates: Sequence[Predicate]) -> str:
+def format_predicates(predicates: Sequence[Predicate]) -> str:
     """Format each predicate with ``?a``, ``?b`` for its arguments, and one line per argument.
 
     Predicates are indented by one tab, arguments by two. ``SOMETHING :=`` marks a clausal argument.
@@ -16,12 +16,12 @@ def show(predicates: Sequence[Predicate]) -> str:
     return "\n".join(_lines(predicate) for predicate in predicates)
 
 
-def pattern(predicate: Predicate) -> str:
+def format_pattern(predicate: Predicate) -> str:
     """The predicate with placeholders (``?a``) for its arguments, in sentence order."""
     return _format(predicate, _names(predicate.arguments))
 
 
-def flat(predicate: Predicate) -> str:
+def format_inline(predicate: Predicate) -> str:
     """The predicate with its arguments' phrases: ``the city is/are large``."""
     return _format(predicate, {argument: argument.phrase for argument in predicate.arguments})
 
@@ -64,7 +64,7 @@ def _names(arguments: Sequence[Argument]) -> dict[Argument, str]:
 
 
 def _lines(predicate: Predicate) -> str:
-    lines = [f"\t{pattern(predicate)}"]
+    lines = [f"\t{format_pattern(predicate)}"]
     for argument, name in _names(predicate.arguments).items():
         clause = "SOMETHING := " if argument.clausal else ""
         lines.append(f"\t\t{name}: {clause}{argument.phrase}")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from eval.decompose.answers import ask_for_claims, parse_statement
 from eval.decompose.by_sentence import Failed
-from eval.decompose.predpatt.show import flat, show
+from eval.decompose.predpatt.show import format_inline, format_predicates
 from eval.decompose.predpatt.structures import Predicate
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
@@ -32,7 +32,7 @@ def one_by_one(
 
     The prompt's field is ``structure``.
     """
-    lines = [flat(predicate) for sentence in structures for predicate in sentence.predicates]
+    lines = [format_inline(predicate) for s in structures for predicate in s.predicates]
     readings = asker.ask([prompt.messages(structure=line) for line in lines], parse_statement)
     statements = iter([Failed(r.failed) if r.failed else r.value for r in readings])
     return [_drop_duplicates([next(statements) for _ in s.predicates]) for s in structures]
@@ -46,7 +46,8 @@ def together(
     The prompt's fields are ``sentence`` and ``structures``.
     """
     messages = [
-        prompt.messages(sentence=s.sentence, structures=show(s.predicates)) for s in structures
+        prompt.messages(sentence=s.sentence, structures=format_predicates(s.predicates))
+        for s in structures
     ]
     answers = ask_for_claims(asker, messages, [s.sentence for s in structures])
     return [
