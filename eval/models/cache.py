@@ -1,12 +1,10 @@
-"""Answers of the engines and of language models, kept on disk between runs.
+"""SQLite cache for the answers of engines and language models.
 
-The key is a SHA-256 over everything that changes an answer: the engine, the checkpoint's weights,
-tokenizer and configuration, the precision, and the input texts. A checkpoint that is trained again
-under the same name, or a new temperature, therefore never meets an old answer.
+The cache key is a SHA-256 over everything that changes an answer: the engine, the checkpoint's
+weights, tokenizer and configuration, the precision, and the input texts.
 
-Behind each answer stands a CRC-32 of its key and itself. An entry whose checksum is wrong is
-unknown: it is taken out, and asked for again. Files from before the checksums had another table; it
-is left alone, and what it holds is asked for again.
+Each value ends with a CRC-32 of its key and value. An entry with a wrong checksum is deleted and
+computed again. Files without checksums (an older table) are not read.
 """
 
 from __future__ import annotations
@@ -26,34 +24,32 @@ import numpy as np
 from records import UserError, sha256_file
 from records.writing import report_write_errors
 
-if TYPE_CHECKING:  # it brings PyTorch, which a model behind a server does not need
+if TYPE_CHECKING:  # imports PyTorch, which server backends do not need
     from components.checkpoint import Component
 
-# What a component.json says about its making, or applies after the cached answer.
+# Fields of component.json that describe training or are applied after the cached answer.
 _NO_INFLUENCE = {"data", "metrics", "metrics_split", "seed", "versions", "keep_threshold"}
 _MODEL_FILES = {".safetensors", ".json", ".txt", ".model", ".jinja"}
-# SQLite takes 32 766 variables in one statement since 3.32.
+# SQLite allows 32 766 variables per statement since 3.32.
 _KEYS_PER_QUERY = 10_000
-# Seconds to wait for another process that writes.
 _LOCK_TIMEOUT_S = 60.0
-# What helps against an error of SQLite's; a file that may not grow is one of input and output.
 _REMEDIES = {
     sqlite3.SQLITE_FULL: "free some space",
     sqlite3.SQLITE_IOERR_WRITE: "free some space",
     sqlite3.SQLITE_BUSY: "wait for the process that writes it",
 }
 _CRC_BYTES = 4
-# Bytes, also where an entry was made a text.
+# Values are read as bytes even if an entry was stored as text.
 _VALUE = "CAST(value AS BLOB)"
 
 
 def fingerprint(engine: str, folder: Path, component: Component, dtype: str) -> bytes:
-    """Digest of whatever decides an engine's answers besides its input.
+    """Hash everything that determines an engine's answers, except the input.
 
     Args:
         engine: kind of answer, e.g. ``relation``.
-        folder: the checkpoint; the model's and the tokenizer's files in it are hashed. Of a hub
-            model, which has no folder here, ``component`` names the commit.
+        folder: the checkpoint; its model and tokenizer files are hashed. For a hub model without a
+            local folder, ``component`` contains the commit.
         component: its ``component.json``.
         dtype: precision of the computation, e.g. ``bfloat16``.
     """
@@ -68,11 +64,11 @@ def fingerprint(engine: str, folder: Path, component: Component, dtype: str) -> 
 
 
 def answer_key(engine: bytes, texts: Sequence[str]) -> bytes:
-    """Key of one answer: an engine's fingerprint and the input texts."""
+    """Cache key of one answer: the engine's fingerprint and the input texts, hashed."""
     digest = hashlib.sha256(engine)
     for text in texts:
         raw = text.encode("utf-8", "surrogatepass")
-        # With the length in front, ("ab", "c") and ("a", "bc") differ.
+        # The length prefix distinguishes ("ab", "c") from ("a", "bc").
         digest.update(len(raw).to_bytes(8, "little"))
         digest.update(raw)
     return digest.digest()
@@ -87,18 +83,17 @@ def _checked(key: bytes, value: bytes) -> bytes | None:
     return raw if _with_checksum(key, raw) == value else None
 
 
-# The file of the answers that a run keeps in its folder.
+# Name of the answer cache in a run folder.
 ANSWERS = ".answers.sqlite"
 
 
 class AnswerCache:
-    """A table of numeric answers in one SQLite file, which several processes may share.
+    """Cache of numeric answers in one SQLite file that several processes can share.
 
-    Every ``put`` is one transaction of the write-ahead log: a process that is killed loses at most
-    the batch it was working on.
+    Every ``put`` is one transaction: a killed process loses at most its current batch.
 
     Args:
-        path: the file; made with its folder when absent.
+        path: the file; created with its folder if missing.
     """
 
     def __init__(self, path: str | Path):
@@ -106,12 +101,12 @@ class AnswerCache:
         with report_write_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._sqlite_errors_reported():
-            # A notebook's language model answers from another thread, one answer at a time.
+            # In a notebook, a language model answers from another thread, one answer at a time.
             self._table = sqlite3.connect(
                 self.path, timeout=_LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
             self._write_ahead()
-            # After a power cut the last batches may be gone, but the file stays whole.
+            # A power cut may lose the last batches but does not corrupt the file.
             self._table.execute("PRAGMA synchronous=NORMAL")
             self._table.execute(
                 "CREATE TABLE IF NOT EXISTS checked_answers "
@@ -124,8 +119,8 @@ class AnswerCache:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", None)
-            mend = _REMEDIES.get(code, "delete it or give another file")
-            raise UserError(f"{self.path}: cannot be used as a cache ({error}); {mend}") from None
+            remedy = _REMEDIES.get(code, "delete it or use another file")
+            raise UserError(f"{self.path}: cannot be used as a cache ({error}); {remedy}") from None
 
     def _write_ahead(self) -> None:
         end = time.monotonic() + _LOCK_TIMEOUT_S
@@ -139,7 +134,7 @@ class AnswerCache:
                 time.sleep(0.05)
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        """The known answers among ``keys``, each a float64 array of shape (values,)."""
+        """Return the cached answers among ``keys``, each a float64 array of shape (values,)."""
         answers, damaged = {}, []
         for start in range(0, len(keys), _KEYS_PER_QUERY):
             part = list(keys[start : start + _KEYS_PER_QUERY])
@@ -154,10 +149,10 @@ class AnswerCache:
                     damaged.append((key, value))
                 else:
                     answers[key] = self._unpack(raw)
-        self._take_out(damaged)
+        self._delete(damaged)
         return answers
 
-    def _take_out(self, damaged: Iterable[tuple[bytes, bytes]]) -> None:
+    def _delete(self, damaged: Iterable[tuple[bytes, bytes]]) -> None:
         with self._sqlite_errors_reported():
             for entry in damaged:
                 self._table.execute(
@@ -165,17 +160,14 @@ class AnswerCache:
                 )
 
     def put(self, answers: Mapping[bytes, np.ndarray]) -> None:
-        """Keep answers, each of shape (values,), as float64.
-
-        One that is already there stays, so that nobody sees it change.
-        """
+        """Store answers of shape (values,) as float64; existing entries are not overwritten."""
         rows = [(key, _with_checksum(key, self._pack(value))) for key, value in answers.items()]
-        with self._sqlite_errors_reported(), self._table:  # rolls back what could not be written
+        with self._sqlite_errors_reported(), self._table:  # rolls back on errors
             self._table.execute("BEGIN IMMEDIATE")
             self._table.executemany("INSERT OR IGNORE INTO checked_answers VALUES (?, ?)", rows)
 
     def close(self) -> None:
-        """Close the file; the cache cannot be used any more."""
+        """Close the file."""
         self._table.close()
 
     @staticmethod
@@ -188,7 +180,7 @@ class AnswerCache:
 
 
 class TextCache(AnswerCache):
-    """The same for answers in words: each a JSON object."""
+    """Cache of text answers; each value is a JSON object."""
 
     @staticmethod
     def _pack(value: dict[str, Any]) -> bytes:

@@ -1,7 +1,7 @@
-"""Causal language models: likelihood of texts, and sampling; the only place that samples.
+"""Causal language models: log-likelihood of texts, and sampling.
 
-A checkpoint is a LoRA adapter on the base model that its ``component.json`` names; a base model's
-name or folder alone will do too, with the topic itself as the prompt.
+A checkpoint is a LoRA adapter on the base model named in its ``component.json``. A base model can
+be used without an adapter; the prompt is then the topic itself.
 """
 
 import random
@@ -26,16 +26,16 @@ from eval.models.engine import pack_linears, pick_device, present
 from records import UserError
 from records.errors import first_line
 
-# Logits of a batch are at most this many tokens wide: 2048 x 49 152 float32 are 400 MB.
+# Upper bound of the tokens per batch of logits: 2048 x 49 152 float32 are 400 MB.
 _TOKENS_PER_BATCH = 2048
 
 Dtype = Literal["auto", "float32", "bfloat16"]
 
 
 def pick_dtype(dtype: Dtype, device: torch.device) -> torch.dtype:
-    """``auto`` is bfloat16 where the processor computes in it, which samples twice as fast.
+    """Resolve ``auto``: bfloat16 if the device supports it natively (twice as fast), else float32.
 
-    Without AVX512-BF16 or AMX a CPU only emulates it, so float32 is faster there.
+    A CPU without AVX512-BF16 or AMX emulates bfloat16, which is slower than float32.
     """
     if dtype != "auto":
         return getattr(torch, dtype)
@@ -47,12 +47,12 @@ def pick_dtype(dtype: Dtype, device: torch.device) -> torch.dtype:
 
 
 class Likelihood(NamedTuple):
-    """How likely a model finds a completion.
+    """Likelihood of a completion.
 
     Attributes:
         nll: negative log-likelihood in nats, summed over the completion and its end token.
-        tokens: how many tokens that is.
-        truncated: the text did not fit the model's input; the numbers cover its beginning.
+        tokens: number of these tokens.
+        truncated: the text exceeded the model's context; the values cover its beginning.
     """
 
     nll: float
@@ -61,15 +61,15 @@ class Likelihood(NamedTuple):
 
 
 class CausalLM:
-    """A base model, with the adapter of a checkpoint merged into it.
+    """A base model, with a checkpoint's adapter merged into it if there is one.
 
     Args:
         checkpoint: folder of an adversary component, or a base model: a hub id, a folder or
             ``package:…``.
-        prompt: template with ``{topic}``; ``None`` takes the checkpoint's own.
-        batch_size: texts that are judged or sampled together.
+        prompt: template with ``{topic}``; ``None`` uses the checkpoint's template.
+        batch_size: texts that are scored or sampled together.
         device: ``auto``, ``cpu``, ``cuda``, …
-        dtype: precision; ``auto`` is bfloat16 where the processor computes in it.
+        dtype: precision; ``auto`` is bfloat16 if the device supports it natively.
     """
 
     def __init__(
@@ -80,16 +80,16 @@ class CausalLM:
         device: str = "auto",
         dtype: Dtype = "auto",
     ):
-        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
+        logging.disable_progress_bar()  # loading weights takes about a second
         if batch_size < 1:
-            raise UserError(f"batch_size: {batch_size}; give at least 1")
+            raise UserError(f"batch_size: expected at least 1, got {batch_size}")
         self.checkpoint = checkpoint
         self.component: Component | None = None
         if (Path(checkpoint) / "component.json").exists():
             self.component = read_component(checkpoint, "adversary")
         template = prompt or (self.component.prompt_template if self.component else "{topic}")
         if not template:
-            raise UserError(f"{checkpoint}: component.json has no prompt_template; give --prompt")
+            raise UserError(f"{checkpoint}: component.json has no prompt_template; set --prompt")
         self.template = template
         self.chat = self.component.chat if self.component else False
         self.batch_size = batch_size
@@ -111,14 +111,14 @@ class CausalLM:
         return model
 
     def release(self) -> None:
-        """Let go of the model's memory; what is asked next loads it again."""
+        """Free the model's memory; the next call loads the model again."""
         vars(self).pop("_model", None)
 
     def _load(self) -> PreTrainedModel:
         if self.component is None:
             return load_causal(str(self.checkpoint), dtype=self.dtype)
         base = self.component.base
-        # Merged in float32, so that a bfloat16 base does not swallow small updates.
+        # Merged in float32: small updates would be lost in bfloat16.
         try:
             model = load_causal(base["id"], base.get("revision"), torch.float32)
         except LOAD_ERRORS as error:
@@ -139,18 +139,18 @@ class CausalLM:
 
     @torch.inference_mode()
     def log_likelihoods(self, texts: Sequence[tuple[str, str]]) -> list[Likelihood]:
-        """Judge (prompt, completion) texts; the prompt's tokens do not count.
+        """Score (prompt, completion) texts, over the completion tokens only.
+
+        Texts are truncated at the model's context length, not at the training length.
 
         Returns:
-            One likelihood a text, in nats. A text is judged as far as the model has positions,
-            however short those of training were; one that does not fit is marked as truncated.
+            One likelihood per text, in nats.
         """
         encoded = [encode_completion(self._tokenizer, *text, self.chat) for text in texts]
-        # Behind an empty prompt nothing predicts the first token, so it does not count.
+        # After an empty prompt nothing predicts the first token, so it is not scored.
         encoded = [(ids, max(1, head)) for ids, head in encoded]
         rows = [ids[: self.positions] for ids, _ in encoded]
         likelihoods: list[Likelihood] = [Likelihood(0.0, 0, True)] * len(texts)
-        # A prompt that fills the input leaves nothing to judge.
         fits = [i for i, (_, head) in enumerate(encoded) if head < self.positions]
         for batch in batches_by_length([len(rows[i]) for i in fits], self.batch_size):
             members = [fits[index] for index in batch]
@@ -171,7 +171,7 @@ class CausalLM:
         keep = ids.shape[1] - min(heads) + 1  # logits that predict a completion token
         logits = self._model(input_ids=ids, attention_mask=mask, logits_to_keep=keep).logits
         first = ids.shape[1] - logits.shape[1]
-        # Flat, because over a transposed vocabulary of 49k float32 sums lose 5e-5 nats a token.
+        # Flattened: with a transposed vocabulary of 49k float32 sums lose 5e-5 nats per token.
         nll = torch.nn.functional.cross_entropy(
             logits[:, :-1].float().flatten(0, 1), ids[:, first + 1 :].flatten(), reduction="none"
         ).view(len(rows), -1)  # (rows, keep - 1), of the tokens at first + 1 and after
@@ -190,19 +190,18 @@ class CausalLM:
         max_new_tokens: int = 256,
         seed: int = 0,
     ) -> list[list[str]]:
-        """Write ``n`` texts on each topic.
+        """Sample ``n`` texts per topic.
 
-        Every text has its own random numbers, from the seed, the topic and the text's index, and
-        its prompt is padded to the same width whatever else is in the batch: what is written on a
-        topic depends neither on the other topics nor on where a killed run went on. Logits agree
-        to the last bit on a CPU where heads and widths are of usual size; kernels that round by
-        the number of rows, as a GPU's may, change a text where a draw falls between two roundings.
+        The random numbers of a text depend only on the seed, the topic and the text's index, and
+        its prompt is padded to a width that does not depend on the batch. Therefore a text is
+        independent of the other topics and of interruptions. This is bit-exact on a CPU with common
+        head sizes; GPU kernels that round by batch size can change a text.
 
         Args:
-            topics: fill ``{topic}`` of the prompt template.
-            temperature: 0 takes the likeliest token.
-            top_p: share of probability of the nucleus (Holtzman et al. 2020).
-            max_new_tokens: a text that reaches it is cut after its last whole sentence.
+            topics: values of ``{topic}`` in the prompt template.
+            temperature: 0 is greedy decoding.
+            top_p: probability mass of the nucleus (Holtzman et al. 2020).
+            max_new_tokens: a text that reaches it is truncated after its last complete sentence.
 
         Returns:
             The texts, stripped: ``len(topics)`` lists of ``n``.
@@ -223,11 +222,11 @@ class CausalLM:
         return texts
 
     def encode_messages(self, messages: Sequence[Message], chat: bool | None = None) -> list[int]:
-        """Token ids of a prompt of messages.
+        """Encode a prompt of messages as token ids.
 
         Args:
             messages: with ``role`` and ``content``.
-            chat: by the tokenizer's chat template; ``None`` where it has one. Otherwise the
+            chat: apply the tokenizer's chat template; ``None``: if it has one. Otherwise the
                 contents are joined.
         """
         if not (self._tokenizer.chat_template if chat is None else chat):
@@ -239,14 +238,14 @@ class CausalLM:
         except (TemplateError, ValueError) as error:
             reason = first_line(error)
             raise UserError(
-                f"{self.checkpoint}: its chat template refuses the prompt ({reason}); change the "
-                "roles of the prompt's messages, or give --writer.chat false"
+                f"{self.checkpoint}: the chat template rejects the prompt ({reason}); change the "
+                "roles of the prompt's messages, or set --writer.chat false"
             ) from None
         return list(ids)
 
     @cached_property
     def positions(self) -> int:
-        """Tokens of prompt and text together that the model can take."""
+        """Context length in tokens, prompt and text together."""
         return getattr(self._model.config, "max_position_embeddings", 2048)
 
     def write(
@@ -257,16 +256,16 @@ class CausalLM:
         top_p: float,
         max_new_tokens: int,
     ) -> Iterator[tuple[int, list[int], list[float]]]:
-        """Continue each prompt once, with random numbers of its own.
+        """Continue each prompt once.
 
         Args:
             prompts: token ids.
-            draws: one source of random numbers a prompt.
+            draws: one random number generator per prompt.
 
         Yields:
-            A prompt's place, the tokens written and their log-probabilities (natural, before
-            temperature and top_p), in batches of prompts of the same padded width; the last token
-            is one of the end tokens where the text is whole (see :meth:`ended`).
+            The prompt's index, the generated tokens and their natural log-probabilities (before
+            temperature and top_p), in batches of the same padded width. A complete text ends with
+            an end token (see :meth:`ended`).
         """
         widths = [padded_width(len(prompt)) for prompt in prompts]
         order = sorted(range(len(prompts)), key=lambda place: widths[place])
@@ -280,18 +279,18 @@ class CausalLM:
                 yield from zip(batch, *written, strict=True)
 
     def ended(self, tokens: Sequence[int]) -> bool:
-        """Whether a text came to its end, rather than to ``max_new_tokens``."""
+        """Whether a text ends with an end token, not at ``max_new_tokens``."""
         return bool(tokens) and tokens[-1] in self._ends
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """A text without its special tokens, stripped."""
+        """Decode tokens without special tokens, stripped."""
         return self._tokenizer.decode(tokens, skip_special_tokens=True).strip()
 
     def token_texts(self, tokens: Sequence[int]) -> list[str]:
-        """The tokens' texts, without the end token; joined they are the text, blanks included.
+        """Decode tokens one by one, without the end token; joined, they are the text.
 
-        Special tokens have none, and parts of a character stand as the sign for an unknown one. A
-        token is decoded behind the one before it: many tokenizers drop the blank of the first.
+        Special tokens are empty; partial characters are replacement characters. Each token is
+        decoded after its predecessor because many tokenizers drop a leading space.
         """
         kept = list(tokens[: -1 if self.ended(tokens) else None])
         texts = []
@@ -305,7 +304,6 @@ class CausalLM:
         return texts
 
     def _left_padded(self, prompts: Sequence[Sequence[int]], width: int) -> dict[str, torch.Tensor]:
-        """Ids, mask and positions of prompts, of shape (rows, width) each."""
         gaps = [width - len(prompt) for prompt in prompts]
         pairs = list(zip(gaps, prompts, strict=True))
         rows = {
@@ -324,11 +322,6 @@ class CausalLM:
         top_p: float,
         max_new_tokens: int,
     ) -> tuple[list[list[int]], list[list[float]]]:
-        """Continue prompts, given as :meth:`_left_padded` gives them; finished rows leave.
-
-        Returns:
-            A row's tokens, and their log-probabilities.
-        """
         written: list[list[int]] = [[] for _ in draws]
         logprobs: list[list[float]] = [[] for _ in draws]
         alive = list(range(len(draws)))
@@ -346,8 +339,7 @@ class CausalLM:
             going = [at for at, row in enumerate(alive) if written[row][-1] not in self._ends]
             if not going:
                 break
-            # A single row would take another kernel, whose rounding differs; two rows or forty
-            # give the same bits.
+            # A single row would use another kernel with different rounding, so it is duplicated.
             kept = going * 2 if len(going) == 1 else going
             if len(going) < len(alive):
                 cache.batch_select_indices(torch.tensor(kept, device=self.device))
@@ -361,7 +353,7 @@ class CausalLM:
         return written, logprobs
 
     def _attend(self, implementation: str) -> None:
-        # On a CPU the fused kernel takes twice as long for one new token a row.
+        # On a CPU the fused kernel takes twice as long for one new token per row.
         if self.device.type == "cpu":
             self._model.set_attn_implementation(implementation)
 
@@ -377,10 +369,10 @@ class CausalLM:
 
 
 def padded_width(length: int) -> int:
-    """Tokens to which a prompt is padded before it is continued: few widths make full batches.
+    """Width in tokens to which a prompt is padded; few distinct widths give full batches.
 
     The next multiple of 32; from 256 tokens on, of a power of two that is an eighth to a quarter of
-    the length. It depends on the prompt alone, and with it the rounding of what is computed.
+    the length. It depends only on the prompt, and so does the rounding of the logits.
     """
     step = max(32, 2 ** (length.bit_length() - 3))
     return -(-length // step) * step

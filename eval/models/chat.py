@@ -1,9 +1,8 @@
-"""Language models that answer prompts: one small interface, whoever runs the model.
+"""Interface of language models that answer prompts.
 
-``eval.models.openai_server.OpenAIServer`` asks any OpenAI-compatible server and
-``eval.models.local.LocalModel`` runs transformers here; anything else with the signature of
-:class:`Writer` will do. An answer that is none (a refusal, nothing at all) says so in ``failed``
-and is for the caller to count, never to use.
+Backends: ``eval.models.openai_server.OpenAIServer`` (any OpenAI-compatible server),
+``eval.models.local.LocalModel`` (transformers), and custom classes with the signature of
+:class:`Writer`. Refusals and empty answers have ``failed`` set; callers count and never use them.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ from records.writing import replace_lone_surrogates
 
 # ``role`` is system, user or assistant; ``content`` the text.
 Message = dict[str, str]
-# A text that ran out of tokens ends with its last whole sentence, or counts as failed.
+# A text truncated at max_new_tokens is trimmed to its last complete sentence, or fails.
 WhenCut = Literal["trim", "fail"]
 
 _LAST_SENTENCE = re.compile(r".*[.!?…]['\"”’)\]]*(?=\s|$)", re.DOTALL)
-# What reasoning models say to themselves, where the server does not take it away.
+# Reasoning that the server did not remove.
 _REASONING = re.compile(r"^.*(?:</think(?:ing)?>|\[/THINK\])", re.DOTALL)
 _REASONING_START = re.compile(r"<think(?:ing)?>|\[THINK\]")
-# Why an answer fails whose tokens' probabilities were asked for.
+# `failed` of an answer that lacks the requested token probabilities.
 NO_TOKENS = "the server gives no token probabilities"
-# English text has about so many characters a token in the vocabularies of today's models.
+# Approximate characters per token of English text.
 CHARACTERS_A_TOKEN = 4
-# A logarithm of a probability may be above 0 by rounding only.
+# Rounding can raise a log-probability slightly above 0.
 _ROUNDING = 1e-3
 
 
@@ -46,9 +45,8 @@ class Token(NamedTuple):
     """A token of an answer.
 
     Attributes:
-        text: as it stands in the answer, with the blanks that belong to it.
-        logprob: natural logarithm of its probability given what stands before it, by the model
-            itself: before temperature and top_p.
+        text: as in the answer, including spaces.
+        logprob: natural log-probability given the preceding tokens, before temperature and top_p.
     """
 
     text: str
@@ -59,10 +57,10 @@ class Answer(NamedTuple):
     """One text of a model.
 
     Attributes:
-        text: stripped; empty where there is none.
-        failed: why it is no answer; ``None`` for an answer.
-        tokens: of an answer whose tokens were asked for: all that the model wrote, thus with the
-            blanks, the thoughts and the cut end that ``text`` is without.
+        text: stripped; may be empty if failed.
+        failed: the reason of a failure; ``None`` for a usable answer.
+        tokens: all generated tokens if requested, including the whitespace, reasoning and truncated
+            end that ``text`` does not have.
     """
 
     text: str
@@ -70,7 +68,7 @@ class Answer(NamedTuple):
     tokens: tuple[Token, ...] | None = None
 
 
-# Why an answer fails while requests are only counted.
+# `failed` of every answer while requests are only counted.
 NOTHING_ASKED = "nothing was asked"
 _NOTHING = Answer("", NOTHING_ASKED)
 
@@ -78,8 +76,8 @@ _NOTHING = Answer("", NOTHING_ASKED)
 class Writer(Protocol):
     """A language model that answers prompts.
 
-    ``identity`` holds everything that decides its answers and no secret; it goes into cache keys,
-    journals and manifests.
+    ``identity`` contains everything that determines the answers, and no secrets; it is part of
+    cache keys, journals and manifests.
     """
 
     identity: dict[str, Any]
@@ -94,11 +92,11 @@ class Writer(Protocol):
         max_new_tokens: int = 256,
         seed: int = 0,
     ) -> list[list[Answer]]:
-        """``n`` answers a prompt, in the prompts' order."""
+        """Return ``n`` answers per prompt, in the order of the prompts."""
 
 
 class TokenWriter(Protocol):
-    """A :class:`Writer` that also says how likely it found each token that it wrote."""
+    """A :class:`Writer` that can return token log-probabilities."""
 
     identity: dict[str, Any]
 
@@ -113,19 +111,16 @@ class TokenWriter(Protocol):
         seed: int = 0,
         logprobs: bool = False,
     ) -> list[list[Answer]]:
-        """``n`` answers a prompt, in the prompts' order.
+        """Return ``n`` answers per prompt, in the order of the prompts.
 
         Args:
-            logprobs: give each answer its ``tokens``; one that lacks them is ``failed``.
+            logprobs: return the ``tokens`` of each answer; an answer without them is ``failed``.
         """
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How answers are drawn; ``temperature`` 0 takes the likeliest token.
-
-    ``logprobs`` asks for the tokens and their probabilities as well.
-    """
+    """Sampling settings; ``temperature`` 0 is greedy, ``logprobs`` also requests the tokens."""
 
     temperature: float
     top_p: float
@@ -134,11 +129,11 @@ class Sampling:
 
 
 class Request(NamedTuple):
-    """One text to be written.
+    """One text to generate.
 
     Attributes:
         messages: the prompt.
-        seed: of this text alone; depends on the call's seed and the text's index.
+        seed: of this text, derived from the call's seed and the text's index.
     """
 
     messages: Sequence[Message]
@@ -147,13 +142,13 @@ class Request(NamedTuple):
 
 @dataclass
 class Usage:
-    """What answering took. An answer from the cache counts with the tokens it once took.
+    """Usage of a model. Cached answers count with the tokens of their original request.
 
     Attributes:
-        calls: texts that the model wrote in this process.
-        cached: texts that came from the cache.
-        failed: texts, of either kind, that are no answer.
-        prompt_tokens, completion_tokens: as the server or the tokenizer counts them.
+        calls: texts generated in this process.
+        cached: texts read from the cache.
+        failed: failed texts, generated or cached.
+        prompt_tokens, completion_tokens: as counted by the server or the tokenizer.
     """
 
     calls: int = 0
@@ -163,7 +158,7 @@ class Usage:
     completion_tokens: int = 0
 
     def since(self, before: Usage) -> dict[str, int]:
-        """What was used after ``before``; ``answers`` came from the model or from the cache."""
+        """Return the usage after ``before``; ``answers`` are generated and cached texts."""
         names = ("failed", "prompt_tokens", "completion_tokens")
         answers = self.calls + self.cached - before.calls - before.cached
         rest = {name: getattr(self, name) - getattr(before, name) for name in names}
@@ -172,13 +167,13 @@ class Usage:
 
 @dataclass
 class Count:
-    """What a language model would be asked that no cache holds.
+    """Requests that are not in the cache, counted for ``--dry_run``.
 
     Attributes:
-        calls: texts to be written.
-        prompt_tokens: about so many.
-        completion_tokens: at most.
-        asked: keys of texts that are counted, here or before; no text is counted twice.
+        calls: texts to generate.
+        prompt_tokens: estimate.
+        completion_tokens: upper bound.
+        counted_keys: keys that have been counted; no text is counted twice.
     """
 
     calls: int = 0
@@ -187,17 +182,17 @@ class Count:
     counted_keys: set[bytes] = field(default_factory=set)
 
 
-# Takes a request's place, its answer, and the tokens of prompt and completion.
+# Called with a request's index, its answer, and the prompt and completion tokens.
 Keep = Callable[[int, Answer, int, int], None]
 
 
 class CachedWriter(ABC):
-    """What the backends share: each text is asked for once, and kept as soon as it is there.
+    """Base class of the backends: each text is requested once and cached immediately.
 
     Args:
-        cache: SQLite file of answers; several models and processes may share it.
-        when_cut: what becomes of a text that reached ``max_new_tokens``.
-        prices: of a million tokens of the prompt and of the completion, in any currency.
+        cache: SQLite file of answers; several models and processes can share it.
+        when_cut: handling of a text that reached ``max_new_tokens``.
+        prices: per million prompt tokens and completion tokens, in any currency.
     """
 
     def __init__(
@@ -215,17 +210,17 @@ class CachedWriter(ABC):
     @property
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """Everything that decides the answers, without secrets."""
+        """Everything that determines the answers, without secrets."""
 
     @abstractmethod
     def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
-        """Have the texts written, in any order; ``keep`` takes each as soon as it is there."""
+        """Generate the texts in any order; call ``keep`` for each as soon as it is complete."""
 
-    def release(self) -> None:  # noqa: B027 (a server's model is not here)
-        """Let go of what answering took up here; what is asked next may take longer."""
+    def release(self) -> None:  # noqa: B027 (nothing to free for a server)
+        """Free the model's memory; the next call may take longer."""
 
     def keep_answers_in(self, folder: Path) -> None:
-        """Keep the answers in this folder, unless ``cache`` names another place."""
+        """Cache the answers in this folder unless ``cache`` is set."""
         if self.cache_path is None:
             self.cache_path = folder / ANSWERS
 
@@ -244,19 +239,19 @@ class CachedWriter(ABC):
         seed: int = 0,
         logprobs: bool = False,
     ) -> list[list[Answer]]:
-        """``n`` answers a prompt, in the prompts' order.
+        """Return ``n`` answers per prompt, in the order of the prompts.
 
-        A text depends on its prompt, the settings, the seed and its index, not on the other
-        prompts. Without temperature seed and index change nothing, and a prompt is asked once.
+        A text depends on its prompt, the settings, the seed and its index, not on other prompts. At
+        temperature 0 the seed and index have no effect, and a prompt is requested once.
 
         Args:
             prompts: lists of messages.
-            n: answers a prompt.
-            temperature: 0 takes the likeliest token.
-            top_p: share of probability that tokens are drawn from.
-            max_new_tokens: of an answer.
+            n: answers per prompt.
+            temperature: 0 is greedy decoding.
+            top_p: probability mass of the nucleus.
+            max_new_tokens: per answer.
             seed: of the sampling.
-            logprobs: give each answer its ``tokens``; one that lacks them is ``failed``.
+            logprobs: return the ``tokens`` of each answer; an answer without them is ``failed``.
         """
         sampling = Sampling(temperature, top_p, max_new_tokens, logprobs)
         requests, keys_by_prompt = self._requests(prompts, n, sampling, seed)
@@ -291,12 +286,12 @@ class CachedWriter(ABC):
         def keep(place: int, answer: Answer, prompt_tokens: int, completion_tokens: int) -> None:
             if place not in range(len(todo)) or todo[place] in answers:
                 raise UserError(
-                    f"{class_path_of(self)}: kept for request {place}: {answer!r:.80}; give each "
-                    "of the requests one answer, under its place among them"
+                    f"{class_path_of(self)}: unexpected answer for request {place}: "
+                    f"{answer!r:.80}; call keep exactly once per request, with its index"
                 )
             answers[todo[place]] = answer
             self._count("calls", answer, prompt_tokens, completion_tokens)
-            # The server may be told to give probabilities before the next run.
+            # Not cached: the server may be configured to return probabilities before the next run.
             if self._cache and answer.failed != NO_TOKENS:
                 used = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
                 self._cache.put({todo[place]: answer._asdict() | used})
@@ -305,23 +300,23 @@ class CachedWriter(ABC):
             self._ask([requests[key] for key in todo], sampling, keep)
         if left := sum(key not in answers for key in todo):
             raise UserError(
-                f"{class_path_of(self)}: kept no answer for {left} of {len(todo)} requests; keep "
-                "one for each, with the reason in `failed` where there is none"
+                f"{class_path_of(self)}: no answer for {left} of {len(todo)} requests; call keep "
+                "for each, with the reason of a failure in `failed`"
             )
         return answers
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
-        """What so many tokens cost, in the currency of ``prices``; ``None`` without prices."""
+        """Return the cost in the currency of ``prices``; ``None`` without prices."""
         if self.prices is None:
             return None
         return (prompt_tokens * self.prices[0] + completion_tokens * self.prices[1]) / 1e6
 
     @contextmanager
     def counting(self, counted_keys: set[bytes] | None = None) -> Iterator[Count]:
-        """While it lasts nothing is asked but counted, and every answer fails.
+        """Count requests instead of sending them; every answer fails.
 
         Args:
-            asked: what was counted before, of this model or another; what is counted is added.
+            counted_keys: keys counted before, by any model; newly counted keys are added.
         """
         self._count_only = Count(asked=set() if counted_keys is None else counted_keys)
         try:
@@ -350,7 +345,7 @@ class CachedWriter(ABC):
         settings = asdict(sampling)
         if not sampling.temperature:
             settings.pop("top_p")
-        if not sampling.logprobs:  # so that answers of before it was there keep their keys
+        if not sampling.logprobs:  # keeps the cache keys of older answers
             settings.pop("logprobs")
         whole = [self.identity, settings, seed]
         engine = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).digest()
@@ -358,14 +353,14 @@ class CachedWriter(ABC):
 
 
 def as_answer(text: str | None, cut: bool, when_cut: WhenCut) -> Answer:
-    """A model's text as an answer: without its thoughts, and with a whole sentence at its end.
+    """Convert generated text to an answer: strip reasoning and trim or fail truncated text.
 
     Args:
-        text: as the model wrote it.
-        cut: it ran out of tokens.
-        when_cut: what then becomes of it.
+        text: raw output.
+        cut: whether it was truncated at ``max_new_tokens``.
+        when_cut: handling of truncated text.
     """
-    # Half a character, where a server cuts one, could not be written to any file.
+    # A server can cut a surrogate pair in half, which cannot be encoded.
     text = replace_lone_surrogates(text or "")
     text = _REASONING.sub("", text, count=1).strip()
     if _REASONING_START.match(text):
@@ -378,12 +373,12 @@ def as_answer(text: str | None, cut: bool, when_cut: WhenCut) -> Answer:
 
 
 def one_text(messages: Sequence[Message]) -> str:
-    """A prompt for a model that goes on with a text: the contents with blank lines between."""
+    """Join the contents of messages with blank lines, for models without a chat template."""
     return "\n\n".join(message["content"] for message in messages)
 
 
 def with_tokens(answer: Answer, tokens: Sequence[Token]) -> Answer:
-    """The answer with its tokens; ``failed`` where there are none, or their numbers are none."""
+    """Add tokens to an answer; it fails if there are none or a log-probability is invalid."""
     if answer.failed is not None:
         return answer
     if not tokens or not all(_is_logprob(token.logprob) for token in tokens):
@@ -403,12 +398,12 @@ def _from_cache(row: dict[str, Any]) -> Answer:
 
 
 def last_whole_sentence(text: str) -> str:
-    """The text up to the end of its last whole sentence, else of its last whole line, else all."""
+    """Truncate a text after its last complete sentence, else after its last complete line."""
     whole = _LAST_SENTENCE.match(text)
     return whole.group() if whole else text.rpartition("\n")[0] or text
 
 
 def text_seed(seed: int, index: int) -> int:
-    """The seed of one of several texts; 31 bits, which every server takes."""
+    """Derive the seed of one text; 31 bits, which every server accepts."""
     digest = hashlib.sha256(f"{seed}\0{index}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1

@@ -1,8 +1,7 @@
-"""Fact-checking models from the hub that say whether a document supports a claim: MiniCheck.
+"""Fact-checking models from the hub, such as MiniCheck (Tang et al. 2024, 2404.10774).
 
-Tang et al. 2024 (2404.10774): a sequence-to-sequence model or a two-class classifier reads a
-document and a claim in one text and gives the probability that the document supports the claim. A
-long document is cut into chunks of whole sentences, and the best chunk counts.
+A sequence-to-sequence model or a two-class classifier predicts the probability that a document
+supports a claim. A long document is cut into chunks of whole sentences, and the best chunk counts.
 """
 
 import re
@@ -35,34 +34,32 @@ from records.errors import first_line
 class Checker(Engine):
     """Support of claims by documents (an ``EntailmentModel`` of ``eval/stages.py``).
 
-    The published models, and what ``chunk`` and ``max_length`` are for them where they are not
-    given: ``lytang/MiniCheck-Flan-T5-Large`` (500 words, 2048), ``lytang/MiniCheck-RoBERTa-Large``
-    (400 tokens, 512), ``lytang/MiniCheck-DeBERTa-v3-Large`` (400, 512; 2048 in the released code).
+    Published models with their default ``chunk`` and ``max_length``:
+    ``lytang/MiniCheck-Flan-T5-Large`` (500 words, 2048), ``lytang/MiniCheck-RoBERTa-Large`` (400
+    tokens, 512), ``lytang/MiniCheck-DeBERTa-v3-Large`` (400, 512; 2048 in the released code).
 
     As in the released code (Liyan06/MiniCheck, ``minicheck/inference.py``) the input is
-    ``document</s>claim``, with ``predict: `` before it for a sequence-to-sequence model, whose
-    first token is "1" or "0". Where the released code differs: it cuts what is too long at the end,
-    and with it the claim; here the document loses its end, and only a claim that does not fit alone
-    is cut. A sentence that is longer than a chunk is cut, and line breaks in a document of several
-    chunks become spaces.
+    ``document</s>claim``, prefixed with ``predict: `` for a sequence-to-sequence model, whose first
+    token is "1" or "0". Departure: the released code truncates the end of the input, and so the
+    claim; here the document is truncated first. Sentences longer than a chunk are split, and line
+    breaks in a document of several chunks become spaces.
 
     Args:
         model: a hub id, a folder or ``package:…``; safetensors only.
-        supported: what the model calls a supported claim: a classifier's label, or the answer of a
-            sequence-to-sequence model.
-        not_supported: what it calls one that is not supported.
-        chunk: size of a chunk, in whitespace words for a sequence-to-sequence model and in tokens
-            for a classifier.
+        supported: the model's label (classifier) or answer (sequence-to-sequence) for a supported
+            claim.
+        not_supported: the same for a claim that is not supported.
+        chunk: chunk size, in whitespace words for a sequence-to-sequence model and in tokens for a
+            classifier.
         max_length: input length in tokens.
-        segments: the model reads document and claim as two segments, as ``manueldeprada/FactCC``
-            does (labels ``CORRECT``, ``INCORRECT``), and not as one text.
-        batch_size: rows a batch; a batch of long rows has fewer.
-        cache: SQLite file that keeps the answers; ``None`` keeps none.
+        segments: encode document and claim as two segments, as for ``manueldeprada/FactCC``
+            (labels ``CORRECT``, ``INCORRECT``).
+        batch_size: rows per batch; batches of long rows are smaller.
+        cache: SQLite file for the answers; ``None`` disables the cache.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
-        template: the text that the model reads, with ``{document}`` and ``{claim}``, instead of
-            MiniCheck's. Of the T5-11B that judges ALCE's citations (TRUE, Honovich et al. 2022;
-            ``google/t5_xxl_true_nli_mixture``, first token "1" or "0"):
-            ``premise: {document} hypothesis: {claim}``.
+        template: input template with ``{document}`` and ``{claim}``, instead of MiniCheck's. For
+            ALCE's citation judge (TRUE, Honovich et al. 2022; ``google/t5_xxl_true_nli_mixture``,
+            first token "1" or "0"): ``premise: {document} hypothesis: {claim}``.
     """
 
     def __init__(
@@ -80,12 +77,10 @@ class Checker(Engine):
     ):
         super().__init__(batch_size, cache, device)
         if any(number is not None and number < 1 for number in (chunk, max_length)):
-            raise UserError("chunk and max_length: give at least 1, or null for the model's own")
+            raise UserError("chunk, max_length: expected at least 1, or null for the default")
         fields = ("{document}", "{claim}")
         if template is not None and (segments or any(template.count(f) != 1 for f in fields)):
-            raise UserError(
-                "template: give one with {document} and {claim}, each once, and no segments"
-            )
+            raise UserError("template: expected {document} and {claim} once each, no `segments`")
         self.model = model
         self.supported = supported
         self.not_supported = not_supported
@@ -96,7 +91,6 @@ class Checker(Engine):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The model and whatever else decides an answer to one chunk."""
         return {
             "engine": "checker",
             "model": named(self.model),
@@ -108,10 +102,10 @@ class Checker(Engine):
         }
 
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Probabilities of (document, claim) pairs, as the model gives them.
+        """Return the uncalibrated probabilities of (document, claim) pairs.
 
         Returns:
-            Shape (n, 3): supported, not supported, and 0, because nobody asks for contradiction.
+            Shape (n, 3): supported, not supported, and 0 (contradiction is not predicted).
         """
         distinct = dict.fromkeys(document for document, _ in pairs)
         chunks = {document: self._chunks(document) for document in distinct}
@@ -157,7 +151,7 @@ class Checker(Engine):
             return AutoConfig.from_pretrained(resolve_base(self.model), trust_remote_code=False)
         except (OSError, ValueError) as error:
             reason = first_line(error)
-            raise UserError(f"{self.model}: no model to be had ({reason})") from None
+            raise UserError(f"{self.model}: config.json cannot be loaded ({reason})") from None
 
     @property
     def _seq2seq(self) -> bool:
@@ -186,12 +180,12 @@ class Checker(Engine):
             indexes = {name: place for place, name in self._config.id2label.items()}
             places = [indexes[label] for label in labels if label in indexes]
             if len(indexes) != 2:
-                raise UserError(f"{self.model}: has the classes {list(indexes)}; two are needed")
+                raise UserError(f"{self.model}: expected two classes, got {list(indexes)}")
         if len(set(places)) != 2:
             label_list = "" if self._seq2seq else f" of {list(self._config.id2label.values())}"
             raise UserError(
-                f"{self.model}: cannot tell {labels[1]!r} from {labels[0]!r}; give its labels"
-                f"{label_list} as supported and not_supported"
+                f"{self.model}: labels {labels} do not match; set supported and not_supported to "
+                f"its labels{label_list}"
             )
         return places
 
@@ -206,7 +200,7 @@ class Checker(Engine):
             excess = len(encoded["input_ids"][0]) - self._longest
             if excess <= 0 or not chunk:
                 break
-            # A character may be several tokens, of which each has its whole span.
+            # Several tokens of one character have the same span.
             spans = spans or self._spans(chunk)
             del spans[-excess:]
             chunk = chunk[: spans[-1][1]] if spans else ""
@@ -223,11 +217,10 @@ class Checker(Engine):
         if self.template is None:
             lead = "predict: " if self._seq2seq else ""
             return f"{lead}{chunk}{self._tokenizer.eos_token or self._tokenizer.sep_token}{claim}"
-        # Cut at the fields, so that neither text can hold one.
+        # Split at the fields, so that the texts may contain field names.
         pieces = re.split(r"(\{document\}|\{claim\})", self.template)
         return "".join({"{document}": chunk, "{claim}": claim}.get(p, p) for p in pieces)
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
-        """Probability of supported, shape (1,), a row."""
         logits = logits[:, 0] if self._seq2seq else logits  # of the first token
         return list(probabilities(logits[:, self._outputs], 1.0)[:, 1:])

@@ -1,4 +1,4 @@
-"""What an encoder would be asked, without asking it: for ``--dry_run``."""
+"""Counting the inputs of an engine without running it, for ``--dry_run``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,13 +11,12 @@ from components.encoding import Pair
 
 @dataclass
 class PairCount:
-    """What an engine would be asked.
+    """Number of an engine's inputs.
 
     Attributes:
-        pairs: that no cache answers.
-        known: answers from the cache.
-        asked: keys of pairs that are counted, here or before; what a cache would keep by then is
-            not counted twice.
+        pairs: inputs that are not in the cache.
+        cached: inputs that are in the cache.
+        counted_keys: keys that have been counted; no pair is counted twice.
     """
 
     pairs: int = 0
@@ -32,13 +31,13 @@ class CountsPairs:
 
     @contextmanager
     def counting(self, counted_keys: set[bytes]) -> Iterator[PairCount]:
-        """While it lasts no pair is judged but counted, and stand-ins answer for the model.
+        """Count pairs instead of judging them; the engine returns placeholder answers.
 
         Args:
-            asked: what was counted before, of this engine or another; what is counted is added.
+            counted_keys: keys counted before, by any engine; newly counted keys are added.
 
         Raises:
-            NotImplementedError: when it is asked, an engine without stand-ins.
+            NotImplementedError: from an engine without placeholder answers, when called.
         """
         self._count = PairCount(asked=counted_keys)
         try:
@@ -52,13 +51,7 @@ class CountsPairs:
     def _counted(
         self, missing: Sequence[Pair], keys: Mapping[Pair, bytes], cached: int
     ) -> dict[Pair, np.ndarray]:
-        """Stand-ins for the distinct pairs of a call that the cache does not know.
-
-        Args:
-            missing: the pairs.
-            keys: of all pairs of the call; empty without a cache.
-            known: how many the cache knows.
-        """
+        # `missing`: distinct pairs not in the cache; `keys`: of all pairs, empty without a cache.
         new = [pair for pair in missing if keys.get(pair) not in self._count.counted_keys]
         self._count.pairs += len(new)
         self._count.cached += cached

@@ -1,7 +1,7 @@
 """Trained encoders as batched engines: entailment, UNLI, and the LSS keep/drop tagger.
 
-A long premise is cut into windows (``chunk_words`` of ``component.json``) and the best window
-counts, as in FactReasoner (2502.18573) and WiCE, or reduced to one extract (``focus_words``).
+A long premise is cut into windows (``chunk_words`` of ``component.json``), of which the best counts
+as in FactReasoner (2502.18573) and WiCE, or is reduced to one extract (``focus_words``).
 """
 
 import hashlib
@@ -31,21 +31,20 @@ from eval.models.lss import Subsequence
 from eval.models.published import read_published
 from records import UserError
 
-# Models that some engine holds: where a configuration names a checkpoint several times, it has as
-# many engines of one model.
+# Loaded models, shared by all engines of the same checkpoint.
 _LOADED: WeakValueDictionary[tuple, PreTrainedModel] = WeakValueDictionary()
 
 
 class Encoder(Engine):
-    """An engine with a checkpoint of this repo.
+    """An engine with a checkpoint of this repository.
 
     Args:
-        checkpoint: folder that ``python -m train`` wrote.
-        batch_size: rows a batch; a batch of long rows has fewer.
-        cache: SQLite file that keeps the answers; ``None`` keeps none.
+        checkpoint: checkpoint folder written by ``python -m train``.
+        batch_size: rows per batch; batches of long rows are smaller.
+        cache: SQLite file for the answers; ``None`` disables the cache.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
-        dtype: ``bfloat16`` (weights too) is about twice as fast where the processor computes in it;
-            ``benchmarks/entailment.py`` says how far it moves the answers.
+        dtype: of weights and computation; ``bfloat16`` is about twice as fast on devices that
+            support it natively (``benchmarks/entailment.py`` measures the difference in answers).
     """
 
     expected: str
@@ -68,7 +67,7 @@ class Encoder(Engine):
         return read_component(self.checkpoint, self.expected)
 
     def _check(self) -> None:
-        """Refuse a checkpoint of the right component whose outputs this engine cannot read."""
+        """Raise an error if the engine cannot read the outputs of the checkpoint."""
 
     @cached_property
     def _fingerprint(self) -> bytes:
@@ -101,7 +100,7 @@ class Encoder(Engine):
         return [Row(row_features(encoded, place)) for place in range(len(inputs))]
 
     def _best_of_windows(self, pairs: Sequence[Pair], width: int) -> np.ndarray:
-        """Per pair the answer of the window with the highest first value, shape (n, width)."""
+        """Return the answer of the window with the highest first value, shape (n, width)."""
         if not pairs:
             return np.empty((0, width))
         component = self.component
@@ -115,20 +114,20 @@ class Encoder(Engine):
 class Entailment(Encoder):
     """Relation of hypotheses to premises (an ``EntailmentModel`` of ``eval/stages.py``).
 
-    A checkpoint of this repo, or a published NLI model: its safetensors, no code of its. Of that
-    the configuration names the classes; it reads 512 tokens or what it has places for, a long
-    premise in windows, and is not calibrated. One with two classes, entailment and not_entailment,
-    cannot tell contradictions: not_entailment is given as neutral, and contradiction is 0.
+    Uses a checkpoint of this repository or a published NLI model (safetensors only, no remote
+    code). A published model is not calibrated and reads at most 512 tokens; long premises are cut
+    into windows. For a model with the two classes entailment and not_entailment, not_entailment is
+    returned as neutral and the contradiction probability is 0.
 
     Args:
-        checkpoint: folder that ``python -m train`` wrote, a hub id as ``owner/name``, or a folder
-            of a published model.
-        batch_size: rows a batch; a batch of long rows has fewer.
-        cache: SQLite file that keeps the answers; ``None`` keeps none.
+        checkpoint: folder written by ``python -m train``, a hub id ``owner/name``, or a folder of a
+            published model.
+        batch_size: rows per batch; batches of long rows are smaller.
+        cache: SQLite file for the answers; ``None`` disables the cache.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
-        dtype: as of ``Encoder``.
-        labels: classes of a published model, in its order, where its configuration calls them
-            LABEL_0 and so on; they go before the names there.
+        dtype: as in ``Encoder``.
+        labels: class names of a published model in its order; overrides the names in its
+            configuration (e.g. LABEL_0).
         revision: branch, tag or commit of a hub model.
     """
 
@@ -154,23 +153,23 @@ class Entailment(Encoder):
         component = super()._described()
         if self.labels is not None or self.revision is not None:
             raise UserError(
-                f"{self.checkpoint}: its component.json says what it is; leave labels and revision"
+                f"{self.checkpoint}: has a component.json; do not set labels or revision"
             )
         return component
 
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Calibrated probabilities of (premise, hypothesis) pairs.
+        """Return calibrated probabilities of (premise, hypothesis) pairs.
 
-        Of a premise of several windows, the window with the highest entailment probability gives
-        all three values.
+        For a premise of several windows, all three values are those of the window with the highest
+        entailment probability.
 
         Returns:
-            Shape (n, 3): entailment, neutral, contradiction, whatever the checkpoint's own order.
+            Shape (n, 3): entailment, neutral, contradiction.
         """
         return self._best_of_windows(pairs, 3)
 
     def _stand_in(self, pair: Pair) -> np.ndarray:
-        return np.array([0.0, 1.0, 0.0])  # Core asks most where nothing entails
+        return np.array([0.0, 1.0, 0.0])  # Core makes most queries if nothing is entailed
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         component = self.component
@@ -188,11 +187,11 @@ class Unli(Encoder):
     def _check(self) -> None:
         if len(self.component.labels) != 1:
             raise UserError(
-                f"{self.checkpoint}: a UNLI model has one output, not {self.component.labels}"
+                f"{self.checkpoint}: labels: expected one output, got {self.component.labels}"
             )
 
     def likelihood(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """p(hypothesis | premise) of shape (n,); of several windows the likeliest counts."""
+        """Return p(hypothesis | premise) of shape (n,), the maximum over windows."""
         return self._best_of_windows(pairs, 1)[:, 0]
 
     def _stand_in(self, pair: Pair) -> np.ndarray:
@@ -206,8 +205,8 @@ class Unli(Encoder):
 class LssTagger(Encoder):
     """Longest supported subsequences by keep/drop decisions (2308.12157, made non-generative).
 
-    A word's probability is the highest over the reference's windows: different parts of a claim
-    may be supported by different parts of the reference.
+    A word's probability is the maximum over the reference's windows because different windows can
+    support different parts of a claim.
     """
 
     expected = "lss"
@@ -215,24 +214,25 @@ class LssTagger(Encoder):
 
     @cached_property
     def _fingerprint(self) -> bytes:
-        # With what a word is: a kept answer has a number for each.
+        # Includes the word pattern: a cached answer has one number per word.
         return hashlib.sha256(super()._fingerprint + WORD.encode()).digest()
 
     def _check(self) -> None:
         if self.component.architecture != "token_classifier":
             raise UserError(
-                f"{self.checkpoint}: a {self.component.architecture} is no tagger; use "
-                "eval.models.seq2seq.LssSeq2Seq, or give a token_classifier checkpoint"
+                f"{self.checkpoint}: expected a token_classifier, got "
+                f"{self.component.architecture}; for seq2seq use eval.models.seq2seq.LssSeq2Seq"
             )
         if "keep" not in self.component.labels or len(self.component.labels) > 2:
             raise UserError(
-                f"{self.checkpoint}: labels {self.component.labels} must be keep, or drop and keep"
+                f"{self.checkpoint}: labels: expected [keep] or [drop, keep], got "
+                f"{self.component.labels}"
             )
 
     def keep_probabilities(self, pairs: Sequence[Pair]) -> list[np.ndarray | None]:
-        """Per (claim, reference) the probability of each word, shape (words,).
+        """Return the keep probability of each word, shape (words,), per (claim, reference).
 
-        ``None`` stands for a claim that does not fit the model's input.
+        ``None`` for a claim that exceeds ``max_length``.
         """
         chunks = chunks_of((reference for _, reference in pairs), self.component.chunk_words)
         inputs = [(claim, c) for cs, (claim, _) in zip(chunks, pairs, strict=True) for c in cs]
@@ -240,18 +240,14 @@ class LssTagger(Encoder):
         kept = []
         for (claim, _), cs in zip(pairs, chunks, strict=True):
             probs, words = [next(answers) for _ in cs], len(split_words(claim))
-            # Where a claim did not fit there are no answers, see _encode; with the marks of its
-            # new words that may be so in some windows only.
+            # _encode skips claims that are too long; marks of new words can make a claim too long
+            # in some windows only.
             fits = all(len(p) == words for p in probs)
             kept.append(np.max(probs, axis=0) if fits else None)  # (windows, words) -> (words,)
         return kept
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
-        """What the references support of the claims; ``None`` where a claim is too long.
-
-        Args:
-            pairs: (claim, reference).
-        """
+        """Return the subsequence per (claim, reference); ``None`` if a claim is too long."""
         threshold = self.component.keep_threshold or 0.5
         kept: list[Subsequence | None] = []
         for (claim, _), p in zip(pairs, self.keep_probabilities(pairs), strict=True):
@@ -276,7 +272,7 @@ class LssTagger(Encoder):
                     component.focus_words,
                     component.mark_new,
                 )
-            except Exception:  # the tokenizer's only complaint: the claim alone is too long
+            except Exception:  # raised only if the claim alone is too long
                 rows.append(Row({"input_ids": [self._tokenizer.pad_token_id or 0]}))
                 continue
             places = first_tokens(encoded, 0, len(words))

@@ -1,9 +1,8 @@
-"""Batched engines: text pairs in, one answer a pair out; deduplicated, cached, in even batches.
+"""Batched engines: one answer per text pair, with deduplication, cache and batches.
 
-An engine takes a list of text pairs over the whole batch of documents. Inputs are deduplicated,
-looked up in the cache, and judged in batches of **equal length**: without padding, the answer to a
-pair does not depend on what else is asked, or on what a killed run had already answered (up to the
-last bits of a float32).
+Inputs are deduplicated, looked up in the cache, and judged in batches of **equal length**. Without
+padding, an answer is independent of the other pairs and of interruptions (up to the last bits of a
+float32).
 """
 
 import hashlib
@@ -27,38 +26,37 @@ from records import UserError
 
 Dtype = Literal["float32", "bfloat16"]
 
-# Pairs that are tokenized and sorted together; bounds the memory that millions of pairs take.
+# Pairs that are tokenized and sorted together; bounds the memory.
 WINDOW = 16_384
-# A batch holds at most batch_size rows and batch_size times this many tokens. On a CPU larger
-# batches of long rows fall out of its cache (measured: half the speed at 6 000 tokens).
+# A batch has at most batch_size rows and batch_size times this many tokens. Larger batches exceed a
+# CPU's cache (half the speed at 6 000 tokens).
 _TOKENS_PER_ROW = {"cpu": 16, "cuda": 256}
 
 
 def pick_device(device: str) -> torch.device:
-    """``auto`` is the accelerator where there is one."""
+    """Resolve a device name; ``auto`` is the GPU if present, else the CPU."""
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         return torch.device(device)
     except RuntimeError:
         raise UserError(
-            f"device: {device!r} is none of PyTorch's; give auto, cpu, cuda or cuda:1"
+            f"device: unknown PyTorch device {device!r}; use auto, cpu, cuda or cuda:1"
         ) from None
 
 
 def present(device: torch.device) -> torch.device:
-    """The device, for the moment at which a model is put there."""
+    """Return the device if it exists; raise a one-line error otherwise."""
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UserError(f"device: {device}: no such GPU here; give auto or cpu")
+        raise UserError(f"device: {device}: no such GPU; use auto or cpu")
     return device
 
 
 class _PackedLinear(torch.nn.Module):
-    """A linear layer whose weights are laid out for oneDNN, for inference on a CPU.
+    """A linear layer with weights packed for oneDNN, for inference on a CPU.
 
-    The same numbers as ``torch.nn.Linear`` up to rounding. Where PyTorch hands float32 to MKL,
-    which leaves AVX-512 unused on AMD, this computes up to 2.3 times as fast; bfloat16, which is
-    oneDNN's already, gains some 8 % of a whole model's time.
+    Equal to ``torch.nn.Linear`` up to rounding. In float32 up to 2.3 times as fast as MKL on AMD
+    CPUs; in bfloat16 about 8 % faster for a whole model.
     """
 
     def __init__(self, linear: torch.nn.Linear):
@@ -71,10 +69,7 @@ class _PackedLinear(torch.nn.Module):
 
 
 def pack_linears(module: torch.nn.Module) -> None:
-    """Replace the linear layers of a model on a CPU by packed ones.
-
-    oneDNN packs bfloat16 only on processors with AVX-512 or AVX-NE-CONVERT.
-    """
+    """Replace a CPU model's linear layers by packed ones, if oneDNN supports the dtype."""
     for name, child in module.named_children():
         if type(child) is torch.nn.Linear and _can_pack(child.weight.dtype):
             setattr(module, name, _PackedLinear(child))
@@ -89,35 +84,34 @@ def _can_pack(dtype: torch.dtype) -> bool:
 
 
 class Row(NamedTuple):
-    """One encoded input: features of one length, and for a tagger where the words start."""
+    """One encoded input: features of one length, and the first tokens of words for a tagger."""
 
     features: dict[str, list[int]]
     places: Sequence[int | None] = ()
 
 
 class Engine(CountsPairs):
-    """What judges text pairs with an encoder: deduplication, cache and batches.
+    """Base class of engines that judge text pairs: deduplication, cache and batches.
 
     Args:
-        batch_size: rows a batch; a batch of long rows has fewer.
-        cache: SQLite file that keeps the answers; ``None`` keeps none.
+        batch_size: rows per batch; batches of long rows are smaller.
+        cache: SQLite file for the answers; ``None`` disables the cache.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
-        dtype: of the weights and of what is computed with them.
+        dtype: of the weights and the computation.
 
     Attributes:
-        judged: inputs (windows of pairs) that the model judged so far; not what the cache knew.
+        judged: number of inputs (windows of pairs) that the model judged, without cached ones.
     """
 
-    # What decides the answers; and the model, loaded when first needed.
     identity: dict[str, Any]
     _model: PreTrainedModel
 
     def __init__(
         self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype = "float32"
     ):
-        logging.disable_progress_bar()  # a bar for loading weights that takes a second is noise
+        logging.disable_progress_bar()  # loading weights takes about a second
         if batch_size < 1:
-            raise UserError(f"batch_size: {batch_size}; give at least 1")
+            raise UserError(f"batch_size: expected at least 1, got {batch_size}")
         self.batch_size = batch_size
         self.device = pick_device(device)
         self.dtype = dtype
@@ -163,7 +157,7 @@ class Engine(CountsPairs):
         if threads <= 1:
             yield from map(judged, batches)
             return
-        # A thread a batch: cores that share each matrix product wait for each other.
+        # One thread per batch is faster than several threads per matrix product.
         before = torch.get_num_threads()
         try:
             alone = partial(torch.set_num_threads, 1)

@@ -1,4 +1,4 @@
-"""Models by name: a hub id, a folder or ``package:…``. What they are, and their weights whole."""
+"""Models by name (hub id, folder or ``package:…``): identity and loading of weights."""
 
 from pathlib import Path
 
@@ -12,22 +12,21 @@ from eval.models.engine import Dtype, pack_linears, present
 from records import UserError, sha256_file, sha256_text
 from records.errors import first_line
 
-# What decides a model's answers in its folder.
+# Files of a model folder that determine its answers.
 _FILES = ("*.safetensors", "*.gguf", "*.json", "*.jinja", "*.txt", "*.model")
-# Kinds of encoders whose first position is the one after the padding token's.
+# Model types whose positions start after the padding token's index.
 _SHIFTED = ("roberta", "camembert", "data2vec-text", "ibert", "longformer", "mpnet", "xmod")
 
 
 def named(model: str, revision: str | None = None) -> dict[str, str | None]:
-    """A model as others can find it; a folder by its content, because its path differs.
+    """Describe a model reproducibly: a folder by its content hash, a hub model by its commit.
 
     Args:
         model: its name.
         revision: branch, tag or commit of a hub model.
 
     Returns:
-        ``id``, and what fixes the weights: ``sha256``, or of a hub model the commit as
-        ``revision``.
+        ``id``, and ``sha256`` of a folder or ``revision`` (the commit) of a hub model.
     """
     if model.startswith(PACKAGE):
         return describe_base(model)
@@ -37,21 +36,21 @@ def named(model: str, revision: str | None = None) -> dict[str, str | None]:
         config = cached_file(model, "config.json", revision=revision)
     except (OSError, ValueError) as error:
         reason = first_line(error)
-        raise UserError(f"{model}: no such model, here or on the hub ({reason})") from None
+        raise UserError(f"{model}: no such model, locally or on the hub ({reason})") from None
     return {"id": model, "revision": extract_commit_hash(config, None)}
 
 
 def positions(config: PretrainedConfig) -> int:
-    """Tokens that an encoder has places for, special ones included; 512 where it does not say."""
+    """Return an encoder's input length with special tokens; 512 if not in its configuration."""
     places = getattr(config, "max_position_embeddings", None) or 512
     shifted = any(kind in config.model_type for kind in _SHIFTED)
     return places - (config.pad_token_id + 1 if shifted else 0)
 
 
 def check_length(model: str, max_length: int, config: PretrainedConfig) -> None:
-    """See that a model has places for so many tokens."""
+    """Raise an error if ``max_length`` exceeds the model's input length."""
     if max_length > (most := positions(config)):
-        raise UserError(f"max_length: {max_length}; {model} takes {most} tokens at most")
+        raise UserError(f"max_length: {model} takes at most {most} tokens, got {max_length}")
 
 
 def load_whole(
@@ -62,16 +61,16 @@ def load_whole(
     dtype: Dtype = "float32",
     revision: str | None = None,
 ) -> PreTrainedModel:
-    """A model ready to judge, with all its weights from safetensors files.
+    """Load a model for inference, with all weights from safetensors files.
 
-    Of a hub model that has none, the hub's own conversion is taken (a pull request of its bot),
-    unless a revision is given.
+    For a hub model without safetensors, transformers uses the hub bot's conversion pull request,
+    unless a revision is set.
 
     Args:
-        auto: the class of ``transformers`` that loads it.
+        auto: the ``transformers`` auto class.
         model: its name.
-        device: where it computes.
-        optional: part of the names of weights that may be missing, because nothing uses them.
+        device: device of the model.
+        optional: substring of the names of unused weights that may be missing.
         dtype: of the weights.
         revision: of a hub model.
     """
@@ -89,8 +88,8 @@ def load_whole(
         )
     except LOAD_ERRORS as error:
         reason = first_line(error)
-        if "use_safetensors" in reason:  # the advice is to read pickles
-            reason = "it has no safetensors; give a revision or a folder that does"
+        if "use_safetensors" in reason:  # transformers suggests pickles
+            reason = "it has no safetensors; use a revision or a folder that has them"
         raise UserError(f"{model}: weights cannot be loaded ({reason})") from None
     missing = [name for name in info["missing_keys"] if optional is None or optional not in name]
     require_matching_weights(model, missing, ())

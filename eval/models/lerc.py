@@ -14,22 +14,22 @@ from eval.models.engine import Engine, Row
 from eval.models.hub import load_whole, named
 from records import UserError
 
-# The order of QAFactEval's model; its marks are plain text to the tokenizer.
+# The input order of QAFactEval's model; the marks are plain text for the tokenizer.
 _TEMPLATE = "{claim} <c> {reference}"
 
 
 class Lerc(Engine):
-    """How well an answer agrees with the expected one, as a regression model says.
+    """Agreement of an answer with the expected answer, predicted by a regression model.
 
-    QAFactEval's is QuIP trained on MOCHA (``quip-512-mocha`` of its download script; scores are
-    about 1 to 5). It reads ``question <q> expected <r> answer <c> context``; what is too long loses
-    the context's end.
+    QAFactEval uses QuIP trained on MOCHA (``quip-512-mocha`` of its download script; scores of
+    about 1 to 5). The input is ``question <q> expected <r> answer <c> context``, with the context
+    truncated to ``max_length``.
 
     Args:
         model: a hub id, a folder or ``package:…`` with one output; safetensors only.
         max_length: input length in tokens.
-        batch_size: rows a batch; a batch of long rows has fewer.
-        cache: SQLite file that keeps the scores; ``None`` keeps none.
+        batch_size: rows per batch; batches of long rows are smaller.
+        cache: SQLite file for the scores; ``None`` disables the cache.
         device: ``auto``, ``cpu``, ``cuda``, …
     """
 
@@ -47,14 +47,13 @@ class Lerc(Engine):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The model and whatever else decides a score."""
         name = named(self.model)
         return {"engine": "lerc", "model": name, "length": self.max_length, "dtype": self.dtype}
 
     def compare(self, rows: Sequence[tuple[str, str, str, str]]) -> np.ndarray:
-        """Scores of (question, expected answer, answer, context), shape (n,).
+        """Return scores of (question, expected answer, answer, context), shape (n,).
 
-        NaN where question and answers alone do not fit.
+        NaN if question and answers alone exceed ``max_length``.
         """
         pairs = [
             (f"{q} <q> {expected} <r> {answer}", context) for q, expected, answer, context in rows
@@ -69,7 +68,7 @@ class Lerc(Engine):
     def _model(self) -> PreTrainedModel:
         model = load_whole(AutoModelForSequenceClassification, self.model, self.device)
         if model.config.num_labels != 1:
-            raise UserError(f"{self.model}: has {model.config.num_labels} outputs; LERC has one")
+            raise UserError(f"{self.model}: expected one output, got {model.config.num_labels}")
         return model
 
     def _encode(self, inputs: Sequence[Pair]) -> list[Row]:

@@ -1,4 +1,4 @@
-"""A language model that runs here, through transformers, as a :class:`~eval.models.chat.Writer`."""
+"""A local transformers language model as a :class:`~eval.models.chat.Writer`."""
 
 import json
 from collections.abc import Sequence
@@ -25,18 +25,18 @@ from eval.models.hub import named
 
 
 class LocalModel(CachedWriter):
-    """A base model or an adversary's checkpoint, loaded at the first answer.
+    """A base model or an adversary's checkpoint, loaded at the first request.
 
     Args:
         model: a hub id, a folder, ``package:…`` (safetensors or GGUF), or an adversary's
             checkpoint.
-        chat: use the tokenizer's chat template; null: where it has one, and as an adversary was
-            trained. Otherwise the messages' contents are joined.
-        batch_size: texts that are written together; changes the speed, not the texts.
+        chat: apply the tokenizer's chat template; null: if it has one, and for an adversary as in
+            training. Otherwise the messages' contents are joined.
+        batch_size: texts generated together; does not change the texts.
         device: ``auto``, ``cpu``, ``cuda``, …
-        dtype: precision; ``auto`` is bfloat16 where the processor computes in it.
-        when_cut: a text that reaches ``max_new_tokens`` ends with its last whole sentence
-            (``trim``) or counts as failed (``fail``).
+        dtype: precision; ``auto`` is bfloat16 if the device supports it natively.
+        when_cut: a text that reaches ``max_new_tokens`` is trimmed to its last complete sentence
+            (``trim``) or fails (``fail``).
         cache: SQLite file of answers.
     """
 
@@ -58,7 +58,7 @@ class LocalModel(CachedWriter):
     @cached_property
     def identity(self) -> dict[str, Any]:
         component = self._engine.component
-        # As it is now: what the component.json says of a folder is its path alone.
+        # Hashed now: component.json contains only the path of a folder.
         base = component and named(component.base["id"], component.base.get("revision"))
         return {
             "backend": "transformers",

@@ -1,7 +1,6 @@
-"""An instruction-tuned encoder-decoder that runs here, such as Flan-T5, as a language model.
+"""A local instruction-tuned encoder-decoder such as Flan-T5 as a language model.
 
-It answers prompts like :class:`eval.models.local.LocalModel`, so that whatever takes a ``writer``
-takes it: 2308.12157 prompts Flan-T5 XL for LSS (section 5.2, Table 2).
+Can be used as any ``writer``: 2308.12157 prompts Flan-T5 XL for LSS (section 5.2, Table 2).
 """
 
 from collections.abc import Sequence
@@ -33,20 +32,20 @@ from records import UserError
 
 
 class LocalSeq2Seq(CachedWriter):
-    """An encoder-decoder of the hub, loaded at the first answer; greedy or beam search.
+    """An encoder-decoder of the hub with greedy or beam search, loaded at the first request.
 
-    The messages' contents are joined by blank lines. It does not sample: a temperature above 0 is
-    refused, and an answer whose tokens' probabilities are asked for fails.
+    The messages' contents are joined with blank lines. A temperature above 0 raises an error, and
+    requests for token log-probabilities fail.
 
     Args:
         model: a hub id, a folder or ``package:…``; safetensors only.
         num_beams: beams; 1 is greedy search.
-        max_length: longest prompt in tokens; a longer one has no answer. T5 counts no positions,
-            but the prompts that it has seen are no longer than this.
-        batch_size: texts that are written together.
+        max_length: longest prompt in tokens; longer prompts fail. T5 has no positional limit but
+            was not trained on longer prompts.
+        batch_size: texts generated together.
         device: ``auto``, ``cpu``, ``cuda``, …
-        when_cut: a text that reaches ``max_new_tokens`` ends with its last whole sentence
-            (``trim``) or counts as failed (``fail``).
+        when_cut: a text that reaches ``max_new_tokens`` is trimmed to its last complete sentence
+            (``trim``) or fails (``fail``).
         cache: SQLite file of answers.
     """
 
@@ -62,7 +61,7 @@ class LocalSeq2Seq(CachedWriter):
     ):
         super().__init__(cache, when_cut)
         if min(num_beams, max_length, batch_size) < 1:
-            raise UserError("num_beams, max_length, batch_size: at least 1")
+            raise UserError("num_beams, max_length, batch_size: expected at least 1")
         self.model = model
         self.num_beams = num_beams
         self.max_length = max_length
@@ -90,7 +89,7 @@ class LocalSeq2Seq(CachedWriter):
     @torch.inference_mode()
     def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
         if sampling.temperature:
-            raise UserError(f"{self.model}: takes the likeliest words; set temperature to 0")
+            raise UserError(f"{self.model}: sampling is not supported; set temperature to 0")
         decoder = LssDecoder(self._tokenizer, self.num_beams, sampling.max_new_tokens, False)
         rows = [self._encode(request) for request in requests]
         fits = [place for place, row in enumerate(rows) if len(row) <= self.max_length]

@@ -1,6 +1,6 @@
-"""What finds longest supported subsequences: the contract, and two controls that learned nothing.
+"""Interface of models for longest supported subsequences (LSS), and two untrained controls.
 
-The trained ones are ``eval.models.encoder.LssTagger`` and ``eval.models.seq2seq.LssSeq2Seq``.
+Trained models: ``eval.models.encoder.LssTagger`` and ``eval.models.seq2seq.LssSeq2Seq``.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from records.stage_outputs import class_path_of, require_one_each
 
 
 class Subsequence(NamedTuple):
-    """What is kept of a claim: per word of ``split_words(claim)``, and as text.
+    """A subsequence of a claim: one bool per word of ``split_words(claim)``, and the text.
 
-    ``keep`` is ``None`` for an LSS* with words of its own.
+    ``keep`` is ``None`` for an LSS* with words that are not in the claim.
     """
 
     keep: list[bool] | None
@@ -25,14 +25,14 @@ class Subsequence(NamedTuple):
 
 
 class LssModel(Protocol):
-    """Finds what a reference supports of a claim (2308.12157, section 3)."""
+    """Finds the subsequence of a claim that a reference supports (2308.12157, section 3)."""
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
-        """One answer a (claim, reference) pair; ``None`` where there is none."""
+        """Return one answer per (claim, reference) pair; ``None`` for a failure."""
 
 
 def subsequences_of(engine: LssModel, pairs: Sequence[Pair]) -> list[Subsequence | None]:
-    """What an engine, also one of a user's own, says of (claim, reference) pairs."""
+    """Query an engine for (claim, reference) pairs and validate its answers."""
     method = f"{class_path_of(engine)}.subsequences"
     answers = require_one_each(method, engine.subsequences(pairs), pairs, "pair")
     for (claim, _), answer in zip(pairs, answers, strict=True):
@@ -49,25 +49,25 @@ def subsequences_of(engine: LssModel, pairs: Sequence[Pair]) -> list[Subsequence
 
 
 class InWindows:
-    """Any engine over references of any length: each window is asked about, and all are united.
+    """Apply an engine to references of any length, window by window.
 
-    A word is kept where some window keeps it. Of texts with words of their own (LSS*) the one that
-    has most of the claim's words counts.
+    A word is kept if any window keeps it. For LSS* answers with words that are not in the claim,
+    the answer with most of the claim's words counts.
 
     Args:
-        lss: the engine; e.g. eval.models.seq2seq.LssSeq2Seq cuts what does not fit its input.
-        chunk_words: words of a window, each overlapping half the last; as many as fit the engine's
-            input.
+        lss: the engine, e.g. eval.models.seq2seq.LssSeq2Seq, which truncates long inputs.
+        chunk_words: window size in words, which should fit the engine's input; consecutive windows
+            overlap by half.
     """
 
     def __init__(self, lss: LssModel, chunk_words: int = 250):
         if chunk_words < 2:
-            raise UserError(f"chunk_words: at least 2, got {chunk_words}")
+            raise UserError(f"chunk_words: expected at least 2, got {chunk_words}")
         self.lss = lss
         self.chunk_words = chunk_words
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
-        """One answer a (claim, reference) pair; ``None`` where one of its windows has none."""
+        """Return one answer per (claim, reference) pair; ``None`` if a window failed."""
         windows = chunks_of((reference for _, reference in pairs), self.chunk_words)
         inputs = [(c, w) for (c, _), parts in zip(pairs, windows, strict=True) for w in parts]
         answers = iter(subsequences_of(self.lss, inputs))
@@ -88,14 +88,12 @@ def _united(claim: str, answers: Sequence[Subsequence | None]) -> Subsequence | 
 
 
 class SharedWords:
-    """Keeps the words of the claim whose stems the reference has, wherever it has them.
+    """Control: keeps the words whose stems occur anywhere in the reference.
 
-    Stop words are nearly always kept, and a denial is never seen: what a trained model adds to this
-    is what it has learned.
+    Keeps almost all stop words and ignores negation.
     """
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
-        """One answer a (claim, reference) pair."""
         kept: list[Subsequence | None] = []
         for claim, reference in pairs:
             words = split_words(claim)
@@ -105,8 +103,7 @@ class SharedWords:
 
 
 class WholeClaim:
-    """Keeps every word: as if everything were supported."""
+    """Control: keeps every word."""
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
-        """One answer a (claim, reference) pair."""
         return [Subsequence([True] * len(split_words(claim)), claim) for claim, _ in pairs]

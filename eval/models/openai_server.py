@@ -1,9 +1,8 @@
 """Any OpenAI-compatible server as a :class:`~eval.models.chat.Writer`.
 
-vLLM, llama.cpp, Ollama, LM Studio and the hosted ones speak the same chat completions, and mostly
-also the older completions, where a model goes on with a text. Many requests are under way at a
-time; what disturbs one (a busy server, a cut answer, a broken line) is tried again, and what was
-answered is kept even when the server dies.
+vLLM, llama.cpp, Ollama, LM Studio and hosted servers support chat completions, and most of them the
+older text completions. Requests are concurrent; transient errors (busy server, truncated reply,
+broken connection) are retried, and answers are cached even if the server fails later.
 """
 
 import asyncio
@@ -49,7 +48,7 @@ from eval.models.chat import (
 )
 from records import UserError
 
-# Why a text ended before its end, as servers call it: it ran out of tokens, or something broke.
+# Finish reasons of truncated and of broken texts.
 _CUT = {"length", "max_tokens", "model_length"}
 _BROKEN = {"error", "abort", "insufficient_system_resource"}
 _TOO_LONG = re.compile(
@@ -60,31 +59,31 @@ _TOO_LONG = re.compile(
 
 
 class Malformed(Exception):
-    """A 200 that holds no completion of the kind that was asked for."""
+    """A 200 reply without a completion of the requested kind."""
 
 
 class OpenAIServer(CachedWriter):
-    """A model behind an OpenAI-compatible server.
+    """A model served by an OpenAI-compatible server.
 
     Args:
-        model: name under which the server serves it.
-        base_url: of the API, as a rule ending in ``/v1``.
-        revision: of the model, where you know it; a server does not say. Part of the cache's keys.
-        api_key_env: environment variable that holds the key; local servers need none.
-        concurrency: requests under way at a time.
-        timeout_s: seconds until a request is given up and tried again.
-        retries: how often one request is tried again.
-        when_cut: a text that reaches ``max_new_tokens`` ends with its last whole sentence
-            (``trim``) or counts as failed (``fail``).
-        length_field: what the server calls ``max_new_tokens``; newer hosted models want
+        model: model name on the server.
+        base_url: of the API; usually ends in ``/v1``.
+        revision: of the model, if known; part of the cache keys.
+        api_key_env: environment variable with the API key; local servers need none.
+        concurrency: concurrent requests.
+        timeout_s: timeout of a request in seconds, after which it is retried.
+        retries: maximum retries per request.
+        when_cut: a text that reaches ``max_new_tokens`` is trimmed to its last complete sentence
+            (``trim``) or fails (``fail``).
+        length_field: the server's name for ``max_new_tokens``; newer hosted models require
             ``max_completion_tokens``.
-        extra: more fields of the request's body, e.g. ``{"top_k": 50}``; no secrets, because they
-            stand in manifests.
-        cache: SQLite file of answers; with it nothing is asked twice, also after a crash.
-        prices: of a million tokens of the prompt and of the completion, in any currency; the
-            results then hold what a run cost.
-        endpoint: ``chat``, or ``completions`` for models that take a text and go on with it
-            (``gpt-3.5-turbo-instruct``, base models); messages are then joined by blank lines.
+        extra: additional request fields, e.g. ``{"top_k": 50}``; no secrets, because manifests
+            contain them.
+        cache: SQLite file of answers; an interrupted run resumes from it.
+        prices: per million prompt tokens and completion tokens, in any currency; adds the cost to
+            the results.
+        endpoint: ``chat``, or ``completions`` for text completion models
+            (``gpt-3.5-turbo-instruct``, base models); messages are then joined with blank lines.
     """
 
     def __init__(
@@ -108,7 +107,9 @@ class OpenAIServer(CachedWriter):
         check_key_name(api_key_env)
         address = urlsplit(base_url)
         if concurrency < 1 or retries < 0 or timeout_s <= 0:
-            raise UserError("concurrency: at least 1; retries: at least 0; timeout_s: above 0")
+            raise UserError(
+                "expected concurrency of at least 1, retries of at least 0, timeout_s above 0"
+            )
         self.model = model
         self.base_url = base_url
         self.host = address.netloc
@@ -121,13 +122,13 @@ class OpenAIServer(CachedWriter):
         self.length_field = length_field
         self.extra = extra or {}
         self.endpoint = endpoint
-        self._not_before = 0.0  # by the event loop's clock; a busy server's wish holds for all
+        self._not_before = 0.0  # event loop time; Retry-After applies to all requests
 
     @property
     def identity(self) -> dict[str, Any]:
-        # Chat and /v1 are not named, so that answers of before there were others keep their keys.
+        # Chat and /v1 are omitted to keep the cache keys of older answers.
         fields = {} if self.endpoint == "chat" else {"endpoint": self.endpoint}
-        # One host may serve models of one name from several places.
+        # One host may serve models of the same name under several paths.
         fields |= {} if self.path == "/v1" else {"path": self.path}
         return fields | {
             "backend": "openai",
@@ -146,7 +147,7 @@ class OpenAIServer(CachedWriter):
         bar = tqdm(total=len(requests), desc=self.model, unit="text", disable=None)
         places = iter(range(len(requests)))
         self._not_before = 0.0
-        # Retries are ours: the client knows neither cut JSON nor that all should wait.
+        # The client's retries handle neither truncated JSON nor a shared Retry-After.
         async with AsyncOpenAI(
             api_key=key or "none", base_url=self.base_url, timeout=self.timeout_s, max_retries=0
         ) as client:
@@ -161,7 +162,7 @@ class OpenAIServer(CachedWriter):
             try:
                 await asyncio.gather(*workers)
             except BaseException:
-                # The others' answers are paid for: those under way are waited for and kept.
+                # Pending answers are already paid for: wait for them and cache them.
                 for _ in places:
                     pass
                 await asyncio.gather(*workers, return_exceptions=True)
@@ -178,10 +179,9 @@ class OpenAIServer(CachedWriter):
             self.length_field: sampling.max_new_tokens,
             "extra_body": self.extra,
         }
-        # Without temperature there is nothing to draw.
         drawn = {"top_p": sampling.top_p, "seed": request.seed}
         body |= drawn if sampling.temperature else {}
-        # Completions want the number of alternatives a token; some servers take 0 for "no".
+        # Completions expect the number of alternatives per token; some servers treat 0 as "no".
         return body | ({"logprobs": True if chat else 1} if sampling.logprobs else {})
 
     async def _answer(
@@ -193,7 +193,7 @@ class OpenAIServer(CachedWriter):
             while (wait := self._not_before - loop.time()) > 0:
                 await asyncio.sleep(wait)
             try:
-                # The client's own time-out counts from byte to byte; a trickle would last for ever.
+                # The client's timeout applies between bytes, so a slow stream would never time out.
                 async with asyncio.timeout(self.timeout_s):
                     return self._read(await api.create(**body), "logprobs" in body)
             except (OpenAIError, ValueError, Malformed, TimeoutError) as error:
@@ -204,15 +204,15 @@ class OpenAIServer(CachedWriter):
         raise AssertionError("the last pause raises")
 
     async def _pause(self, error: Exception, attempt: int, key: str) -> None:
-        # Before it is cut, or half a key would stay.
+        # The key is masked before truncation.
         reason = (_reason(error).replace(key, "***") if key else _reason(error))[:200]
         wait = _requested_wait(error)
         if not _is_transient(error):
-            advice = self._mend(error)
+            advice = self._advice(error)
         elif attempt == self.retries:
-            advice = f"no answer in {attempt + 1} tries; see to the server and start again"
+            advice = f"no answer in {attempt + 1} attempts; check the server and re-run"
         elif wait > MAX_WAIT_S:
-            advice = f"it asks to wait {wait:.0f} s; start again then"
+            advice = f"Retry-After is {wait:.0f} s; re-run later"
         elif wait:
             loop = asyncio.get_running_loop()
             self._not_before = max(self._not_before, loop.time() + wait)
@@ -220,42 +220,42 @@ class OpenAIServer(CachedWriter):
         else:
             await asyncio.sleep(backoff(attempt))
             return
-        raise UserError(f"{self.host}, model {self.model}: {reason}; {advice}; {self._kept}")
+        raise UserError(f"{self.host}, model {self.model}: {reason}; {advice}; {self._cache_hint}")
 
     def _read(
         self, reply: ChatCompletion | Completion | str, logprobs: bool
     ) -> tuple[Answer, int, int]:
         choices = getattr(reply, "choices", None)
         if not isinstance(choices, list):
-            raise Malformed(f"the reply is none of the endpoint {self.endpoint}")
+            raise Malformed(f"the reply does not match the endpoint {self.endpoint}")
         tokens = (_used(reply, "prompt_tokens"), _used(reply, "completion_tokens"))
         if not choices:
             return Answer("", "no choices in the reply"), *tokens
         choice = choices[0]
         part = getattr(choice, "message" if self.endpoint == "chat" else "text", None)
         if part is None:
-            raise Malformed(f"the reply's choice has none of what the endpoint {self.endpoint} has")
+            raise Malformed(f"the reply's choice does not match the endpoint {self.endpoint}")
         if getattr(part, "refusal", None):
             return Answer("", "refused"), *tokens
         if choice.finish_reason == "content_filter":
             return Answer("", "content filter"), *tokens
         if choice.finish_reason in _BROKEN:
-            raise Malformed("the text broke off")
+            raise Malformed("the server aborted the text")
         cut = choice.finish_reason in _CUT
         answer = as_answer(_text(part), cut, self.when_cut)
         return (with_tokens(answer, _tokens(choice)) if logprobs else answer), *tokens
 
     @property
-    def _kept(self) -> str:
+    def _cache_hint(self) -> str:
         if self.cache_path is None:
-            return "with `cache: FILE` its answers would be kept"
-        return f"the answers so far are kept in {self.cache_path}"
+            return "set `cache: FILE` to keep its answers"
+        return f"completed answers are cached in {self.cache_path}"
 
-    def _mend(self, error: Exception) -> str:
+    def _advice(self, error: Exception) -> str:
         if getattr(error, "status_code", None) in (401, 403):
             return f"set the key in the environment variable {self.api_key_env}"
         if getattr(error, "status_code", None) == 404:
-            return "check base_url (it ends in /v1 as a rule), endpoint and model"
+            return "check base_url (usually ends in /v1), endpoint and model"
         return "check the settings (extra, length_field) or the account"
 
 
@@ -269,12 +269,12 @@ def _text(part: ChatCompletionMessage | str) -> str | None:
     if isinstance(content, list) and all(isinstance(p, Mapping) for p in content):
         content = "".join(str(p.get("text") or "") for p in content if p.get("type") == "text")
     if content is not None and not isinstance(content, str):
-        raise Malformed("the reply's text is none")
+        raise Malformed("the reply's text is not a string")
     return content
 
 
 def _tokens(choice: Choice | CompletionChoice) -> list[Token]:
-    """The tokens of a reply; none where the server does not give them, or in another shape."""
+    # Empty if the server returns no tokens, or in another format.
     logprobs = getattr(choice, "logprobs", None)
     if hasattr(choice, "message"):
         content = getattr(logprobs, "content", None)
@@ -309,10 +309,8 @@ def _failed_prompt(error: Exception) -> Answer | None:
 
 
 def _message(error: APIStatusError) -> str:
-    """What a server says of an error: in an object, in a list of one, or as a text but no page.
-
-    Servers on FastAPI say it in ``detail``: a text, or a list of what is wrong with which field.
-    """
+    # Error bodies are an object, a list of one object, text or HTML. FastAPI servers use `detail`:
+    # text, or a list with one error per field.
     content = error.body
     if isinstance(content, list) and content:
         content = content[0]
@@ -326,7 +324,7 @@ def _message(error: APIStatusError) -> str:
 
 def _is_transient(error: Exception) -> bool:
     if isinstance(error, APIStatusError):
-        # An empty account answers 429 as well, for ever.
+        # An account without quota also answers 429, permanently.
         return error.status_code in TRANSIENT_STATUS and error.code != "insufficient_quota"
     connection = (APIConnectionError, APIResponseValidationError)
     return isinstance(error, (*connection, ValueError, Malformed, TimeoutError))
@@ -340,9 +338,9 @@ def _requested_wait(error: Exception) -> float:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
-        return "time-out"
+        return "timeout"
     if isinstance(error, ValueError):
-        return "the reply is cut"
+        return "the reply is truncated"
     if isinstance(error, APIStatusError):
         return f"HTTP {error.status_code}: {' '.join(_message(error).split())}"
     return " ".join(str(error).split()) or type(error).__name__

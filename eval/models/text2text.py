@@ -1,4 +1,4 @@
-"""Sequence-to-sequence models from the hub, each for one kind of prompt with a long context."""
+"""Sequence-to-sequence models from the hub with a prompt template and a long context."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -20,25 +20,24 @@ _ASKED, _CONTEXT = "{asked}", "{context}"
 
 
 class Written(NamedTuple):
-    """A text, and the probability that it would have begun with the watched word."""
+    """A text, and the probability that its first token is that of the watched word."""
 
     text: str
     watched: float
 
 
 class Text2Text(Engine):
-    """Writes one text a (what is asked, context) pair by greedy or beam search.
+    """Generates one text per (question, context) pair by greedy or beam search.
 
     Args:
         model: a hub id, a folder or ``package:…``; safetensors only.
-        template: the prompt, with ``{context}`` and mostly ``{asked}``; a context that does not fit
-            is cut.
-        watch: a word; the probability of its first token as the first one is given with each text.
+        template: prompt with ``{context}`` and optionally ``{asked}``; long contexts are truncated.
+        watch: a word; the probability that its first token begins the text is returned.
         num_beams: beams; 1 is greedy search.
         max_new_tokens: longest text in tokens.
         max_length: input length in tokens.
-        batch_size: prompts a batch.
-        cache: SQLite file that keeps the texts; ``None`` keeps none.
+        batch_size: prompts per batch.
+        cache: SQLite file for the texts; ``None`` disables the cache.
         device: ``auto``, ``cpu``, ``cuda``, …
     """
 
@@ -58,7 +57,7 @@ class Text2Text(Engine):
         if _CONTEXT not in template:
             raise UserError(f"template: {template!r} has no {_CONTEXT}")
         if min(num_beams, max_new_tokens, max_length) < 1:
-            raise UserError("num_beams, max_new_tokens, max_length: at least 1")
+            raise UserError("num_beams, max_new_tokens, max_length: expected at least 1")
         self.model = model
         self.template = template
         self.watch = watch
@@ -68,7 +67,6 @@ class Text2Text(Engine):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The model and whatever else decides a text."""
         return {
             "engine": "text2text",
             "model": named(self.model),
@@ -80,7 +78,7 @@ class Text2Text(Engine):
         }
 
     def write(self, pairs: Sequence[Pair]) -> list[Written | None]:
-        """One text an (asked, context) pair; ``None`` where what is asked does not fit."""
+        """Return one text per (question, context) pair; ``None`` if the question is too long."""
         texts: list[Written | None] = []
         for answer in self._judge(pairs):
             ids = answer[1:].astype(int).tolist()
