@@ -83,6 +83,6 @@ def _relations(
         if places is not None:
             return [ours[places.index(place)] for place in range(len(ours))]
     raise UserError(
-        f"{model}: unknown classes {', '.join(labels or theirs)}; set labels, in the model's order, "
+        f"{model}: unknown classes {', '.join(labels or theirs)}; set labels, in model order, "
         f"to {', '.join(RELATIONS)}, or {', '.join(TWO_CLASSES)}"
     )
