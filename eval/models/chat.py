@@ -318,7 +318,7 @@ class CachedWriter(ABC):
         Args:
             counted_keys: keys counted before, by any model; newly counted keys are added.
         """
-        self._count_only = Count(asked=set() if counted_keys is None else counted_keys)
+        self._count_only = Count(counted_keys=set() if counted_keys is None else counted_keys)
         try:
             yield self._count_only
         finally:

@@ -39,7 +39,7 @@ class CountsPairs:
         Raises:
             NotImplementedError: from an engine without placeholder answers, when called.
         """
-        self._count = PairCount(asked=counted_keys)
+        self._count = PairCount(counted_keys=counted_keys)
         try:
             yield self._count
         finally:

@@ -110,7 +110,7 @@ def test_rows_and_failures_of_a_real_server(server):
     (body,) = {(b["temperature"], b["logprobs"], b["max_tokens"]) for b in server.asked}
     assert body == (0.0, True, 16)
     assert found.relations([]).shape == (0, 3)
-    with pytest.raises(UserError, match="take a model or a server that answers `logprobs`"):
+    with pytest.raises(UserError, match="returns `logprobs`"):
         found.relations([pair("mute")])
 
 
@@ -154,7 +154,7 @@ def test_a_pair_without_an_answer_is_no_verdict(server):
     assert [v.label for v in verdicts] == ["failed", "supported", "failed", "contradicted"]
     assert [v.p for v in verdicts] == [None, pytest.approx(0.8), None, pytest.approx(0.2)]
     assert {v.reason for v in verdicts if v.label == "failed"} == {
-        "the relation to a passage could not be told"
+        "the model returned no relation to a passage"
     }
     assert find_writers(verify)
     assert list(hash_prompts(verify)) == ["eval/prompting/prompted_relations.jinja"]
