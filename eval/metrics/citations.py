@@ -1,19 +1,18 @@
-"""Citation recall and precision: do the cited passages support the sentences? (ALCE, 2305.14627.)
+"""Citation recall and precision (ALCE, 2305.14627).
 
 Definitions (ALCE, section 3; 2402.05629 reports the recall):
 
-- a sentence has recall 1 where its cited passages, one after the other, entail it; 0 without a
-  citation, or where it cites a passage that is not there;
-- a citation is precise where its sentence has recall 1 and it is not irrelevant: it is irrelevant
-  where its passage alone does not entail the sentence and the others do so without it;
-- a text's recall is the mean over its sentences, its precision the mean over its citations (0 for a
-  text without any); a generator's are the means over its texts.
+- A sentence has recall 1 if its concatenated cited passages entail it; 0 without a citation or if a
+  cited passage is missing.
+- A citation is precise if its sentence has recall 1 and it is relevant. It is irrelevant if its
+  passage alone does not entail the sentence and the other passages do.
+- Recall of a text is the mean over its sentences, precision the mean over its citations (0 without
+  citations); values of a generator are means over its texts.
 
-We depart from ALCE's code where it departs from these: numbers behind the full stop belong to the
-sentence before it (there: to the next one), ``[1, 2]`` and ``[1-3]`` name two and three passages
-(there: one), a passage that a sentence cites twice counts once, and the citations of a sentence
-that cites a passage which is not there count as imprecise (there: not at all). ALCE reads the first
-line of a text only; all of them are read here.
+Departures from ALCE's code, which differs from these definitions: numbers after the full stop
+belong to the preceding sentence (ALCE: the next), ``[1, 2]`` and ``[1-3]`` cite two and three
+passages (ALCE: one), a passage cited twice in a sentence counts once, citations of a sentence with
+a missing passage are imprecise (ALCE: not counted), and all lines are read (ALCE: the first).
 """
 
 import re
@@ -28,21 +27,21 @@ from eval.stages import EntailmentModel, entails
 from records import Document, UserError
 
 _NUMBERS = re.compile(rf"(?<![ \t])[ \t]*\[({CITATION_NUMBERS})\]")
-# The numbers with the blank that they leave before a full stop or comma: "in 1915 [1] ."
+# Numbers with the space before a full stop or comma: "in 1915 [1] ."
 _MARKS = re.compile(rf"(?<![ \t])(?:[ \t]*\[{CITATION_NUMBERS}\])+(?:[ \t]+(?=[.,;:!?](?:\s|$)))?")
-# "… in 1915. [1][2] She": the numbers belong to the sentence before them.
+# "… in 1915. [1][2] She": the numbers belong to the preceding sentence.
 _NUMBERS_AFTER_STOP = re.compile(rf"([.!?][\"”’)]*)((?:[ \t]*\[{CITATION_NUMBERS}\])+)(?=\s|$)")
 _RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)")
-# AmbigBio's cited passages: sections of pages, one after the other, each under its page's title.
+# AmbigBio's cited passages: concatenated page sections, each with its page title.
 _SECTION_STARTS = re.compile(r"(?:\A|\n)(?=Title: )")
 
 
 class Cited(NamedTuple):
-    """A sentence and the passages that it names.
+    """A sentence and its cited passages.
 
     Attributes:
-        claim: the sentence without its brackets; empty where nothing stands before them.
-        numbers: of the passages, from 1, each once, in the order of the text.
+        claim: the sentence without brackets; may be empty.
+        numbers: distinct 1-based passage numbers in the order of the text.
     """
 
     claim: str
@@ -50,10 +49,10 @@ class Cited(NamedTuple):
 
 
 def cited_sentences(text: str) -> list[Cited]:
-    """The sentences of a text, each with the numbers in its brackets."""
+    """Split a text into sentences with the numbers in their brackets."""
     moved = _NUMBERS_AFTER_STOP.sub(lambda m: f"{m[2]}{m[1]}", text)
     sentences = []
-    # A line of nothing but numbers is no sentence for the splitter, but a citation of nothing.
+    # The splitter drops a line of numbers only, which is a citation without a sentence.
     for line in filter(None, map(str.strip, moved.splitlines())):
         for sentence in split_sentences(line):
             numbers = [n for group in _NUMBERS.findall(sentence) for n in _numbers(group)]
@@ -72,20 +71,20 @@ def _numbers(group: str) -> list[int]:
 
 
 def without_numbers(text: str) -> str:
-    """A text without the bracketed numbers and without blanks at the ends of its lines."""
+    """Remove bracketed numbers and leading and trailing whitespace of lines."""
     return "\n".join(line.strip() for line in _MARKS.sub("", text).splitlines()).strip()
 
 
 class CitedSentence(BaseModel):
-    """A sentence with what was found out about its citations.
+    """A sentence with the verdicts on its citations.
 
     Attributes:
-        text: without brackets; empty where numbers stand behind no words.
-        numbers: of the cited passages, at most as many as were asked for.
-        missing: those among all cited numbers that no passage has.
-        recalled: whether the cited passages entail it; ``None`` where the model failed.
-        p: probability that they do; ``None`` where nothing was asked.
-        precise: of each citation whether it is precise; ``None`` where the model failed.
+        text: without brackets; empty if there are only numbers.
+        numbers: cited passages, at most ``at_most``.
+        missing: cited numbers without a passage.
+        recalled: whether the cited passages entail it; ``None`` if the model failed.
+        p: probability of entailment; ``None`` if the model was not queried.
+        precise: whether each citation is precise; ``None`` if the model failed.
     """
 
     text: str
@@ -102,13 +101,13 @@ class CitedSentence(BaseModel):
 
 
 def recall(sentences: Sequence[CitedSentence]) -> float | None:
-    """Share of the sentences that their citations entail; ``None`` without a judged sentence."""
+    """Return the share of sentences entailed by their citations; ``None`` if none is judged."""
     judged = [s.recalled for s in sentences if s.text and s.recalled is not None]
     return sum(judged) / len(judged) if judged else None
 
 
 def precision(sentences: Sequence[CitedSentence]) -> float | None:
-    """Share of precise citations; 0 without a citation, ``None`` where none could be judged."""
+    """Return the share of precise citations; 0 without citations, ``None`` if none is judged."""
     flags = [precise for sentence in sentences for precise in sentence.precise]
     judged = [precise for precise in flags if precise is not None]
     if flags and not judged:
@@ -119,16 +118,14 @@ def precision(sentences: Sequence[CitedSentence]) -> float | None:
 class Citations:
     """Judges the citations of texts.
 
-    ``[1]`` is the first of a document's ``passages``. The brackets are read in ``cited_text`` where
-    a document has that field (as ``data_builders ambigbio`` writes it), else in its text. Of
-    AmbigBio's published files and ALCE's scores the ``citations`` are judged as they are given;
-    sentences that are in none of them have none.
+    ``[1]`` is the first of a document's ``passages``. Brackets are read from ``cited_text`` if
+    present (written by ``data_builders ambigbio``), else from the text. For AmbigBio's published
+    files and ALCE's scores the field ``citations`` is used; other sentences have no citations.
 
     Args:
-        entailment: the relation model; a row of it with a NaN is a failure.
-        threshold: least entailment probability that counts; without it entailment must be likelier
-            than both other relations.
-        at_most: citations of a sentence that are judged, the first ones (ALCE: 3); null for all.
+        entailment: the relation model; a row with NaN is a failure.
+        threshold: minimum entailment probability; null: entailment must be the argmax.
+        at_most: number of citations judged per sentence, from the first (ALCE: 3); null for all.
     """
 
     def __init__(
@@ -138,9 +135,9 @@ class Citations:
         at_most: int | None = 3,
     ):
         if threshold is not None and not 0 < threshold <= 1:
-            raise UserError(f"threshold: {threshold}; give a probability in (0, 1]")
+            raise UserError(f"threshold: expected a probability in (0, 1], got {threshold}")
         if at_most is not None and at_most < 1:
-            raise UserError(f"at_most: {at_most}; give at least 1, or null for all")
+            raise UserError(f"at_most: expected at least 1 or null, got {at_most}")
         self.entailment = entailment
         self.threshold = threshold
         self.at_most = at_most
@@ -180,7 +177,7 @@ class Citations:
             sentence.precise[i] = None if entailed is None else not entailed
 
     def _entailed(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[bool | None, float | None]]:
-        """Whether each premise entails its hypothesis, and the probability."""
+        """Return whether each premise entails its hypothesis, and the probability."""
         answers: list[tuple[bool | None, float | None]] = []
         for row in self.entailment.relations(pairs) if pairs else []:
             if np.isnan(row).any():
@@ -213,13 +210,13 @@ def _read(document: Document) -> list[tuple[str, list[int], dict[int, str]]]:
 
 
 def given_sentences(document: Document) -> list[CitedSentence] | None:
-    """The sentences of a text with the verdicts that its ``citations`` bring (``entailed``).
+    """Return a text's sentences with the recorded verdicts (``entailed``) of its ``citations``.
 
-    Nothing is asked. Sentences that are in no citation have none, and recall 0. The verdicts are on
-    all passages of a sentence together, so that ``precise`` is not told.
+    Sentences without a citation have recall 0. The verdicts are on all passages of a sentence
+    together, so ``precise`` is empty.
 
     Returns:
-        ``None`` where a citation has no verdict, or the document has no ``citations``.
+        ``None`` if a citation has no verdict, or the document has no ``citations``.
     """
     citations = given_citations(document)
     if citations is None or any(citation.get("entailed") not in (0, 1) for citation in citations):
@@ -234,7 +231,7 @@ def given_sentences(document: Document) -> list[CitedSentence] | None:
 
 
 def given_citations(document: Document) -> list | None:
-    """AmbigBio's citations of a document; ``None`` where its text's brackets are to be read."""
+    """Return a document's ``citations`` (AmbigBio); ``None`` if brackets are read instead."""
     extra = document.model_extra or {}
     listed = extra.get("citations")
     return (
@@ -243,31 +240,30 @@ def given_citations(document: Document) -> list | None:
 
 
 def citations_fault(document: Document) -> str | None:
-    """What is wrong with a document's citations, and the mend; ``None`` where nothing is."""
+    """Return the error in a document's citations, or ``None``."""
     if not isinstance((document.model_extra or {}).get("cited_text"), str | None):
-        return "cited_text: a text required; without the field the document's own text is read"
+        return "cited_text: expected a string; without the field, `text` is read"
     for place, citation in enumerate(given_citations(document) or []):
         fields = citation if isinstance(citation, dict) else {}
         passage = fields.get("passage")
         texts = passage if isinstance(passage, list) else [passage]
         if not isinstance(fields.get("claim"), str) or not all(isinstance(t, str) for t in texts):
-            fault = "claim, passage: texts required; without the field the brackets are read"
+            fault = "expected strings in claim and passage; without the field, brackets are read"
             return f"citations[{place}]: {fault}"
     return None
 
 
 def sections_of(citation: dict) -> list[str]:
-    """The passages of one of AmbigBio's citations, which stand one after the other in a text."""
+    """Split the concatenated passages of one of AmbigBio's citations."""
     passage = citation["passage"]
     whole = passage if isinstance(passage, str) else "\n".join(passage)
     return [section for section in _SECTION_STARTS.split(whole) if section] or [whole]
 
 
 def _uncited(text: str, claims: Sequence[str]) -> list[str]:
-    """The sentences of a text that no cited claim says, whatever their blanks and marks.
+    """Return the sentences that no cited claim covers, ignoring spaces and punctuation.
 
-    A claim may be longer than a sentence, or a part of it: claims say a sentence of which they
-    cover half the letters, so that a short one does not stand for all that is said beside it.
+    Claims cover a sentence that is part of a claim, or of which they contain half the letters.
     """
     cited_letters = [letters for claim in claims if (letters := _letters(claim))]
     uncited = []

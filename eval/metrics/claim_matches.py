@@ -1,15 +1,13 @@
-"""Which of people's claims does a decomposition find, and which of its subclaims are theirs?
+"""Matching of subclaims with human-written claims by meaning.
 
-Claims are matched by what they mean, by one of
+- :class:`ByEntailment`: two claims match if each entails the other, as in
+  :func:`eval.metrics.decomposition.same_claims`. A human claim is *covered* if any subclaim entails
+  it (element-level coverage, Claimify, 2502.10855, section 4.2; there elements are judged by a
+  language model, here human claims by an entailment model).
+- :class:`ByCosine`: two claims match if the cosine of their sentence embeddings is high.
 
-- :class:`ByEntailment`: two claims say the same where each entails the other, as in
-  :func:`eval.metrics.decomposition.same_claims`. One of people's claims is *covered* where some
-  subclaim entails it (element-level coverage, after Claimify, 2502.10855, section 4.2: its elements
-  are here people's own claims, and a model judges, where the paper asks a language model);
-- :class:`ByCosine`: two claims say the same where a sentence encoder's vectors are near.
-
-Each of people's claims is matched by one subclaim at most, and the other way round, as many as can
-be: who says a claim twice gains nothing, and who splits one that people did not split loses.
+The matching is one-to-one and maximal: repeated subclaims gain nothing, and splitting a claim that
+people did not split lowers the score.
 """
 
 from collections.abc import Sequence
@@ -30,12 +28,12 @@ Claims = Sequence[Sequence[str]]
 
 
 class Matches(BaseModel):
-    """Of one text.
+    """Matches of one text.
 
     Attributes:
-        people: number of people's claims.
-        matched: how many of them a subclaim of its own matches; as many subclaims are matched.
-        covered: how many of them some subclaim entails; ``None`` where that is not asked.
+        people: number of human claims.
+        matched: number of one-to-one matches.
+        covered: number of human claims that any subclaim entails; ``None`` if not computed.
     """
 
     people: int
@@ -44,30 +42,26 @@ class Matches(BaseModel):
 
 
 class ClaimMatcher(Protocol):
-    """Matches the subclaims of some texts with people's claims."""
+    """Matches the subclaims of texts with human claims."""
 
     def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
-        """One :class:`Matches` a text."""
+        """Return one :class:`Matches` per text."""
 
 
 @dataclass(eq=False)
 class ByEntailment:
-    """Two claims say the same where each entails the other.
+    """Two claims match if each entails the other.
 
     Args:
-        entailment: the relation model; it has to judge every pair.
-        threshold: least probability of entailment; None: the argmax.
+        entailment: the relation model; a failure on a pair is an error.
+        threshold: minimum entailment probability; null: entailment must be the argmax.
     """
 
     entailment: EntailmentModel
     threshold: float | None = None
 
     def __call__(self, subclaims: Claims, people: Claims) -> list[Matches]:
-        """One :class:`Matches` a text.
-
-        The model is asked first whether subclaims entail people's claims, and the other direction
-        only where they do.
-        """
+        # The reverse direction is judged only for pairs that hold in the first direction.
         texts = list(zip(subclaims, people, strict=True))
         forth = relations(self.entailment, ((a, b) for s, p in texts for a in s for b in p))
         covers = {pair for pair, row in forth.items() if entails(row, self.threshold)}
@@ -84,11 +78,11 @@ class ByEntailment:
 
 @dataclass(eq=False)
 class ByCosine:
-    """Two claims say the same where their vectors' cosine reaches a threshold.
+    """Two claims match if the cosine of their embeddings reaches a threshold.
 
     Args:
         encoder: a sentence encoder.
-        threshold: least cosine.
+        threshold: minimum cosine.
     """
 
     encoder: SentenceEncoder
@@ -106,11 +100,7 @@ class ByCosine:
 
 
 def _one_to_one(table: np.ndarray) -> int:
-    """The most pairs that share no claim, of those that may be paired.
-
-    Args:
-        table: bools of shape (subclaims, people's claims).
-    """
+    # Size of the maximum matching; `table`: bools of shape (subclaims, human claims).
     if not table.size or not table.any():
         return 0
     matched = maximum_bipartite_matching(csr_array(table.astype(np.int8)), perm_type="column")

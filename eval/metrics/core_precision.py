@@ -13,25 +13,25 @@ from eval.select.core import Core
 from records import Claim, Document, Verdict
 
 _DESCRIPTION = """Factual precision over the subclaims that Core selects (arXiv 2407.03572,
-section 3): those that are informative, say what no other one says, and follow from their source
-sentences. Beside it the precision over all subclaims."""
+section 3): informative, distinct subclaims that their source sentences entail; and the precision
+over all subclaims."""
 
 _INPUTS = """
 Args:
-    predictions: one list a text: 1 for a supported claim, 0 for another, -1 for one that failed.
+    predictions: one list per text: 1 for a supported claim, 0 otherwise, -1 for a failed claim.
     claims: the texts of these claims.
-    sentences: the sentence that each claim comes from.
-    topics: what each text is about.
-    relation: folder of a relation checkpoint. unli: of a UNLI checkpoint; not needed with uniform
-        weights.
-    Any further option of eval.select.core.Core, e.g. bleached, weighting, p, epsilon.
+    sentences: the source sentence of each claim.
+    topics: topic of each text.
+    relation: folder of a relation checkpoint.
+    unli: folder of a UNLI checkpoint; not needed with uniform weights.
+    Other options are passed to eval.select.core.Core, e.g. bleached, weighting, p, epsilon.
 Returns:
     factual_precision: mean over texts that respond and have a judged claim, or None.
-    core_precision: the same over the claims that Core selects; a text of which it selects none has
-        0, one of which it could judge none, or of which no selected claim was judged, is left out.
-    kept_share: mean share of the claims that Core selects, of those that it could judge.
+    core_precision: the same over the claims that Core selects. A text without selected claims has
+        0; texts without a claim that Core judged or without a judged selected claim are excluded.
+    kept_share: mean share of selected claims among those that Core could judge.
     n: number of texts of the first mean.
-    failed: claims that could not be judged.
+    failed: number of failed claims.
 """
 _LABELS = {1: "supported", 0: "not_supported", -1: "failed"}
 

@@ -1,4 +1,4 @@
-"""Scored documents to results: means and counts with bootstrap intervals over topics."""
+"""Aggregation of scored documents: means and counts with bootstrap intervals over topics."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from eval.metrics.probabilities import labelled_precision, posterior_measures
 from records import Claim, Document, Result, UserError, Verdict
 from records.abstention import responds
 
-# Shown as totals of a cell; ``failed`` is a field of every result.
+# Metrics that are totals; ``failed`` is a field of every result.
 _COUNTS = ("judged", "supported", "contradicted", "undecided", "irrelevant")
 
 ALL = "all"
@@ -20,9 +20,9 @@ Row = tuple[Scored, DocumentScore]
 
 
 def expected_claims(scored: Sequence[Scored]) -> int:
-    """K of recall@K where none is given: :func:`median_claims` of the documents that respond.
+    """Return the default K of recall@K: :func:`median_claims` of the responding documents.
 
-    Claims count before Core, so that the same number of facts is expected with and without it.
+    Claims are counted before Core, so that K is the same with and without it.
     """
     responding = [document for document in scored if responds(document.document)]
     return median_claims(sum(c.failed is None for c in document.claims) for document in responding)
@@ -37,33 +37,29 @@ def summarise(
     k: int | None = None,
     strata: bool = True,
 ) -> list[Result]:
-    """Results for every kind and generator among the documents, with and without Core.
+    """Compute results per kind and generator, with and without Core.
 
-    There are also rows of each group and of each bin of frequency that documents have; see
-    :func:`strata_of`.
+    Groups and frequency bins of documents have separate rows (:func:`strata_of`).
 
-    Metrics, means over documents (macro) but for the last two items:
+    Metrics, means over documents (macro) except the last two items:
 
     - ``factual_precision``, ``factscore``: over documents that respond and could be judged;
-    - ``recall_at_k``, ``f1_at_k``: over these and those that do not respond, which have 0; and
-      ``f1_at_k_responding``: without the latter, as VeriScore's code averages; only with ``k``;
-    - ``claims`` (subclaims a responding text), ``respond_ratio``; with Core ``kept_share`` (share
-      of subclaims that Core keeps) and ``empty_selection`` (share of responding texts of which
-      nothing is left);
+    - ``recall_at_k``, ``f1_at_k``: also over documents that do not respond, with 0; and
+      ``f1_at_k_responding``: without them, as in VeriScore's code; only with ``k``;
+    - ``claims`` (subclaims per responding text), ``respond_ratio``; with Core ``kept_share`` (share
+      of kept subclaims) and ``empty_selection`` (share of responding texts without kept subclaims);
     - ``factual_precision_micro``: supported claims / judged claims of all documents;
     - ``judged``, ``supported``, ``contradicted``, ``undecided``, ``irrelevant``: numbers of claims;
-      without Core also ``backed_off``: those that are their sentence, because it could not be
-      decomposed as the decomposer should (its prompt did not fit).
+      without Core also ``backed_off``: claims that are their whole sentence because the
+      decomposer's prompt did not fit.
 
-    Of assessors that give probabilities also those of :mod:`eval.metrics.probabilities`, and where
-    claims have labels ``precision_mae``: mean over documents of |precision - S / (S + NS)|, the
-    latter of the labels of the claims that were scored.
-
-    With several verifiers or named verdicts, the results of each have its name as ``assessor``.
+    Assessors with probabilities also have the metrics of :mod:`eval.metrics.probabilities`. Labels
+    of claims give ``precision_mae``: document mean of |precision - S / (S + NS)| of the labels
+    of the scored claims. With several verifiers or named verdicts, ``assessor`` is set.
 
     Args:
-        variant: of all results, where a run has several of the same documents.
-        strata: whether groups and bins have results of their own.
+        variant: of all results, if a run scores the same documents several times.
+        strata: whether to compute rows of groups and bins.
     """
     assessors = list(
         dict.fromkeys(
@@ -80,21 +76,19 @@ def summarise(
 
 
 def check_strata(documents: Iterable[Document]) -> None:
-    """See that no group or bin has the name of all documents together."""
+    """Raise an error if a group or bin is called ``all``."""
     for document in documents:
         for field in ("group", "bin"):
             if getattr(document, field) == ALL:
                 raise UserError(
-                    f"document {document.id!r}: {field}: {ALL!r} means all texts in the results; "
-                    f"give the {field} another name"
+                    f"document {document.id!r}: {field}: {ALL!r} is reserved; rename the {field}"
                 )
 
 
 def strata_of(scored: Sequence[Scored]) -> list[tuple[dict[str, str], list[Scored]]]:
-    """The documents of each ``group``, and of each ``bin``, with the field of their results.
+    """Group the documents by ``group`` and by ``bin``.
 
-    Documents without one are in none. Where each topic has a group of its own (which then keeps
-    splits apart) the groups say no more than the topics, and there are none.
+    Groups that contain one topic each (used to separate splits) are ignored.
     """
     check_strata([row.document for row in scored])
     strata = []
@@ -116,7 +110,7 @@ def _rows(
     for document in scored:
         for score in document.scores:
             verdict_name = (score.assessor, score.name)
-            # Where nothing was judged there is one score, which counts for all of them.
+            # A document without verdicts has one score, which counts for all assessors.
             names = [verdict_name] if verdict_name in assessors else assessors
             for name in names if len(assessors) > 1 else [None]:
                 key = (
@@ -182,7 +176,7 @@ def _backed_off(claim: Claim) -> bool:
 
 
 def _columns(rows: list[Row], selection: str, k: int | None) -> dict[str, np.ndarray]:
-    """One value a document; NaN where the document does not enter the mean."""
+    """Return one value per document; NaN if the document is excluded from the mean."""
 
     def column(value: Callable[[DocumentScore], float | None]) -> np.ndarray:
         return _numbers([value(score) for _, score in rows])

@@ -13,16 +13,16 @@ of subclaims that the sentences they came from support. No length penalty."""
 
 _INPUTS = """
 Args:
-    predictions: one list a passage: 1 for a subclaim that its source sentence supports, 0 for
-        another, -1 for one that failed.
+    predictions: one list per passage: 1 for a subclaim that its source sentence supports, 0
+        otherwise, -1 for a failed subclaim.
 Returns:
-    decomp_score: supported subclaims a passage. subclaims: judged subclaims a passage.
-    coherence: share of the judged subclaims of all passages that are supported.
-    coherence_per_passage: mean over passages of that share, as in the paper's Table 6; passages
-        without a judged subclaim have none.
-    All None where there is nothing to take them from.
+    decomp_score: supported subclaims per passage. subclaims: judged subclaims per passage.
+    coherence: share of supported subclaims among the judged subclaims of all passages.
+    coherence_per_passage: mean over passages of that share (Table 6), without passages that have no
+        judged subclaim.
+    The values above are None if undefined.
     n: number of passages, without those whose subclaims all failed.
-    failed: number of subclaims that failed, in no value.
+    failed: number of failed subclaims, excluded from all values.
 """
 
 

@@ -1,24 +1,19 @@
-"""DecompScore: how much of a passage its decomposition keeps (2403.11903, section 3.2).
+"""DecompScore: number of subclaims that their source supports (2403.11903, section 3.2).
 
-A subclaim is supported when the sentence it came from entails it, whether or not the sentence is
-true. Then
+A subclaim is supported if its source sentence entails it, whether or not the sentence is true.
 
     DecompScore = mean over passages of the number of supported subclaims
     coherence   = supported subclaims / judged subclaims, of all passages together
     coherence_per_passage = mean over passages of each one's supported / judged subclaims
 
-Table 2 of the paper has the first, its ratio to Table 3 is the second, and Table 6 the third. A
-decomposer that says more, and nothing that its sentence does not say, scores higher. There is no
-length penalty.
+Table 2 of the paper has the first, its ratio to Table 3 is the second, and Table 6 the third. There
+is no length penalty.
 
-It is factual precision with the source sentence as the reference, so any verifier can be its judge:
-``eval.verify.nli.NLI`` by entailment, ``eval.verify.factscore.FActScore`` by asking a language
-model the question that FActScore asks of retrieved passages.
+Any verifier can be the judge: ``eval.verify.nli.NLI`` by entailment, or
+``eval.verify.factscore.FActScore`` with the source sentence in place of retrieved passages.
 
-DecompScore rewards repetition. The paper counts every subclaim; the decomposers that ask a model or
-a parser give none twice in the same words for one sentence, but one that says everything in two
-ways doubles it all the same. :func:`same_claims` finds the subclaims of a passage that entail each
-other in both directions, so that the score can be taken again with one subclaim of each such class.
+DecompScore rewards repetition because every subclaim counts. :func:`same_claims` finds subclaims
+that entail each other, so that the score can also be computed with one subclaim per class.
 """
 
 from collections.abc import Sequence
@@ -38,19 +33,19 @@ from records import Claim, Document, Passage, Verdict
 def judge_by_source(
     judge: Verifier, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> list[list[Verdict]]:
-    """Judge each claim against the sentence that it came from.
+    """Judge each claim against its source sentence.
 
-    A claim without a ``source`` is judged against the whole text, as in Core. A claim that is its
-    sentence is supported, and the judge is not asked.
+    A claim without a ``source`` is judged against the whole text, as in Core. A claim equal to its
+    sentence is supported without a query.
 
     Args:
-        judge: any verifier; its first verdict on a claim counts. It sees the sentence as the
-            claim's only passage, with the document's topic as its title.
+        judge: any verifier; its first verdict on a claim counts. The sentence is the claim's only
+            passage, with the document's topic as its title.
         documents: the batch.
-        claims: of each document, without those that have failed.
+        claims: of each document, without failed claims.
 
     Returns:
-        One verdict a claim, in the claims' order; a claim that the judge has no verdict on failed.
+        One verdict per claim, in order; claims without a verdict are ``failed``.
     """
     todo, passages = [], []
     for document, row in zip(documents, claims, strict=True):
@@ -76,7 +71,9 @@ def judge_by_source(
 
 
 def _unjudged(claim: Claim) -> Verdict:
-    return Verdict(claim=claim.id, assessor="none", label="failed", reason="the judge said nothing")
+    return Verdict(
+        claim=claim.id, assessor="none", label="failed", reason="the judge returned no verdict"
+    )
 
 
 def _is_source(claim: Claim) -> bool:
@@ -84,26 +81,25 @@ def _is_source(claim: Claim) -> bool:
 
 
 def decision(verdict: Verdict) -> int:
-    """1 for supported, -1 for failed, 0 for every other label."""
+    """Convert a verdict to 1 (supported), -1 (failed) or 0 (other labels)."""
     return {"supported": 1, "failed": FAILED}.get(verdict.label, 0)
 
 
 def same_claims(
     model: EntailmentModel, claims: Sequence[Sequence[Claim]], threshold: float | None = None
 ) -> list[list[int]]:
-    """Which claims of a document say the same: the class of each claim.
+    """Return equivalence classes of a document's claims by mutual entailment.
 
-    Two claims are of one class where each entails the other, and where a chain of such pairs joins
-    them (mutual entailment by a model need not be transitive). The other direction is only asked
-    where the first one holds.
+    The classes are the connected components, because mutual entailment by a model need not be
+    transitive. The reverse direction is judged only if the first holds.
 
     Args:
         model: judges entailment.
         claims: of each document.
-        threshold: least probability of entailment; None: the argmax.
+        threshold: minimum entailment probability; ``None``: the argmax.
 
     Returns:
-        Per document one number a claim, 0-based in the order of the classes' first claims.
+        One 0-based class per claim, numbered by first occurrence, for each document.
     """
     texts = [[claim.text for claim in row] for row in claims]
     forth = relations(model, (pair for row in texts for pair in combinations(row, 2)))
@@ -125,11 +121,11 @@ def _classes(texts: Sequence[str], same: set[tuple[str, str]]) -> list[int]:
 
 
 def one_of_each(decisions: Sequence[int], classes: Sequence[int]) -> list[int]:
-    """The decisions of one subclaim a class: a supported one where the class has one.
+    """Return one decision (1, 0, -1) per class: the maximum over its claims.
 
     Args:
-        decisions: of each claim (1, 0, -1).
-        classes: of each claim, as :func:`same_claims` gives them.
+        decisions: of each claim.
+        classes: of each claim, from :func:`same_claims`.
     """
     best: dict[int, int] = {}
     for value, number in zip(decisions, classes, strict=True):

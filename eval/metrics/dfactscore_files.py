@@ -1,4 +1,4 @@
-"""The texts of the D-FActScore experiment, from one file a generator or from several."""
+"""Input files of the D-FActScore experiment: one or several files per generator."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from records import BadInput, Document, UserError, read_records
 
 Files = dict[str, str | list[str]] | list[str]
 
-# What the released files say of themselves, by the names of the experiment's columns.
+# Scores in the released files and their column names in the experiment.
 REPORTED = {
     "init_score": "FActScore",
     "score": "FActScore with length penalty",
@@ -26,14 +26,13 @@ REPORTED = {
 
 
 def read_texts(documents: Files) -> list[Document]:
-    """The texts of all files, their ids ``generator/id`` and without the numbers of citations.
+    """Read all files; ids become ``generator/id`` and citation numbers are removed from the text.
 
-    A text that has such numbers keeps them in ``cited_text``, unless its ``citations`` say what it
-    cites, as AmbigBio's published files do. Several files of one generator are about the same
-    texts: what they say of an id is put together.
+    The text with numbers is kept in ``cited_text`` unless the record has ``citations``, as in
+    AmbigBio's published files. Records of the same id in several files of a generator are merged.
 
     Raises:
-        BadInput: verdicts or citations of a file that are not as AmbigBio's.
+        BadInput: verdicts or citations are not in AmbigBio's format.
     """
     named = documents.items() if isinstance(documents, Mapping) else [(None, p) for p in documents]
     loaded = []
@@ -42,8 +41,8 @@ def read_texts(documents: Files) -> list[Document]:
         parts = [list(_read_file(path)) for path in files]
         texts = _joined(parts) if len(parts) > 1 else [text for part in parts for text in part]
         loaded += [_named(text, generator or text.generator or "given") for text in texts]
-    if any(document.generator == "all" for document in loaded):  # results name all of them so
-        raise UserError("documents: no generator can be called 'all'; give another name")
+    if any(document.generator == "all" for document in loaded):
+        raise UserError("documents: the generator name 'all' is reserved; rename it")
     _check_unique_ids(loaded)
     return loaded
 
@@ -62,11 +61,11 @@ def _read_file(path: str) -> Iterator[Document]:
 
 
 def _joined(parts: Sequence[Sequence[Document]]) -> list[Document]:
-    """The texts of several files by their ids, in the order of the first file that has them.
+    """Merge the records of several files by id, in order of first occurrence.
 
-    The first file that has a field says what it is, but for the text and topic of D-FActScore's
-    output, which has only atoms. Where a file has verdicts on citations, a text that is not in it
-    has no citation: ALCE's log names only sentences that cite.
+    The first file with a field wins, except the text and topic of D-FActScore's output, which
+    contains only atoms. If a file has citation verdicts, texts that are not in it have no
+    citations, because ALCE's log contains only sentences with citations.
     """
     for part in parts:
         _check_unique_ids(part)
@@ -98,10 +97,9 @@ def _named(record: Document, generator: str) -> Document:
 
 
 def reported(documents: Files) -> dict[str, dict[str, float]]:
-    """What D-FActScore's outputs and ALCE's scores say of themselves, by generator or file.
+    """Return the scores recorded in D-FActScore's and ALCE's outputs, by generator or file.
 
-    These values are over all texts that the authors' codes saw. Citation figures are in per cent
-    there, and shares here.
+    They cover all texts of the authors' runs. Citation percentages become shares.
     """
     if isinstance(documents, Mapping):
         named = [*documents.items()]
@@ -124,10 +122,10 @@ def _file_header(path: Path) -> dict[str, float]:
     try:
         whole = json.loads(path.read_text(encoding="utf-8-sig"))
     except json.JSONDecodeError:
-        return {}  # objects one after the other, which have no head
+        return {}  # JSON Lines have no header
     if not isinstance(whole, dict) or not {"global_decisions", "autoais_log"} & whole.keys():
         return {}
-    # The mean of nothing is NaN in these files: there is no value to show.
+    # Undefined means are NaN in these files.
     return {
         name: float(whole[name])
         for name in REPORTED

@@ -1,7 +1,7 @@
-"""From verdicts to scores: one aggregation for all assessors, with and without Core.
+"""Scores of documents from verdicts, for all assessors, with and without Core.
 
-FActScore (2305.14251, section 3): factual precision of a text is the share of its claims that are
-supported; a model's score is the mean over the texts that respond.
+FActScore (2305.14251, section 3): factual precision of a text is its share of supported claims; a
+model's score is the mean over the texts that respond.
 """
 
 import math
@@ -16,12 +16,12 @@ from records import Claim, Document, Passage, Verdict
 from records.abstention import responds
 
 DEFAULT_GAMMA = 10
-# The decision on a claim that could not be judged; others are 1 (supported) and 0.
+# The decision on a failed claim; others are 1 (supported) and 0.
 FAILED = -1
 
 
 class AtK(NamedTuple):
-    """A text's recall@K and F1@K; ``None`` where nothing of it could be judged."""
+    """A text's recall@K and F1@K; ``None`` if no claim could be judged."""
 
     recall: float | None
     f1: float | None
@@ -31,20 +31,19 @@ class DocumentScore(BaseModel):
     """One document's score by one assessor, with or without Core.
 
     Attributes:
-        selection: ``none``, or the selector's name; of a pipeline's own selector ``core``.
-        claims: number of subclaims before selection; what failed to become one is none.
-        kept: number of subclaims that were scored (after selection).
-        failed: claims without a verdict, and sentences without claims because their decomposition
-            failed; never inside the score.
-        irrelevant: claims that the assessor finds beside the point; not judged.
-        judged: claims that enter the score: neither failed nor irrelevant.
-        precision: supported / judged; 0 for an empty selection, and for a text without a claim to
-            judge, be it that it has none or irrelevant ones alone; ``None`` when the text does not
-            respond, or nothing was judged and something failed.
-        factscore: precision times the length penalty exp(1 - gamma / claims) for claims < gamma;
-            the number of claims is the one before Core.
+        selection: ``none``, or the selector's name (``core`` for the pipeline's selector).
+        claims: number of subclaims before selection, without failed ones.
+        kept: number of scored subclaims (after selection).
+        failed: claims without a verdict, and sentences whose decomposition failed; never scored.
+        irrelevant: claims that the assessor labels irrelevant; not judged.
+        judged: scored claims that are neither failed nor irrelevant.
+        precision: supported / judged; 0 for an empty selection and for a text without relevant
+            claims; ``None`` if the text does not respond, or nothing was judged and something
+            failed.
+        factscore: precision times the length penalty exp(1 - gamma / claims) for claims < gamma,
+            with the number of claims before Core.
         empty_selection: the text responds and has claims, but Core selects none.
-        unselectable: claims of which Core could not judge whether to select them; they have failed.
+        unselectable: claims that Core could not judge; counted as failed.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -68,12 +67,12 @@ class DocumentScore(BaseModel):
 
     @property
     def kept_share(self) -> float | None:
-        """Share of the claims that Core keeps, of those that it could judge; ``None`` of none."""
+        """Share of kept claims among those that Core could judge; ``None`` if there are none."""
         judged = self.claims - self.unselectable
         return self.kept / judged if judged else None
 
     def at_k(self, k: int) -> AtK:
-        """Recall@K and F1@K (SAFE, 2403.18802, section 5); 0 of a text that does not respond."""
+        """Return recall@K and F1@K (SAFE, 2403.18802, section 5); 0 without a response."""
         if not self.responded:
             return AtK(0.0, 0.0)
         if self.precision is None:
@@ -83,14 +82,14 @@ class DocumentScore(BaseModel):
 
 
 class Scored(BaseModel):
-    """A document with everything that the pipeline found out about it.
+    """A document with all outputs of the pipeline.
 
     Attributes:
-        claims: all subclaims, selected or not, and what ``failed`` to become one.
-        selections: one a claim that has not failed, or none without Core.
-        verdicts: of verifiers that judge one claim at a time, or that judged all claims.
-        core_verdicts: of verifiers that judge the set, on the selected claims only.
-        scores: one an assessor's named verdict and selection.
+        claims: all subclaims, including unselected and ``failed`` ones.
+        selections: one per claim that has not failed; empty without Core.
+        verdicts: on all claims.
+        core_verdicts: of verifiers that judge claim sets, on the selected claims only.
+        scores: one per assessor, verdict name and selection.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -104,9 +103,9 @@ class Scored(BaseModel):
     scores: list[DocumentScore]
 
     def judged(self, assessor: str, name: str, selection: str) -> list[tuple[Claim, Verdict]]:
-        """The claims that one assessor judged, or failed to, each with its verdict.
+        """Return the claims that one assessor judged or failed on, each with its verdict.
 
-        With Core the selected ones, with the verdicts of a verifier that judges the set on them.
+        With Core only selected claims, with ``core_verdicts`` if the verifier judges sets.
         """
         kept, set_verdicts = None, []
         if selection != "none":
@@ -122,13 +121,13 @@ def judged_of(
     kept: set[str] | None,
     named: tuple[str, str],
 ) -> list[tuple[Claim, Verdict]]:
-    """The claims that one assessor judged, each with its verdict.
+    """Return the claims that one assessor judged, each with its verdict.
 
     Args:
-        claims: all of them.
+        claims: all claims.
         verdicts: of all assessors, on all claims.
-        again: of those that judge sets, on the claims that were kept.
-        kept: ids of these; ``None`` where all count.
+        set_verdicts: of assessors that judge sets, on the kept claims.
+        kept: ids of the kept claims; ``None`` for all.
         named: the assessor and the name of its verdict.
     """
     verdicts_by = [v for v in set_verdicts if (v.assessor, v.name) == named]
@@ -142,7 +141,7 @@ def judged_of(
 
 
 def named(assessor: str, name: str) -> str:
-    """An assessor and its named verdict in one: ``nli``, ``dfactscore.grouped``."""
+    """Join assessor and verdict name: ``nli``, ``dfactscore.grouped``."""
     return assessor if name == "default" else f"{assessor}.{name}"
 
 
@@ -154,7 +153,7 @@ def length_penalty(claims: int, gamma: float = DEFAULT_GAMMA) -> float:
 
 
 class Tally(NamedTuple):
-    """A text's counts: claims that were judged, those supported, and those that failed."""
+    """Numbers of judged, supported and failed claims of a text."""
 
     judged: int
     supported: int
@@ -162,7 +161,7 @@ class Tally(NamedTuple):
 
     @property
     def scored(self) -> bool:
-        """Whether the text enters the means: it has no claims, or some could be judged."""
+        """Whether the text is in the means: it has no claims, or some were judged."""
         return self.judged > 0 or self.failed == 0
 
 
@@ -173,13 +172,12 @@ def tally(decisions: Sequence[int]) -> Tally:
 
 
 def median_claims(numbers: Iterable[int]) -> int:
-    """K of recall@K where none is given: the median number of claims of the texts that have any.
+    """Return the default K of recall@K: the median number of claims of texts with claims.
 
     VeriScore (2406.19276, section 3.3) and FactReasoner (2502.18573, section 4) take the median
-    over a set's responses; VeriScore's code leaves out those that do not respond, and counts one
-    without a verifiable claim as one of one claim. Here such a text does not count: it may have
-    none because its decomposition failed. Of an even number of texts the larger of the two in the
-    middle is taken, as by that code, so that nothing is rounded. 1 where no text has a claim.
+    over responses. Departure: VeriScore's code counts a response without a verifiable claim as 1;
+    here it is excluded because its decomposition may have failed. For an even number of texts the
+    upper median is used, as in that code. 1 if no text has a claim.
 
     Args:
         numbers: claims of each text.
@@ -189,12 +187,12 @@ def median_claims(numbers: Iterable[int]) -> int:
 
 
 def recall_at_k(supported: int, k: int) -> float:
-    """min(supported / K, 1) (SAFE, 2403.18802, section 5): how much of a full answer is there."""
+    """Return min(supported / K, 1) (SAFE, 2403.18802, section 5)."""
     return min(supported / k, 1.0)
 
 
 def f1_at_k(precision: float, supported: int, k: int) -> float:
-    """Harmonic mean of precision and recall@K; 0 where nothing is supported (2403.18802, eq. 1)."""
+    """Harmonic mean of precision and recall@K; 0 if supported = 0 (2403.18802, eq. 1)."""
     recall = recall_at_k(supported, k)
     return 2 * precision * recall / (precision + recall) if supported else 0.0
 
@@ -212,12 +210,12 @@ def score_document(
 
     Args:
         document: the text.
-        claims: all of its subclaims before Core, with what failed to become one.
-        verdicts: one a scored claim.
+        claims: all subclaims before Core, including failed ones.
+        verdicts: one per scored claim.
         selected: ids of the claims that Core kept, or ``None`` without Core.
-        gamma: the length penalty's threshold; 0 for none.
+        gamma: threshold of the length penalty; 0 for none.
         unselectable: number of claims that Core could not judge; counted as failed.
-        selection: name of what kept the selected claims.
+        selection: name of the selector.
     """
     scored = [v for v in verdicts if selected is None or v.claim in selected]
     counts = {label: sum(v.label == label for v in scored) for label in _COUNTED}

@@ -10,19 +10,18 @@ from components.statistics import average
 from eval.metrics.document import f1_at_k, median_claims, recall_at_k, tally
 
 _DESCRIPTION = """F1@K (SAFE, arXiv 2403.18802, section 5; VeriScore, 2406.19276, section 3.3): the
-harmonic mean of factual precision and recall@K = min(supported / K, 1), averaged over texts. A text
-without claims, as one that does not respond, has 0, or is skipped as in VeriScore's code."""
+harmonic mean of factual precision and recall@K = min(supported / K, 1), averaged over texts. Texts
+without claims have 0, or are skipped as in VeriScore's code."""
 
 _INPUTS = """
 Args:
-    predictions: one list a text: 1 for a supported claim, 0 for another, -1 for one that failed.
-    k: supported claims that a full answer has; by default the median number of claims of the texts
-        that have any, of an even number of texts the larger of the two in the middle.
-    abstentions: "zero" or "skip": what a text without claims counts.
+    predictions: one list per text: 1 for a supported claim, 0 otherwise, -1 for a failed claim.
+    k: expected number of supported claims; default: the upper median number of claims of the texts
+        with claims.
+    abstentions: handling of texts without claims: "zero" or "skip".
 Returns:
-    f1_at_k, recall_at_k: means over texts but those of which every claim failed, and with "skip"
-        those without claims; or None.
-    k: as given or found. n: number of such texts. failed: claims that could not be judged.
+    f1_at_k, recall_at_k: means over texts without those whose claims all failed, or None.
+    k: the K used. n: number of texts in the means. failed: number of failed claims.
 """
 
 
@@ -39,9 +38,9 @@ class F1AtK(evaluate.Metric):
 
     def _compute(self, predictions, k=None, abstentions="zero") -> dict:
         if abstentions not in ("zero", "skip"):
-            raise ValueError(f"abstentions: {abstentions!r}; give 'zero' or 'skip'")
+            raise ValueError(f"abstentions: expected 'zero' or 'skip', got {abstentions!r}")
         if k is not None and k < 1:
-            raise ValueError(f"k: {k}; give 1 or more, or None for the median number of claims")
+            raise ValueError(f"k: expected at least 1 or None, got {k}")
         k = k or median_claims(map(len, predictions))
         counted = [text for text in predictions if len(text) or abstentions == "zero"]
         tallies = [tally(decisions) for decisions in counted]

@@ -14,11 +14,11 @@ the share of supported claims, with and without the length penalty."""
 
 _INPUTS = """
 Args:
-    predictions: one list a text: 1 for a supported claim, 0 for another, -1 for one that failed.
+    predictions: one list per text: 1 for a supported claim, 0 otherwise, -1 for a failed claim.
     gamma: threshold of the length penalty in claims; 0 for none (default 10).
 Returns:
     factual_precision, factscore: means over texts with at least one judged claim, or None.
-    n: number of such texts. failed: number of claims that could not be judged.
+    n: number of such texts. failed: number of failed claims.
 """
 
 

@@ -1,7 +1,4 @@
-"""What is known of a text's claims, from a verifier, from the texts' own file, or from people.
-
-One form for all three, so that each of them gives the same values and any two can be compared.
-"""
+"""Judged claims of a text in one format, from a verifier, from the input file, or from people."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,15 +18,15 @@ TYPES: tuple[Label, ...] = ("one person", "merged", "kept apart", "split", "nobo
 
 
 class JudgedClaim(BaseModel):
-    """A claim, by itself and as one of its person's.
+    """A claim with its verdicts alone and within its person's group.
 
     Attributes:
-        group: the person of the text that it is about.
+        group: the person that the claim is about.
         entity: the title that the group is linked to.
         grouped: whether that person's passages support it; ``None``: not judged.
-        independent: whether anyone's passages do (FActScore); ``None``: not judged.
-        alone: the title that supports it where it is linked by itself.
-        failed: the verdicts that failed; they are among those not judged.
+        independent: whether any passages support it (FActScore); ``None``: not judged.
+        alone: the title that supports it when the claim is linked alone.
+        failed: names of the failed verdicts.
     """
 
     text: str
@@ -42,13 +39,12 @@ class JudgedClaim(BaseModel):
 
 
 class JudgedText(Record):
-    """A text and its claims, as one source sees them.
+    """A text and its judged claims from one source.
 
     Attributes:
-        responded: whether the text says anything about its topic; ``None`` where nothing was told
-            of its claims.
-        failed: sentences without claims because decomposition failed.
-        citations: its sentences with their citations; ``None`` where those were not judged.
+        responded: whether the text responds; ``None`` if the source has no claims for it.
+        failed: number of sentences whose decomposition failed.
+        citations: judged sentences with citations; ``None`` if not judged.
         titles: of its passages.
     """
 
@@ -67,20 +63,20 @@ class JudgedText(Record):
 
 
 def failures(text: JudgedText, names: Sequence[Name]) -> int:
-    """Claims of whose verdicts one of these failed, and sentences without claims."""
+    """Count claims with a failed verdict among ``names``, and failed sentences."""
     return text.failed + sum(not set(names).isdisjoint(claim.failed) for claim in text.claims)
 
 
 def ungrouped(text: JudgedText) -> int:
-    """Claims whose group is not known."""
+    """Count claims with unknown group."""
     return sum(claim.group is None and "grouped" in claim.failed for claim in text.claims)
 
 
 def factual_precision(text: JudgedText, name: Name) -> float | None:
     """FActScore (``independent``) or D-FActScore (``grouped``) of a text, without length penalty.
 
-    Supported claims / judged claims; 0 for a text that responds without a claim, ``None`` for one
-    that does not respond or of whose claims none could be judged.
+    Supported claims / judged claims; 0 for a responding text without claims, ``None`` if the text
+    does not respond or no claim could be judged.
     """
     if not text.responded:
         return None
@@ -91,9 +87,9 @@ def factual_precision(text: JudgedText, name: Name) -> float | None:
 
 
 def gap(text: JudgedText) -> float | None:
-    """FActScore - D-FActScore, of the claims that have both verdicts.
+    """FActScore - D-FActScore, over the claims that have both verdicts.
 
-    Of a file's the difference of its two scores, whose lists of claims are not the same.
+    For source ``file``, the difference of the two scores, whose claim lists differ.
     """
     if text.source != "file":
         both = [c for c in text.claims if c.independent is not None and c.grouped is not None]
@@ -104,19 +100,18 @@ def gap(text: JudgedText) -> float | None:
 
 
 def penalised(text: JudgedText, name: Name) -> float | None:
-    """The same times FActScore's length penalty, by the number of claims.
+    """:func:`factual_precision` times FActScore's length penalty by the number of claims.
 
-    The released code of D-FActScore counts groups for claims there, which leaves next to nothing
-    of the score; this is the penalty that it means.
+    Departure: the released code of D-FActScore uses the number of groups in the penalty.
     """
     value = factual_precision(text, name)
     return None if value is None else value * length_penalty(len(text.claims))
 
 
 def biographies(text: JudgedText) -> int | None:
-    """Number of people whom the text tells of: its groups (2402.05629: number of biographies).
+    """Number of groups, i.e. people (2402.05629: number of biographies).
 
-    ``None`` where the group of some claim is not known.
+    ``None`` if the group of a claim is unknown.
     """
     if ungrouped(text):
         return None
@@ -125,17 +120,14 @@ def biographies(text: JudgedText) -> int | None:
 
 
 def entities(text: JudgedText) -> int | None:
-    """Number of distinct titles where each claim is linked alone (2402.05629, appendix B.1)."""
+    """Number of distinct titles when claims are linked alone (2402.05629, appendix B.1)."""
     judged = any(claim.independent is not None for claim in text.claims)
     titles = {c.alone for c in text.claims if c.independent and c.alone is not None}
     return len(titles) if judged else None
 
 
 def linked_people(text: JudgedText) -> int | None:
-    """Number of distinct titles that the groups' supported claims are linked to.
-
-    ``None`` where some claim is supported and no title told.
-    """
+    """Number of distinct titles of the groups with supported claims; ``None`` if unknown."""
     judged = any(claim.grouped is not None for claim in text.claims)
     titles = {claim.entity for claim in text.claims if claim.grouped}
     known_titles = titles - {None}
@@ -143,16 +135,14 @@ def linked_people(text: JudgedText) -> int | None:
 
 
 def output_type(text: JudgedText) -> Label | None:
-    """Which type of output a text that responds is (2402.05629, section 2.4 and Table 2).
+    """Classify a responding text by output type (2402.05629, section 2.4 and Table 2).
 
-    By the numbers of biographies and of entities:
-
-    - ``one person``: one biography, whose claims one person's passages support;
-    - ``merged``: one biography of claims that only several people's passages support;
+    - ``one person``: one biography supported by one person's passages;
+    - ``merged``: one biography supported by several people's passages;
     - ``kept apart``: several biographies and several people.
 
-    The paper's fourth, no biography and no entity, is a text that does not respond. Two are ours:
-    ``split``, several biographies of one person, and ``nobody``, no passage supports a claim.
+    The paper's fourth type is a text that does not respond. Two types are not in the paper:
+    ``split``, several biographies of one person, and ``nobody``, no claim is supported.
     """
     people_described, people_linked = biographies(text), entities(text)
     if people_described is None or people_linked is None:
@@ -165,30 +155,30 @@ def output_type(text: JudgedText) -> Label | None:
 
 
 def main_person(text: JudgedText) -> str | None:
-    """The title with most supported claims, the first of equals."""
+    """Return the title with most supported claims; the first of equals."""
     counts = Counter(c.entity for c in text.claims if c.grouped and c.entity is not None)
     return counts.most_common(1)[0][0] if counts else None
 
 
 def citation_recall(text: JudgedText) -> float | None:
-    """Of texts that respond; of a file's all that are not empty, as ALCE counts them."""
+    """Recall over responding texts; for source ``file`` over non-empty texts, as in ALCE."""
     if text.citations is None or (not text.responded and text.source != "file"):
         return None
     return recall(text.citations)
 
 
 def citation_precision(text: JudgedText) -> float | None:
-    """``None`` for the file's, which says nothing of single citations."""
+    """Citation precision; ``None`` for source ``file``, which has no verdicts on citations."""
     if text.citations is None or not text.responded or text.source == "file":
         return None
     return precision(text.citations)
 
 
-# Where they come from
+# Sources
 
 
 def from_pipeline(scored: Scored, citations: list[CitedSentence] | None) -> JudgedText:
-    """What a D-FActScore verifier found, by its verdicts ``independent`` and ``grouped``."""
+    """Convert the verdicts ``independent`` and ``grouped`` of a D-FActScore verifier."""
     document = scored.document
     by_name: dict[str, dict[str, Verdict]] = {"independent": {}, "grouped": {}}
     for verdict in scored.verdicts:
@@ -231,7 +221,7 @@ def _supported(verdict: Verdict | None) -> bool | None:
 
 
 def atoms_fault(document: Document) -> str | None:
-    """What is wrong with AmbigBio's own verdicts in a document; ``None`` where nothing is."""
+    """Return the error in AmbigBio's verdicts of a document, or ``None``."""
     for name in ("atoms_independent", "atoms_grouped"):
         atoms = (document.model_extra or {}).get(name) or []
         if not isinstance(atoms, list):
@@ -249,10 +239,10 @@ def atoms_fault(document: Document) -> str | None:
 
 
 def from_file(document: Document) -> JudgedText | None:
-    """AmbigBio's own verdicts, those of its authors' automatic D-FActScore; ``None`` without.
+    """Convert the verdicts in AmbigBio's file (the authors' automatic D-FActScore), if any.
 
-    The file has no groups. A claim that only one of its two lists has is judged by that one; of
-    equal claims the first of one list is the first of the other. A text without a list abstains.
+    The file has no groups. Claims of the two lists are aligned by text and order of occurrence. A
+    text without a list does not respond.
     """
     extra = document.model_extra or {}
     has_atoms = "atoms_independent" in extra
@@ -292,17 +282,14 @@ def _plain(text: str) -> str:
 def matched(
     left: JudgedText, right: JudgedText
 ) -> tuple[list[tuple[JudgedClaim, JudgedClaim]], int]:
-    """The claims of two sources that have the same text, and how many of the right have no twin."""
+    """Pair claims of equal text; also return the number of unpaired claims of ``right``."""
     by_text = {_plain(claim.text): claim for claim in reversed(left.claims)}
     pairs = [(by_text[t], c) for c in right.claims if (t := _plain(c.text)) in by_text]
     return pairs, len(right.claims) - len(pairs)
 
 
 def people_of(text: JudgedText) -> list[tuple[str, str | None, list[JudgedClaim]]]:
-    """The groups of a text: name, linked title, claims; for a reader.
-
-    Where groups are not told, claims of one title stand together.
-    """
+    """Return the groups of a text as (name, linked title, claims); without groups, by title."""
     groups: dict[str, list[JudgedClaim]] = {}
     for claim in text.claims:
         groups.setdefault(claim.group or claim.entity or "–", []).append(claim)
@@ -310,7 +297,7 @@ def people_of(text: JudgedText) -> list[tuple[str, str | None, list[JudgedClaim]
 
 
 def by_generator(texts: Sequence[JudgedText]) -> dict[str, list[JudgedText]]:
-    """The texts of each generator, in the order in which they first come."""
+    """Group texts by generator, in order of first occurrence."""
     grouped: dict[str, list[JudgedText]] = {}
     for text in texts:
         grouped.setdefault(text.generator, []).append(text)

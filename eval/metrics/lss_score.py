@@ -14,19 +14,19 @@ from eval.similarity.kept_words import KeptWords
 from eval.similarity.rouge import Rouge
 from records import Annotation, LssExample
 
-_DESCRIPTION = """metric(claim, LSS) (arXiv 2308.12157, section 6): how much of a claim is
-left in the longest subsequence of it that its reference supports, by BLEU, ROUGE-L and the share of
-its words. With human ratings, how far BLEU agrees with them."""
+_DESCRIPTION = """metric(claim, LSS) (arXiv 2308.12157, section 6): similarity of a claim and
+its longest supported subsequence by BLEU, ROUGE-L and share of words; with human ratings, their
+correlation with BLEU."""
 
 _INPUTS = """
 Args:
-    predictions: one LSS a claim, or LSS*.
+    predictions: one LSS or LSS* per claim.
     references: the claims.
-    ratings: human ratings of the claims from 1 to 5, where there are any.
+    ratings: optional human ratings of the claims from 1 to 5.
 Returns:
-    bleu, rougeL, kept_words: means over claims. n: number of claims. failed: claims that lack one
-    of the three, which their mean leaves out.
-    pearson, spearman: of BLEU with the ratings; None without them.
+    bleu, rougeL, kept_words: means over claims. n: number of claims. failed: number of claims
+    without one of the three values.
+    pearson, spearman: correlation of BLEU with the ratings; None without ratings.
 """
 
 
@@ -53,7 +53,7 @@ class LssScore(evaluate.Metric):
         if ratings is not None:
             if len(ratings) != len(pairs):
                 raise ValueError(
-                    f"ratings: {len(ratings)} of {len(pairs)} claims; give one each, None for none"
+                    f"ratings: expected one per claim ({len(pairs)}) or None, got {len(ratings)}"
                 )
             valid = [row for row, score in enumerate(scores[0]) if not np.isnan(score)]
             kept, rated = [pairs[row] for row in valid], [ratings[row] for row in valid]
