@@ -1,13 +1,11 @@
-"""Do verdicts agree with people's labels, and more than word overlap does?
+"""Agreement of verdicts with human labels, compared with word overlap.
 
-Sets of claims with evidence and human labels are judged by any verifiers of the pipeline. Beside
-each stand word overlap (the share of a claim's IDF-weighted stems that its evidence has; the IDF is
-of the set's own evidence) and an assessor that calls everything supported. Measures are those of
-LLM-AggreFact (2404.10774: balanced accuracy by source and its mean over sources), and AUROC, F1 of
-the class that is not supported, calibration, coverage; of two assessors the paired difference to
-overlap. A threshold is never fitted on what it is judged on: besides an assessor's own verdicts
-there are those by the threshold that suits the other half of the units, and the other sources.
-Where a set tells how many people said what, each person is judged by the others, too.
+Verifiers judge sets of claims with evidence and human labels. Controls are word overlap (the share
+of a claim's IDF-weighted stems that occur in its evidence; IDF from the set's evidence) and an
+assessor that labels every claim supported. Metrics: balanced accuracy by source and its mean
+(LLM-AggreFact, 2404.10774), AUROC, F1 of the not-supported class, calibration, coverage, and the
+paired difference to overlap. Thresholds are fitted on other data: the other half of the units, or
+the other sources. If a set contains the number of votes, each person is judged against the others.
 
 In ``results.json`` a result's ``kind`` is the set and its ``group`` the source.
 """
@@ -64,7 +62,7 @@ from records import Claim, Document, Passage, Result, ResultFile, UserError, Ver
 _MEASURES = {
     ("auroc", None): "AUROC",
     ("auroc", EQUAL): "AUROC at equal overlap",
-    ("balanced_accuracy", None): "balanced accuracy, own verdicts",
+    ("balanced_accuracy", None): "balanced accuracy, verdicts",
     ("balanced_accuracy", HALF): "by the other half's threshold",
     ("balanced_accuracy", SOURCES): "by the other sources' threshold",
     ("balanced_accuracy", WRONG): "failures count as wrong",
@@ -81,7 +79,7 @@ _ROWS = {"kind": "Set", "assessor": "Assessor"}
 
 def _above_overlap(row: Result) -> tuple[str, bool | None]:
     if row.ci95 is None or row.ci95[0] <= 0 <= row.ci95[1]:
-        return "not told apart", None
+        return "no difference", None
     return ("above overlap", True) if row.ci95[0] > 0 else ("below overlap", False)
 
 
@@ -92,10 +90,9 @@ TABLES = [
         columns=["metric", "variant"],
         heads=_MEASURES,
         where={"group": ALL, "against": None},
-        note="An AUROC of an assessor without probabilities is that of its verdicts. Overlap has "
-        "no verdicts of its own: they are by the other half's threshold. By all people but one: "
-        f"what the majority of the others said is the label, and that one, “{PERSON}”, is an "
-        "assessor.",
+        note="For an assessor without probabilities, AUROC is computed from its verdicts. Verdicts "
+        "of overlap use the other half's threshold. By all people but one: the label is the "
+        f"majority of the other people, and the remaining person, “{PERSON}”, is an assessor.",
     ),
     Table(
         "Beyond word overlap",
@@ -104,7 +101,7 @@ TABLES = [
         heads=_MEASURES,
         where={"group": (ALL, MACRO), "against": OVERLAP},
         mark=_above_overlap,
-        note="The assessor minus overlap, on the claims that both judged.",
+        note="Assessor minus overlap, on the claims that both judged.",
     ),
     *(
         Table(
@@ -118,7 +115,7 @@ TABLES = [
         for metric, title in (("auroc", "AUROC"), ("balanced_accuracy", "Balanced accuracy"))
     ),
     Table(
-        "Share called supported, by people's own words",
+        "Share called supported, by fine-grained human label",
         _ROWS,
         columns=["variant"],
         metrics={"called_supported": "share"},
@@ -126,7 +123,7 @@ TABLES = [
         unit="share",
     ),
     Table(
-        "AUROC of supported against people's own words",
+        "AUROC of supported against fine-grained human labels",
         _ROWS,
         columns=["variant"],
         metrics={"auroc": "AUROC"},
@@ -140,7 +137,7 @@ _BINS = 10
 
 
 def _calibration(file: ResultFile, folder: Path) -> Iterator[Plot]:
-    """A plot a set, of assessors with probabilities: bins of equally many claims."""
+    # One plot per set, for assessors with probabilities; bins of equal size.
     by_set: dict[str, dict[str, list[tuple[float, bool]]]] = {}
     for row in rows_in(folder / "claims.jsonl"):
         claim = JudgedClaim.model_validate(row)
@@ -156,7 +153,7 @@ def _calibration(file: ResultFile, folder: Path) -> Iterator[Plot]:
             for columns in [np.asarray(pairs, dtype=float).T]
         }
         if series:
-            series["as it should be"] = [(0.0, 0.0, None), (1.0, 1.0, None)]
+            series["perfect calibration"] = [(0.0, 0.0, None), (1.0, 1.0, None)]
             labels = ("probability that it is supported", "share that people call supported")
             yield Plot(f"Calibration, {kind}", "lines", series, *labels, top=1.02, square=True)
 
@@ -173,28 +170,27 @@ class Agreement(Experiment):
         sets: name of a set to its file, or files: LLM-AggreFact, AttributionBench, WiCE, VitaminC,
             HealthVer, Factcheck-Bench (responses or stances), Climate-FEVER, AVeriTeC, RAGTruth
             ([response.jsonl, source_info.jsonl]), FaithBench, QAGS, ExpertQA, FActScore's labels,
-            AmbigBio, NLI sets, or documents of ours with labelled claims.
+            AmbigBio, NLI sets, or documents in this repository's format with labelled claims.
         assessors: name to verifier, e.g. eval.verify.nli.NLI, eval.verify.minicheck.MiniCheck,
-            eval.verify.factscore.FActScore; without any, word overlap stands alone.
-        retrieve: finds passages for documents that bring none (FActScore's labels).
-        levels: which labels of a set are used: of each passage alone, of claims with all their
-            evidence, of citations; of ``relevance``, whether a passage is about the claim
-            (eval.verify.similar.Similar), and ``checkworthiness``, which claims are facts
-            (eval.verify.selected.Selected). The first that a set has goes by its name, the others
-            have theirs behind it.
-        units: at most this many units (articles, questions, topics) of a set, drawn at random; 0
-            for all.
-        seed: of the draws, the halves and the bootstrap.
+            eval.verify.factscore.FActScore; if empty, only word overlap is evaluated.
+        retrieve: retriever for documents without passages (FActScore's labels).
+        levels: which labels of a set are used: of single passages, of claims with all evidence, of
+            citations; ``relevance``: whether a passage is about the claim
+            (eval.verify.similar.Similar); ``checkworthiness``: whether a claim is a fact
+            (eval.verify.selected.Selected). The first level of a set has the set's name, for the
+            others the level is appended.
+        units: maximum number of random units (articles, questions, topics) per set; 0 for all.
+        seed: of the sampling, the halves and the bootstrap.
     """
 
     name = "agreement"
     page = Page(
-        "Do the verdicts agree with people, and more than word overlap does?",
+        "Do the verdicts agree with people, and better than word overlap?",
         "Verdicts against the labels of people. Balanced accuracy by source and its mean are "
-        "LLM-AggreFact's measures (arXiv 2404.10774). overlap is the share of a claim's "
-        "IDF-weighted word stems that its evidence has, and reads nothing else; always supported "
-        "calls everything so. No threshold is judged on the claims that it was fitted on. n counts "
-        "units (articles, questions, topics); brackets hold 95 % bootstrap intervals over units.",
+        "LLM-AggreFact's metrics (arXiv 2404.10774). overlap is the share of a claim's "
+        "IDF-weighted word stems that occur in its evidence; always supported labels every claim "
+        "supported. Thresholds are fitted on other claims. n counts units (articles, questions, "
+        "topics); brackets hold 95 % bootstrap intervals over units.",
         TABLES,
         [_calibration],
         terminal={
@@ -217,7 +213,7 @@ class Agreement(Experiment):
         natural(units=self.units)
         taken = {OVERLAP, ALWAYS, PERSON} & set(self.assessors)
         if taken:
-            raise UserError(f"assessors: {min(taken)!r} is a control's name; give another")
+            raise UserError(f"assessors: {min(taken)!r} is the name of a control; rename it")
 
     def measure(self, run: Run) -> Found:
         values, rows, left_out = [], [], Counter()
@@ -299,9 +295,9 @@ def _inputs(documents: Sequence[Document]) -> tuple[list[list[Claim]], list[list
 def rows_of(
     name: str, documents: Sequence[Document], verdicts: Sequence[Sequence[Verdict]]
 ) -> list[JudgedClaim]:
-    """A row a claim, with its overlap and everybody's verdicts.
+    """Return one row per claim, with its overlap and all verdicts.
 
-    An assessor that gives several verdicts a claim is several assessors, "assessor: name".
+    An assessor with several verdicts per claim becomes several assessors, "assessor: name".
     """
     claims, passages = _inputs(documents)
     weight = stem_weights(passage.text for group in passages for passage in group)
@@ -342,4 +338,4 @@ def rows_of(
 
 def _check_sources(dataset: LabelledSet) -> None:
     for name in sorted({document.group for document in dataset.documents} & {ALL, MACRO}):
-        raise UserError(f"{dataset.name}: no source can be called {name!r}; rename it")
+        raise UserError(f"{dataset.name}: the source name {name!r} is reserved; rename it")

@@ -1,4 +1,4 @@
-"""What the agreement experiment computes of judged claims."""
+"""Metrics of the agreement experiment from judged claims."""
 
 import math
 import random
@@ -23,11 +23,11 @@ from records.types import ClaimLabel, Record, VerdictLabel
 
 ALL, MACRO = "all", "macro"
 OVERLAP, ALWAYS, PERSON = "overlap", "always supported", "a person"
-# Thresholds that were fitted elsewhere, and failures that count as wrong.
+# Variants: thresholds fitted on other claims, and failures counted as wrong.
 HALF, SOURCES, WRONG = "other_half", "other_sources", "failed_wrong"
-# In place of the label what most people said but for one, who is judged beside.
+# Variant: the label is the majority of all people except one.
 BUT_ONE = "all_people_but_one"
-# Claims are compared with others of about the same overlap, a tenth of the set.
+# Variant: claims are compared within deciles of overlap.
 EQUAL, TENTHS = "equal_overlap", 10
 _DECISIONS = {"supported": 1.0, "not_supported": 0.0, "contradicted": 0.0, "undecided": 0.0}
 
@@ -38,15 +38,15 @@ class ClaimVerdict(Record):
 
 
 class JudgedClaim(Record):
-    """A claim with people's label and all assessors' verdicts: a row of ``claims.jsonl``.
+    """A claim with its human label and all verdicts: a row of ``claims.jsonl``.
 
     Attributes:
-        set: the set and level it is of.
-        source: of a set of several; ``all`` where it is of none.
-        unit: what it is drawn with.
-        share: of the people who called it supported.
-        people: how many these were; ``None`` where that is not told.
-        overlap: share of its IDF-weighted stems that its evidence has; ``None`` without evidence.
+        set: set and level.
+        source: source within the set; ``all`` if none.
+        unit: sampling unit.
+        share: share of people who labelled it supported.
+        people: number of people; ``None`` if unknown.
+        overlap: share of its IDF-weighted stems in the evidence; ``None`` without evidence.
     """
 
     set: str
@@ -64,7 +64,7 @@ class JudgedClaim(Record):
 
 
 class Value(NamedTuple):
-    """The name of a value: the fields of a result that tell one from another."""
+    """Key of a value: the identifying fields of a result."""
 
     metric: str
     assessor: str
@@ -74,12 +74,12 @@ class Value(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """One assessor's answers to n claims, NaN where it failed.
+    """One assessor's answers to n claims; NaN for failures.
 
     Attributes:
-        score: larger for supported, shape (n,): its probability, or without one its verdict.
-        said: 1 for supported, 0 for not, shape (n,).
-        fitted: the same by a threshold that was fitted on other claims, by the name of these.
+        score: probability, or else the verdict, shape (n,).
+        labels: 1 for supported, 0 for not supported, shape (n,).
+        fitted: variant to labels with a threshold fitted on other claims.
         probable: whether the scores are probabilities.
     """
 
@@ -93,8 +93,8 @@ class Table(NamedTuple):
     """The claims of a set, column by column, each of shape (n,).
 
     Attributes:
-        supported: people's label as 1 or 0, NaN for claims on which they agreed neither way.
-        tenth: which tenth of the set's overlaps a claim's is in; -1 without evidence.
+        supported: human label as 1 or 0; NaN without a majority.
+        tenth: decile of the claim's overlap in the set; -1 without evidence.
     """
 
     supported: np.ndarray
@@ -107,10 +107,7 @@ class Table(NamedTuple):
 
     @property
     def sources(self) -> list[str]:
-        """The sources, in the order of their names, where there are several.
-
-        Claims without a source are in none of them.
-        """
+        """Sorted names of the sources; empty if there is only one."""
         names = sorted(set(self.source) - {ALL})
         return names if len(names) > 1 else []
 
@@ -129,10 +126,7 @@ def table_of(claims: Sequence[JudgedClaim]) -> Table:
 
 
 def judges_of(claims: Sequence[JudgedClaim], table: Table, seed: int) -> dict[str, Judge]:
-    """All assessors, with word overlap and the one that calls everything supported behind them.
-
-    Word overlap has no threshold of its own: what it says is by the other half's.
-    """
+    """Return all assessors and the controls; word overlap uses the other half's threshold."""
     halves, judges = halves_of(table.unit, seed), {}
     for name in dict.fromkeys(name for claim in claims for name in claim.verdicts):
         verdicts = [claim.verdicts.get(name, ClaimVerdict(label="failed")) for claim in claims]
@@ -150,7 +144,7 @@ def judges_of(claims: Sequence[JudgedClaim], table: Table, seed: int) -> dict[st
 
 
 def halves_of(units: np.ndarray, seed: int) -> np.ndarray:
-    """Which half, 0 or 1, each row's unit is in; shape (n,)."""
+    """Return the random half, 0 or 1, of each row's unit; shape (n,)."""
     names = sorted(set(units))
     random.Random(seed).shuffle(names)
     half = {name: place % 2 for place, name in enumerate(names)}
@@ -165,10 +159,10 @@ def _fitted(score: np.ndarray, table: Table, halves: np.ndarray) -> dict[str, np
 
 
 def _by_others(score: np.ndarray, supported: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """What a score says of each part's rows by the threshold that suits all other parts best.
+    """Label each part's rows with the best threshold of all other parts.
 
     Returns:
-        Shape (n,), NaN where there is no score, or the others do not have both classes.
+        Shape (n,); NaN without a score or if the other parts do not have both classes.
     """
     labels = np.full(len(score), math.nan)
     usable = ~np.isnan(score) & ~np.isnan(supported)
@@ -188,9 +182,9 @@ def _numbers(values: Iterable[float | None]) -> np.ndarray:
 
 
 def values_of(table: Table, judges: Mapping[str, Judge], seed: int) -> Iterator[dict]:
-    """Fields of results, with intervals over units; all values are of the same draws.
+    """Yield result fields with intervals over units; all values share the bootstrap samples.
 
-    ECE has no interval: claims drawn several times make it larger, so that one would lie above it.
+    ECE has no interval because the bootstrap biases it upwards.
     """
     values = bootstrap(lambda rows: _statistics(table, judges, rows), table.unit, seed=seed)
     for name, value in values.items():
@@ -226,10 +220,7 @@ def _statistics(table: Table, judges: Mapping[str, Judge], rows: np.ndarray) -> 
 
 
 def _agreement(table: Table, judge: Judge, rows: np.ndarray) -> dict[tuple, float]:
-    """An assessor against people's labels, on the rows that have one.
-
-    ``failed_wrong`` counts what it failed on as wrong, the rest leaves it out.
-    """
+    """Compare an assessor with human labels; only ``failed_wrong`` includes its failures."""
     rows = rows[~np.isnan(table.supported[rows])]
     failed = np.isnan(judge.score) & np.isnan(judge.labels)
     judged = rows[~failed[rows]]
@@ -298,11 +289,10 @@ def _finer(table: Table, judge: Judge, rows: np.ndarray) -> Iterator[tuple]:
 def _but_one(
     table: Table, judges: Mapping[str, Judge], rows: np.ndarray
 ) -> Iterator[tuple[str, float]]:
-    """Balanced accuracy against the majority of all people but one, of all and of that one.
+    """Balanced accuracy against the majority of all people except one, also of that person.
 
-    What a person's own word is worth, by labels that the person had no part in: an assessor that
-    comes near it errs as people do. Each person of a claim is that one in turn, all together with
-    the weight of one claim; where the others are of two minds there is no majority.
+    This is human performance on labels that the person did not contribute to. Each person of a
+    claim is left out in turn, with a total weight of one claim; ties are skipped.
     """
     several = rows[table.people[rows] > 1]
     if not len(several):
