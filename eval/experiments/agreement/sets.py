@@ -1,16 +1,12 @@
-"""Sets of claims that people judged, as the documents that verifiers judge.
+"""Labelled sets of claims as documents for verifiers.
 
-What a row of a set says is read by its field names (``records/formats``); here it is
-put in order by what the labels are of:
+Fields are parsed by ``records/formats``. The level is what a label refers to:
 
-- ``passages``: a claim and one passage, where people judged each passage (Climate-FEVER's
-  sentences, Factcheck-Bench's stances);
+- ``passages``: a claim and one passage (Climate-FEVER's sentences, Factcheck-Bench's stances);
 - ``claims``: a claim and all its evidence;
-- ``citations``: a sentence and what it cites (AmbigBio's verdicts by an NLI model);
-- ``relevance``: a claim and one passage, and whether it is about the claim at all, for or against
-  (Factcheck-Bench's stances): what retrieval should bring;
-- ``checkworthiness``: a text's claims, and which of them are facts that can be checked
-  (Factcheck-Bench): what selection should keep.
+- ``citations``: a sentence and its cited passages (AmbigBio's verdicts by an NLI model);
+- ``relevance``: whether a passage is about the claim (Factcheck-Bench's stances), for retrieval;
+- ``checkworthiness``: whether a claim is a checkable fact (Factcheck-Bench), for selection.
 """
 
 from collections import Counter
@@ -30,12 +26,12 @@ from records import (
 from records.formats.judged_claims import parse_judgement
 
 Level = Literal["passages", "claims", "citations", "relevance", "checkworthiness"]
-# What verdicts are judged by; the others are of retrieval and of selection.
+# Default levels; the others evaluate retrieval and selection.
 LEVELS: tuple[Level, ...] = ("passages", "claims", "citations")
-# Where a set has no finer word of its own.
+# Default fine-grained labels.
 _WORDS = {"S": "supported", "NS": "not_supported"}
 _EXPECTED_FORMAT = (
-    "give claims with a label and their evidence, e.g. in the columns of LLM-AggreFact (doc, "
+    "expected claims with a label and evidence, e.g. in the columns of LLM-AggreFact (doc, "
     "claim, label 1 or 0) or of WiCE (claim, evidence, label), or documents with labelled claims"
 )
 
@@ -44,8 +40,8 @@ class LabelledSet(NamedTuple):
     """A set, or the part of it whose labels are of one level.
 
     Attributes:
-        name: of the set; of all but the first of its levels with the level behind it.
-        documents: each with claims that have a label or at least a finer word (``finer``).
+        name: name of the set; the level is appended except for the set's first level.
+        documents: with claims that have a label or a fine-grained label (``finer``).
     """
 
     name: str
@@ -55,16 +51,16 @@ class LabelledSet(NamedTuple):
 def read_sets(
     name: str, files: Sequence[str], levels: Sequence[Level], left_out: Counter
 ) -> list[LabelledSet]:
-    """The set that some files hold, level by level.
+    """Read a set from its files, one entry per level.
 
     Args:
-        name: what it is called.
-        files: in one or several of the formats; RAGTruth's responses and their sources are two.
-        levels: those that are wanted.
-        left_out: counts what is not judged, by the reason.
+        name: of the set.
+        files: in any of the formats; RAGTruth has one file of responses and one of sources.
+        levels: levels to return.
+        left_out: counter of skipped claims by reason.
     """
     if not files:
-        raise UserError(f"sets: {name}: no file; give one, or leave the set out")
+        raise UserError(f"sets: {name}: no file; add a file, or remove the set")
     read = [document for file in files for document in _read(file)]
     documents = _joined(read)
     by_passage = list(_by_passage(documents))
@@ -77,7 +73,7 @@ def read_sets(
     }
     valid = [level for level, docs in parts.items() if any(_labelled(d) for d in docs)]
     if not valid:
-        raise UserError(f"{', '.join(files)}: label: no claim has one; {_EXPECTED_FORMAT}")
+        raise UserError(f"{', '.join(files)}: label: no labelled claim; {_EXPECTED_FORMAT}")
     chosen = [level for level in valid if level in levels]
     if not chosen:
         raise UserError(f"levels: {name} has labels of {', '.join(valid)} only; add one of them")
@@ -95,24 +91,24 @@ def _read(file: str) -> list[Document]:
 
 
 def unit_of(document: Document) -> str:
-    """What must not be torn apart in a draw: an article, a question, a topic."""
+    """Return the sampling unit: an article, a question or a topic."""
     return str(getattr(document, "unit", None) or document.topic)
 
 
 def finer_of(claim: Claim) -> str | None:
-    """The set's own word for a claim's label, else the label's."""
+    """Return the fine-grained label of a claim, else its label."""
     word = getattr(claim, "finer", None)
     return word if word and isinstance(word, str) else _WORDS.get(claim.label)
 
 
 def share_of(claim: Claim) -> float | None:
-    """The share of people who called a claim supported; others may call something else so."""
+    """Return the share of people who labelled a claim supported."""
     share = getattr(claim, "share", None)
     return float(share) if isinstance(share, int | float) and 0 <= share <= 1 else None
 
 
 def people_of(claim: Claim) -> int | None:
-    """How many people its share is of, where that is told."""
+    """Return the number of people who labelled a claim, if known."""
     people = getattr(claim, "people", None)
     return people if isinstance(people, int) and people > 0 else None
 
@@ -125,15 +121,15 @@ def _joined(documents: Sequence[Document]) -> list[Document]:
     sources = {d.source_id: d for d in documents if _source(d) and d.claims is None}
     joined = []
     for document in documents:
-        # One that brings its evidence needs no other; ``source_id`` is then the user's own.
+        # A document with evidence needs no source file, even if it has a ``source_id``.
         if not _source(document) or (document.claims is not None and document.passages):
             joined.append(document)
         elif document.claims is not None:
             source = sources.get(document.source_id)
             if source is None:
                 raise UserError(
-                    f"source_id: no file has {document.source_id!r}; give both files of the set, "
-                    "as [response.jsonl, source_info.jsonl]"
+                    f"source_id: {document.source_id!r} is in no file; set both files, e.g. "
+                    "[response.jsonl, source_info.jsonl]"
                 )
             more = {"passages": source.passages, "group": source.group}
             joined.append(document.model_copy(update=more))

@@ -1,19 +1,17 @@
-"""How much does the decomposer decide? (A Closer Look at Claim Decomposition, 2403.11903.)
+"""Effect of the decomposer on scores (A Closer Look at Claim Decomposition, 2403.11903).
 
-The same passages of several generators go through several decomposers. Of each decomposer and
-generator the experiment gives the number of subclaims a passage, DecompScore and coherence by one
-or more judges (section 3.2; ``eval/metrics/decomposition.py``), DecompScore with one of each set of
-subclaims that say the same, and, where a verifier is given, factual precision over all subclaims
-and over those only that their source sentence supports; with ``gamma`` also FActScore, which has a
-length penalty. It says how far the judges agree, how far the generators' values correlate with
-``reported`` ones (Table 7), and shows what all decomposers make of given sentences (the paper's
-Tables 8 and 9). With ``match`` the subclaims are also held against people's own
+Several decomposers split the same passages of several generators. Per decomposer and generator:
+subclaims per passage, DecompScore and coherence by one or more judges (section 3.2;
+``eval/metrics/decomposition.py``), DecompScore without duplicates, and with a verifier factual
+precision over all subclaims and over those that their source sentence supports; with ``gamma`` also
+FActScore with length penalty. Further outputs are the agreement of the judges, the correlation over
+generators with ``reported`` values (Table 7), and the subclaims of all decomposers for example
+sentences (Tables 8 and 9). With ``match``, subclaims are compared with human claims
 (``eval/metrics/claim_matches.py``; after Claimify, 2502.10855).
 
-In ``results.json`` a result's ``kind`` is the decomposer. The generator ``macro`` is the mean over
-generators. Unless told otherwise there is no length penalty and passages that do not respond are
-left out; the paper has the penalty (γ = 10, in FActScore only, never in DecompScore) and keeps the
-passages (appendix A).
+In ``results.json`` a result's ``kind`` is the decomposer; the generator ``macro`` is the mean over
+generators. Departures by default: no length penalty (paper: γ = 10 in FActScore, none in
+DecompScore), and passages that do not respond are skipped (the paper keeps them, appendix A).
 """
 
 from collections import Counter
@@ -87,7 +85,7 @@ TABLES = [
         unit="share",
     ),
     Table(
-        "People’s claims",
+        "Human claims",
         _ROWS,
         ["generator"],
         {
@@ -97,10 +95,10 @@ TABLES = [
             "element_coverage": "coverage",
             "context_changes": "context changes",
         },
-        "Recall: share of people’s claims that a subclaim says, matched one to one by meaning; "
-        "coverage: that some subclaim entails (after 2502.10855, section 4.2). Context changes: "
-        "share of the subclaims that only one of the sentence’s two forms supports, alone or as "
-        "it stood.",
+        "Recall: share of human claims that match a subclaim, one to one by meaning. Coverage: "
+        "share that any subclaim entails (after 2502.10855, section 4.2). Context changes: share "
+        "of subclaims supported by only one of the sentence’s two forms, decontextualised or "
+        "original.",
         unit="share",
     ),
     Table(
@@ -114,8 +112,8 @@ TABLES = [
             "factscore_supported_only": "FActScore of supported subclaims",
             "pearson_with_reported": "Pearson with reported values (Table 7)",
         },
-        "Means over passages. FActScore is precision times exp(1 − γ/n) where a passage has n < γ "
-        "subclaims. Passages without supported subclaims are left out of those values.",
+        "Means over passages. FActScore is precision times exp(1 − γ/n) for passages with n < γ "
+        "subclaims. Values of supported subclaims exclude passages without any.",
     ),
     Table(
         "Agreement of two judges",
@@ -154,16 +152,15 @@ def _excerpts(folder: Path) -> Iterator[Excerpt]:
 
 
 class Judged(BaseModel):
-    """A passage by one decomposer, with all that was found out about it.
+    """A passage decomposed by one decomposer, with all verdicts.
 
     Attributes:
-        scored: claims, and verdicts and scores where there is a verifier.
-        support: judge to its verdicts on whether the source sentence supports each usable claim.
-        classes: which usable claims say the same (:func:`eval.metrics.decomposition.same_claims`).
-        filtered: judge to the scores over the claims that it calls supported; none without such.
-        matches: with people's claims; ``None`` where that was not asked.
-        written: judge to its verdicts by the sentence as it stood in its text, where the passage is
-            another form of it.
+        scored: claims, and verdicts and scores if there is a verifier.
+        support: judge to its verdicts on the usable claims given their source sentence.
+        classes: equivalence classes from :func:`eval.metrics.decomposition.same_claims`.
+        filtered: judge to the scores over the claims that it labels supported.
+        matches: with human claims; ``None`` if not computed.
+        written: judge to its verdicts by the original sentence, if the passage is decontextualised.
     """
 
     scored: Scored
@@ -179,42 +176,39 @@ class Decomposition(Experiment):
     """The experiment.
 
     Args:
-        documents: generator to its file of passages; or files whose records name their
-            ``generator`` themselves.
-        decomposers: name to decomposer. Where one is ``eval.decompose.given.Given``, passages
-            without its claims are left out for all decomposers, and counted in the provenance.
+        documents: generator to its file of passages; or files whose records have a ``generator``.
+        decomposers: name to decomposer. With ``eval.decompose.given.Given``, passages without its
+            claims are skipped for all decomposers, and counted in the provenance.
         judges: name to the verifier that judges subclaims by their source sentence, e.g.
             eval.verify.nli.NLI or eval.verify.factscore.FActScore. Two or more are compared.
-        entailment: finds subclaims that say the same; none leaves DecompScore without duplicates
-            out.
-        entail_threshold: least probability at which ``entailment`` entails; None: the argmax.
-        verify: verifiers for factual precision; none leaves it out.
-        retrieve: finds their evidence; without it the documents' own passages are used.
-        select: Core, for factual precision with it as well.
-        sentences: documents of a sentence each, to be shown with every decomposer's subclaims.
-        topics: at most this many topics, drawn at random; 0 for all.
-        domain: named in the results.
-        seed: of the draw and of the bootstrap.
-        abstentions: what becomes of passages that do not respond
-            (:func:`records.abstention.responds`): ``leave_out``, or ``keep``, which decomposes
-            them as any other. Empty ones are left out in either case.
+        entailment: finds duplicate subclaims; null: no DecompScore without duplicates.
+        entail_threshold: minimum probability of ``entailment``; null: the argmax.
+        verify: verifiers for factual precision; empty: not computed.
+        retrieve: retriever for the verifiers; null: the documents' passages.
+        select: Core; factual precision is then computed with and without it.
+        sentences: file of example sentences, shown with the subclaims of every decomposer.
+        topics: maximum number of random topics; 0 for all.
+        domain: domain name in the results.
+        seed: of the sampling and the bootstrap.
+        abstentions: handling of passages that do not respond
+            (:func:`records.abstention.responds`): ``leave_out`` or ``keep``. Empty passages are
+            always skipped.
         gamma: threshold of FActScore's length penalty, in subclaims; 0 for none.
-        match: matches subclaims with the claims that people made (the documents' ``claims``), e.g.
-            eval.metrics.claim_matches.ByEntailment; passages without are left out and counted.
-        texts: ``whole`` passages, or ``sentences``: each sentence of which people made claims is a
-            passage of its own, in its form that stands alone where the set has one
-            (Factcheck-Bench's ``decontext``); judges are then asked by the sentence as it stood,
-            too.
-        reported: metric (``factscore``, ``subclaims``, …) to generator to its value in another
-            setup; the run's own values are correlated with them over the generators.
+        match: matches subclaims with human claims (the documents' ``claims``), e.g.
+            eval.metrics.claim_matches.ByEntailment; passages without claims are skipped.
+        texts: ``whole`` passages, or ``sentences``: each sentence with human claims is a passage,
+            decontextualised if available (Factcheck-Bench's ``decontext``); the original sentence
+            is then judged as well.
+        reported: metric (``factscore``, ``subclaims``, …) to generator to its published value;
+            correlated over generators with the values of the run.
     """
 
     name = "decomposition"
     page = Page(
-        "How much does the decomposer decide?",
-        "The same passages cut into subclaims by several decomposers (arXiv 2403.11903). n counts "
-        "topics; brackets hold 95 % bootstrap intervals over topics. What failed to become a "
-        "subclaim or could not be judged is counted next to a value and is never inside it. "
+        "How much does the decomposer affect the scores?",
+        "The same passages split into subclaims by several decomposers (arXiv 2403.11903). n "
+        "counts topics; brackets hold 95 % bootstrap intervals over topics. Failed decompositions "
+        "and judgements are reported next to a value and excluded from it. "
         f"Generator {MACRO}: mean over generators; {ALL}: all passages.",
         TABLES,
         FIGURES,
@@ -244,24 +238,20 @@ class Decomposition(Experiment):
         at_least_one(documents=self.documents, decomposers=self.decomposers)
         natural(topics=self.topics)
         if not self.judges:
-            raise UserError("judges: none; give one, e.g. {nli: {class_path: eval.verify.nli.NLI}}")
+            raise UserError(
+                "judges: set at least one, e.g. {nli: {class_path: eval.verify.nli.NLI}}"
+            )
         if self.entail_threshold is not None and not 0 < self.entail_threshold <= 1:
             raise UserError(
-                f"entail_threshold: {self.entail_threshold}; give a probability in (0, 1]"
+                f"entail_threshold: expected a value in (0, 1], got {self.entail_threshold}"
             )
         if self.gamma < 0 or (self.gamma and not self.verify):
             raise UserError(
-                f"gamma: {self.gamma:g}; give 0 for no length penalty, or a number above it and "
-                "`verify`"
+                f"gamma: expected 0, or a positive number with `verify`, got {self.gamma:g}"
             )
         self.reported = self.reported or {}
 
     def measure(self, run: Run) -> Found:
-        """Judge every passage by every decomposer.
-
-        Beside the results ``subclaims.jsonl`` (every passage and decomposer) and
-        ``sentences.jsonl`` (empty without ``sentences``).
-        """
         documents, left_out = self._read()
         metrics = ["subclaims", *SUPPORTED, *(["factual_precision"] if self.verify else [])]
         names = list(dict.fromkeys(document.generator for document in documents))
@@ -284,7 +274,7 @@ class Decomposition(Experiment):
     def _read(self) -> tuple[list[Document], dict[str, int]]:
         documents = by_generator(self.documents, _read_file)
         for name in sorted({document.generator for document in documents} & {MACRO, ALL}):
-            raise UserError(f"documents: no generator can be called {name!r}; give another name")
+            raise UserError(f"documents: the generator name {name!r} is reserved; rename it")
         topics = drawn((document.topic for document in documents), self.topics, Random(self.seed))
         documents = [document for document in documents if document.topic in topics]
         kept, left_out = [], Counter({"no response": 0, "no given claims": 0})
@@ -306,7 +296,9 @@ class Decomposition(Experiment):
             else:
                 kept.append(document)
         if not kept:
-            raise UserError(f"documents: no passage is left of {len(documents)} ({dict(left_out)})")
+            raise UserError(
+                f"documents: all {len(documents)} passages were skipped ({dict(left_out)})"
+            )
         return kept, dict(left_out)
 
     def _judge(self, name: str, verified: bool, documents: Sequence[Document]) -> list[Judged]:
@@ -388,10 +380,7 @@ def _filtered(
     support: Sequence[Sequence[Verdict]],
     gamma: float,
 ) -> list[list[DocumentScore]]:
-    """Scores over the claims that their source supports; none where it supports none.
-
-    Verifiers that judge the set judge the supported claims anew.
-    """
+    # Scores over the supported claims; verifiers that judge sets are re-run on these claims.
     documents = [text.document for text in scored]
     ids = [{v.claim for v in verdicts if v.label == "supported"} for verdicts in support]
     kept = [

@@ -1,13 +1,12 @@
-"""The values of the decomposition experiment, with bootstrap intervals over topics.
+"""Metrics of the decomposition experiment, with bootstrap intervals over topics.
 
-Every value of a decomposer and a generator is a ratio of sums over its passages, e.g. supported
-subclaims over passages; the macro value is the mean of the generators' values. In every draw of
-topics all generators' passages on a topic are drawn together.
+A value of a decomposer and a generator is a ratio of sums over passages, e.g. supported subclaims
+over passages; the macro value is the mean over generators. A bootstrap sample of topics includes
+the passages of all generators.
 
-``coherence`` is pooled: supported subclaims over judged ones, of all passages together.
-``coherence_per_passage`` is the mean of the passages' own shares, each passage counting the same,
-as in Table 6 of 2403.11903 (its ChatGPT row has 93.0 % for R-ND, where Tables 2 and 3 give
-43.0 / 44.2 = 97.3 %). A passage of which no subclaim was judged has no share.
+``coherence`` is pooled: supported over judged subclaims of all passages. ``coherence_per_passage``
+is the mean of the passages' shares, as in Table 6 of 2403.11903 (its ChatGPT row has 93.0 % for
+R-ND; Tables 2 and 3 give 43.0 / 44.2 = 97.3 %), without passages that have no judged subclaim.
 """
 
 import math
@@ -30,18 +29,18 @@ SUPPORTED = ("decomp_score", "coherence", "coherence_per_passage")
 
 
 class Passages(NamedTuple):
-    """One decomposer's passages; every list has one entry a passage.
+    """One decomposer's passages; every list has one entry per passage.
 
     Attributes:
-        usable, failed: claims, and what failed to become one.
+        usable, failed: numbers of claims and of failures.
         decisions: judge to the decisions (1, 0, -1) on the usable claims.
-        classes: which usable claims say the same; ``None`` where that was not asked.
+        classes: equivalence classes of the usable claims; ``None`` if not computed.
         scores: of each verifier, without and with Core.
-        filtered: judge to the verifiers' scores over the claims that it calls supported.
-        penalised: the scores have a length penalty, and FActScore is a value beside precision.
-        matches: with people's claims; ``None`` where that was not asked.
-        written: judge to the decisions by the sentences as they stood in their texts; none of a
-            passage that is no other form of its sentence.
+        filtered: judge to the verifiers' scores over the claims that it labels supported.
+        penalised: whether FActScore with a length penalty is computed as well.
+        matches: with human claims; ``None`` if not computed.
+        written: judge to the decisions by the original sentences; empty for a passage that is not
+            decontextualised.
     """
 
     topics: Sequence[str]
@@ -58,7 +57,7 @@ class Passages(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """Which number of a decomposer and a generator it is: fields of a result."""
+    """Key of a value of a decomposer and generator: fields of a result."""
 
     metric: str
     assessor: str | None = None
@@ -67,7 +66,7 @@ class Quantity(NamedTuple):
 
 
 class Column(NamedTuple):
-    """What a metric's ratio is made of, each of shape (passages,); ``failed`` is beside it."""
+    """Numerator, denominator and failures of a metric, each of shape (passages,)."""
 
     above: np.ndarray
     below: np.ndarray
@@ -79,12 +78,12 @@ def values_of(
     seed: int,
     reported: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
 ) -> list[dict]:
-    """The results' fields, without those that all of them share.
+    """Return the result fields, without those shared by all results.
 
     Args:
         by_decomposer: the same passages in the same order for every decomposer.
         seed: of the bootstrap.
-        reported: metric to generator to its value in another setup (:func:`check_reported`).
+        reported: metric to generator to its published value (:func:`check_reported`).
     """
     rows = []
     for name, passages in by_decomposer.items():
@@ -111,7 +110,7 @@ def columns_of(part: Passages) -> dict[Quantity, Column]:
             table[Quantity(metric, judge)] = column
         if part.classes is not None:
             merged = [one_of_each(d, c) for d, c in zip(decisions, part.classes, strict=True)]
-            # What failed is what failed before one of each class was taken.
+            # Failures are counted before duplicates are merged.
             distinct = _supported(merged, lost)[0]._replace(failed=scores[0].failed)
             table[Quantity("decomp_score_distinct", judge)] = distinct
     if part.matches is not None:
@@ -144,10 +143,7 @@ def _supported(decisions: Sequence[Sequence[int]], lost: np.ndarray) -> tuple[Co
 
 
 def _precision(passages: Passages) -> dict[Quantity, Column]:
-    """Factual precision by each verifier, over all claims and over the supported ones.
-
-    With a length penalty FActScore as well, whose penalty counts the claims that it is over.
-    """
+    # Over all claims and over the supported ones; the penalty counts the claims of the value.
     assessors = list(
         dict.fromkeys((s.assessor, s.name) for row in passages.scores for s in row if s.assessor)
     )
@@ -158,7 +154,7 @@ def _precision(passages: Passages) -> dict[Quantity, Column]:
     for assessor in assessors:
         name = named(*assessor) if several else None
         for selection in dict.fromkeys(score.selection for row in passages.scores for score in row):
-            # A text without a claim has no assessor's name, and a precision of 0.
+            # A text without claims has no assessor name and precision 0.
             scores = [
                 _score_of(row, (assessor, ("", "default")), selection) for row in passages.scores
             ]
@@ -237,12 +233,8 @@ def _compared(
     names: Sequence[str],
     reported: Mapping[str, Mapping[str, float]],
 ) -> dict[Quantity, tuple[int, np.ndarray, np.ndarray]]:
-    """What is correlated over generators with a reported value (2403.11903, Table 7).
-
-    Returns:
-        By its name in the results: the place of the quantity, those of the generators that were
-        reported, of shape (g,), and their reported values, of the same shape.
-    """
+    # Correlations with reported values (2403.11903, Table 7): quantity to its column index, the
+    # indexes of the reported generators, shape (g,), and their reported values, shape (g,).
     compared = {}
     for metric, theirs in reported.items():
         rows = [place for place, name in enumerate(names) if name in theirs]
@@ -257,18 +249,18 @@ def _compared(
 def check_reported(
     reported: Mapping[str, Mapping[str, float]], metrics: Collection[str], names: Sequence[str]
 ) -> None:
-    """Refuse, before anything is judged, what no value could be correlated with.
+    """Raise an error if a reported metric cannot be correlated with the run's values.
 
     Args:
-        reported: metric to generator to its value in another setup.
-        known: the metrics that the run will have.
-        names: its generators.
+        reported: metric to generator to its published value.
+        metrics: metrics of the run.
+        names: generators of the run.
     """
     for metric, theirs in reported.items():
         if metric not in metrics:
             raise UserError(
-                f"reported: {metric}: this run can be compared in {', '.join(metrics)}; factual "
-                "precision needs `verify`, and factscore `gamma` as well"
+                f"reported: {metric}: expected one of {', '.join(metrics)}; factual_precision "
+                "requires `verify`, and factscore also `gamma`"
             )
         shared_names = [name for name in names if name in theirs]
         if len(shared_names) < 3:
@@ -278,18 +270,17 @@ def check_reported(
             )
 
 
-# How far two judges agree
+# Agreement of two judges
 
 
 def _agreement(decomposer: str, parts: Sequence[Passages], seed: int) -> list[dict]:
-    """Of every two judges, over the claims and passages of one decomposer or of several.
+    """Compare each pair of judges over the claims and passages of one or several decomposers.
 
-    - ``agreement``, ``kappa``: of the decisions on single claims (Cohen's kappa), claims on which a
-      judge failed left out.
-    - ``pearson``, ``spearman``: of the numbers of supported claims of the passages. One that failed
-      whole, be it that a judge failed on each of its claims, has no number.
-    - ``pearson_of_means``: of the DecompScores of the decomposers and generators, where there are
-      at least three; of several decomposers only.
+    - ``agreement``, ``kappa``: of the decisions on claims, without claims on which a judge failed.
+    - ``pearson``, ``spearman``: of supported claims per passage, without passages whose claims all
+      failed.
+    - ``pearson_of_means``: of the DecompScores of decomposers and generators, if there are several
+      decomposers and at least three scores.
     """
     rows = []
     for pair in combinations(parts[0].decisions, 2):

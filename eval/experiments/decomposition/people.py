@@ -1,7 +1,7 @@
-"""People's own claims: the texts that have them, sentence by sentence, and what a run adds up.
+"""Human claims per sentence, and the metrics computed from their matches.
 
-FActScore's labelled biographies and Factcheck-Bench's responses bring the claims that people made
-of each sentence; the latter also the sentence in a form that stands alone.
+FActScore's labelled biographies and Factcheck-Bench's responses contain human claims for each
+sentence; the latter also decontextualised sentences.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,17 +14,16 @@ from records import Claim, Document
 
 
 def texts_of(documents: Sequence[Document]) -> list[list[str]]:
-    """The claims that people made of each text."""
+    """Return the human claims of each text."""
     return [[claim.text for claim in document.claims or []] for document in documents]
 
 
 def alone(documents: Sequence[Document]) -> Iterator[Document]:
-    """Each sentence of which people made claims, as a text of its own.
+    """Yield each sentence with human claims as a separate document.
 
-    It has the form that stands alone (``decontext``) where the set has one; where that is another
-    one, ``as_written`` is the sentence as it stood in the text. Claims that do not name their
-    sentence are left out. A model's claims beside people's (``model_claims``) are those of the same
-    sentence.
+    The text is the decontextualised sentence (``decontext``) if available; if it differs,
+    ``as_written`` is the original sentence. Claims without a sentence are skipped. ``model_claims``
+    are filtered to the sentence.
     """
     for document in documents:
         forms = _rows(document, "sentences") or []
@@ -55,12 +54,10 @@ def _rows(document: Document, field: str) -> list[dict] | None:
 def columns(
     matches: Sequence[Matches], usable: Sequence[int], failed: Sequence[int]
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """What the ratios are made of, each of shape (texts,): matched or covered, and of how many.
+    """Return numerator and denominator of each metric, each of shape (texts,).
 
-    A text of which nothing could be decomposed is in none of them.
-
-    ``claim_f1`` is 2 · matched / (subclaims + people's claims), the harmonic mean of
-    ``claim_precision`` and ``claim_recall`` over all texts together.
+    Texts whose decomposition failed completely are excluded. ``claim_f1`` is
+    2 · matched / (subclaims + human claims), over all texts together.
     """
     scored = [Tally(u, 0, f).scored for u, f in zip(usable, failed, strict=True)]
     matched, subclaims = np.asarray([match.matched for match in matches]), np.asarray(usable)
