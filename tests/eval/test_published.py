@@ -102,9 +102,7 @@ def test_of_two_classes_not_entailment_is_shown_as_neutral(published):
 
 def test_unnamed_classes_need_the_order(published, three):
     folder = published(UNNAMED)
-    with pytest.raises(
-        UserError, match=r"classes LABEL_0, LABEL_1, LABEL_2 are .* give labels, in"
-    ):
+    with pytest.raises(UserError, match="unknown classes LABEL_0, LABEL_1, LABEL_2"):
         Entailment(folder)
     named = Entailment(folder, labels=["contradiction", "entailment", "neutral"])
     # The same random weights as those of the model that names its classes.
