@@ -1,7 +1,6 @@
-"""Two runs side by side: their results, the scores of their texts, and what else differs.
+"""Comparison of two runs: results, configuration, and scores of single texts.
 
-Texts are paired by their ids; where no text is in both runs, their topics are (two models on the
-same topics).
+Texts are paired by id, or by topic if the runs have no text in common.
 """
 
 import json
@@ -23,19 +22,19 @@ from eval.report.tables import markdown, table_files
 from records import Result, ResultFile, iter_rows, read_results, write_text
 
 MAX_CHANGED = 1000  # texts that a table lists
-# Which result it is; the rest of its fields is what was found.
+# Identifying fields of a result.
 KEYS = ("metric", "assessor", "variant", "against", "domain", "generator", "kind", "group", "bin")
 KEYS += ("selection",)
-# What of the provenance two runs may differ in.
+# Compared parts of the provenance.
 _DECIDING = ("config", "data", "checkpoints", "prompts", "versions")
-# Where runs leave the scores of single texts.
+# Files with scores of single texts.
 _TEXTS = ("scored.jsonl", "texts.jsonl")
-# Whose score, and under which selection.
+# Assessor (or metric) and selection.
 Place = tuple[str, str]
 
 
 class TextScores(NamedTuple):
-    """A text and its scores; ``None`` where there is none."""
+    """A text and its scores; ``None`` for a missing score."""
 
     id: str
     topic: str
@@ -55,7 +54,7 @@ class Change(NamedTuple):
 
     @property
     def size(self) -> float:
-        """How far it moved; infinite where one side has no score."""
+        """Absolute difference; infinite if a score is missing."""
         if self.left is None or self.right is None:
             return math.inf
         return abs(self.left - self.right)
@@ -66,9 +65,9 @@ class Paired:
     """The texts of two runs.
 
     Attributes:
-        cells: a score and a kind of text to the texts of both runs.
-        counts: texts in both, of one alone, and of one id with other words.
-        unit: what is paired: ``text``, or ``topic`` with the mean of its texts.
+        cells: score and kind of text to the paired texts.
+        counts: texts in both runs, in one run only, and with the same id but different text.
+        unit: paired unit: ``text``, or ``topic`` with the mean of its texts.
     """
 
     cells: dict[tuple[Place, str], list[Change]] = field(default_factory=dict)
@@ -77,7 +76,7 @@ class Paired:
 
 
 def compare(left: Path, right: Path) -> list[TextTable]:
-    """The tables of two runs: results, what else differs, and scores text by text.
+    """Return the tables of two runs: results, differences, and scores of texts.
 
     Args:
         left: a run's folder, A.
@@ -93,7 +92,7 @@ def write_comparison(left: Path, right: Path) -> tuple[Path, list[str]]:
     """Write ``comparison/`` into a run's folder: ``report.html``, ``tables.md`` and ``tables/``.
 
     Returns:
-        The page's path, and what was compared, a line each.
+        The page's path, and the summary lines.
     """
     tables, place = compare(left, right), left / "comparison"
     summary = [f"A: {left}", f"B: {right}", *(f"{t.title}: {t.note}" for t in tables)]
@@ -126,7 +125,7 @@ def _side_by_side(left: ResultFile, right: ResultFile) -> TextTable:
 
 
 def by_key(results: Iterable[Result]) -> dict[tuple, Result]:
-    """Results by their ``KEYS``; a number at the end tells those apart that share them."""
+    """Index results by ``KEYS`` and a counter that distinguishes duplicates."""
     rows_by_key: dict[tuple, Result] = {}
     for row in results:
         key, place = tuple(getattr(row, name) for name in KEYS), 0
@@ -137,7 +136,7 @@ def by_key(results: Iterable[Result]) -> dict[tuple, Result]:
 
 
 def varies(keys: Sequence[tuple], place: int) -> bool:
-    """Whether some keys differ in one of their fields."""
+    """Whether keys differ in a field."""
     return len({key[place] for key in keys}) > 1
 
 
@@ -158,9 +157,9 @@ def _what_differs(left: ResultFile, right: ResultFile) -> TextTable:
         for key in sorted(ours.keys() | theirs.keys())
         if ours.get(key) != theirs.get(key)
     ]
-    note = "Configuration, content of files (SHA-256) and versions, by their keys in results.json."
+    note = "Configuration, content of files (SHA-256) and versions, by key in results.json."
     if not rows:
-        note = "Nothing: configuration, content of files and versions are the same."
+        note = "No differences in configuration, content of files and versions."
     return TextTable("What differs", note, ["Key", "A", "B"], rows)
 
 
@@ -168,7 +167,7 @@ def _deciding(file: ResultFile) -> dict[str, str]:
     settings = {"experiment": file.experiment}
     for name in _DECIDING:
         settings |= _flat(file.provenance.get(name), name)
-    # A checkpoint is its weights; its measures come with them.
+    # Checkpoints are compared by hash only.
     return {k: v for k, v in settings.items() if not k.startswith("checkpoints") or "sha256" in k}
 
 
@@ -186,10 +185,9 @@ def _flat(value: object, where: str) -> dict[str, str]:
 
 
 def text_scores(folder: Path) -> Iterator[TextScores]:
-    """The precision of each text by each assessor (or metric) and under each selection.
+    """Yield the precision of each text by assessor (or metric) and selection.
 
-    A text without a verdict has one score for all of a metric's assessors. Nothing of a run that
-    leaves no scores of single texts.
+    A text without verdicts has one score, which counts for all assessors of a metric.
     """
     rows = [row for name in _TEXTS if (folder / name).is_file() for row in _rows(folder / name)]
     names: dict[str, dict[str, None]] = defaultdict(dict)
@@ -228,7 +226,7 @@ def _label(score: dict, metric: str) -> str:
 
 
 def pair(left: Sequence[TextScores], right: Sequence[TextScores]) -> Paired:
-    """Pair the texts of two runs by their ids; where no text is in both, pair their topics."""
+    """Pair the texts of two runs by id, or by topic if no id is in both."""
     paired = _paired(left, right)
     if not paired.counts["both"]:
         of_topics = _paired(_topics(left), _topics(right))
@@ -274,7 +272,7 @@ def _paired(left: Sequence[TextScores], right: Sequence[TextScores]) -> Paired:
 
 
 def paired_tables(paired: Paired) -> list[TextTable]:
-    """The test of each score and kind of text, and the texts that changed."""
+    """Return the tables of tests per score and kind of text, and of changed texts."""
     tests = [_two_sided(changes) for changes in paired.cells.values()]
     rows: list[list[Cell | str]] = [
         [*place, kind, *_cells_of(changes), number(p, "p"), number(after, "p")]
@@ -287,7 +285,7 @@ def paired_tables(paired: Paired) -> list[TextTable]:
     head += ["Up", "Down", "p", "p, Holm"]
     note = (
         f"{counts['both']:,} {units} are in both runs, {counts['left']:,} only in A, "
-        f"{counts['right']:,} only in B, {counts['other']:,} have the same id and other words. "
+        f"{counts['right']:,} only in B, {counts['other']:,} have the same id but different text. "
         f"Mean precision of the {units} that have one in both runs, with the 95 % interval of the "
         f"difference over topics. p: Student’s paired t-test over {units}, two-sided; next to it "
         "Holm’s correction for all rows."

@@ -1,7 +1,7 @@
-"""What an experiment declares of its page: tables, figures and texts, each by fields of results.
+"""Declarations of report pages: tables, figures and texts, by fields of results.
 
-``eval/report/render.py`` draws them and describes how they are declared. Nothing here imports a
-library that draws, so that the modules that compute may import this one.
+``eval/report/render.py`` renders them and documents the declarations. This module does not import
+matplotlib, so experiments can import it cheaply.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from records import Result, ResultFile, iter_rows
 Where = Mapping[str, object]
 # An x (a number, or a group's name), a value, and the ends of its interval.
 Point = tuple[float | str, float, tuple[float, float] | None]
-# A part of a claim, and whether it is kept; None where nobody judged that.
+# A part of a claim, and whether it is kept; None if not judged.
 Runs = Sequence[tuple[str, bool | None]]
 
 _FORMATS = {"score": ".3f", "mean": ".2f", "tenth": ".1f", "total": ",.0f"}
@@ -27,12 +27,12 @@ _DEFAULTS = {name: field.default for name, field in Result.model_fields.items()}
 
 @dataclass(frozen=True)
 class Cell:
-    """A value, its interval, and what it is of; a page sets them apart.
+    """A value with its interval, note, mark and link.
 
     Attributes:
-        mark: a word on the value, e.g. ``gamed``.
-        good: how a page colours the mark: good, bad, or neither.
-        link: where a page leads from the value.
+        mark: short label of the value, e.g. ``gamed``.
+        good: colour of the mark: good, bad, or neither.
+        link: URL of the value.
     """
 
     value: str
@@ -48,7 +48,7 @@ class Cell:
 
 
 def number(value: float | None, unit: str = "score") -> str:
-    """A value as its unit is read; a dash for no value.
+    """Format a value in its unit; a dash for no value.
 
     Args:
         unit: ``score`` (three digits), ``mean`` (two), ``tenth`` (one), ``total`` (none),
@@ -62,7 +62,7 @@ def number(value: float | None, unit: str = "score") -> str:
 
 
 def interval(row: Result, unit: str = "score") -> str:
-    """The 95 % interval in brackets, in the unit of the value; nothing without one."""
+    """Format the 95 % interval in brackets, in the unit of the value; empty without one."""
     if row.ci95 is None:
         return ""
     low, high = (number(end, unit).removesuffix(" %") for end in row.ci95)
@@ -70,10 +70,10 @@ def interval(row: Result, unit: str = "score") -> str:
 
 
 def cell(row: Result | None, unit: str = "score", note: str = "") -> Cell:
-    """A result in a table; a dash for none.
+    """Format a result as a table cell; a dash for none.
 
     Args:
-        note: what is said of it, with the fields of the result in braces.
+        note: note of the cell, with fields of the result in braces.
     """
     if row is None:
         return Cell("–")
@@ -85,7 +85,7 @@ def cell(row: Result | None, unit: str = "score", note: str = "") -> Cell:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table as it is written: heads, and rows of cells."""
+    """A rendered table: column headings and rows of cells."""
 
     title: str
     note: str = ""
@@ -97,7 +97,7 @@ class TextTable:
 class Table:
     """A table of results: a row for each value of some fields, a column for each of others.
 
-    Rows and columns stand in the order of the results, rows with the same first field together.
+    Rows and columns follow the order of the results, grouped by the first field.
     Each row ends with its largest ``n`` and ``failed``; a cell with other ones names them. Fields
     that have their default in all rows are left out, and so is a table without rows.
 
@@ -105,11 +105,11 @@ class Table:
         rows: the fields that name a row, with their heads.
         columns: the fields that name a column.
         metrics: the metrics that are shown, with their names in the heads; empty for all.
-        heads: values of ``columns`` (of several a tuple) to heads, where no others are to be
-            shown, or other names.
+        heads: values of ``columns`` (a tuple for several fields) to column headings; other columns
+            are not shown.
         where: which results are shown.
         unit: of the values (:func:`number`), or a metric or variant to that of its values.
-        mark: takes a result and gives a word on it, and whether that is good.
+        mark: function of a result that returns its mark and whether it is good.
     """
 
     title: str
@@ -287,20 +287,20 @@ class Figure:
 
 
 def rows_in(path: Path) -> Iterator[dict]:
-    """The rows of a file of the run folder; none where the run wrote none."""
+    """Yield the rows of a file of the run folder; none if the file is missing."""
     if path.is_file() and path.stat().st_size:
         yield from (row for _, row in iter_rows(path))
 
 
 class Line(NamedTuple):
-    """A line below a text: a claim, or what somebody says of one.
+    """A line below a text: a claim or a verdict.
 
     Attributes:
-        who: whose line it is.
-        runs: the claim with the words that are kept.
-        mark: a word on it, e.g. a verdict.
-        good: how a page colours the mark: good, bad, or neither.
-        note: what else is known.
+        label: row heading, e.g. the decomposer.
+        runs: the claim with kept and dropped words.
+        mark: short label, e.g. a verdict.
+        good: colour of the mark: good, bad, or neither.
+        note: further information.
     """
 
     label: str
@@ -312,12 +312,12 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A text of a run, and what was said of it.
+    """A text of a run with its claims and verdicts.
 
     Attributes:
-        tag: which texts it belongs to; a page shows the first ones of each tag.
+        tag: category; a page shows the first texts of each.
         text: in full.
-        notes: what stands below the lines, e.g. passages.
+        notes: notes below the lines, e.g. passages.
     """
 
     title: str

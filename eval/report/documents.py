@@ -1,4 +1,4 @@
-"""The documents of ``scored.jsonl``, each claim with Core's decision and all verdicts on it."""
+"""Excerpts of ``scored.jsonl``: each claim with Core's decision and all verdicts."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from eval.report.highlighted import of_verdict
 from eval.stages import Selection
 from records import Passage, Verdict, iter_rows, to_bad_input
 
-# What a page shows of a document.
+# Limits per document.
 MAX_CLAIMS = 60
 MAX_PASSAGES = 20
 MAX_CHARACTERS = 600
@@ -19,7 +19,7 @@ _GOOD = {"supported": True, "not_supported": False, "contradicted": False}
 
 
 def documents_of(path: Path) -> Iterator[Excerpt]:
-    """The documents of a file; none where the run wrote none."""
+    """Yield the documents of a file; none if the file is missing."""
     if path.is_file() and path.stat().st_size:
         for line, row in iter_rows(path):
             try:
@@ -29,7 +29,7 @@ def documents_of(path: Path) -> Iterator[Excerpt]:
 
 
 def cut(text: str | None, max_characters: int = MAX_CHARACTERS) -> str:
-    """The beginning of a text, with dots where it goes on."""
+    """Truncate a text; an ellipsis marks the cut."""
     text = text or ""
     return text if len(text) <= max_characters else text[:max_characters].rstrip() + " …"
 

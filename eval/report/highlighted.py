@@ -1,8 +1,4 @@
-"""A claim whose kept words are marked, shown whole.
-
-The words that its reference supports are underlined and the others struck through, so that no
-colour is needed to tell them apart.
-"""
+"""Claims with kept words underlined and dropped words struck through."""
 
 from collections.abc import Sequence
 
@@ -13,11 +9,11 @@ Run = tuple[str, bool | None]
 
 
 def highlighted(claim: str, keep: Sequence[bool]) -> list[Run]:
-    """A claim cut into runs of kept and of dropped words, its blanks where they were.
+    """Split a claim into runs of kept and dropped words, including whitespace.
 
     Args:
         claim: the claim.
-        keep: one bool a word of ``split_words(claim)``.
+        keep: one bool per word of ``split_words(claim)``.
 
     Returns:
         Runs whose texts joined are the claim.
@@ -36,10 +32,7 @@ def highlighted(claim: str, keep: Sequence[bool]) -> list[Run]:
 
 
 def of_verdict(claim: str, kept: object) -> list[Run]:
-    """The runs of a verdict's ``kept``: pairs of a word and whether it is kept.
-
-    Nothing where it is no such list. Words that are not those of the claim are put side by side.
-    """
+    """Convert a verdict's ``kept``, pairs of (word, kept), to runs; empty if it is invalid."""
     if not isinstance(kept, list) or not all(
         isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str)
         for pair in kept

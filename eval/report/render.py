@@ -1,10 +1,10 @@
-"""A run folder as tables, figures, and one page that works offline.
+"""Tables, figures and an offline HTML page of a run folder.
 
-An experiment declares its page next to what it computes; drawing needs the declaration
-(``eval/report/declare.py``), ``results.json`` and the run folder, nothing else::
+Rendering needs the experiment's declaration (``eval/report/declare.py``), ``results.json`` and the
+run folder::
 
     TABLES = [
-        # A row for each decomposer (and judge, if there are several), a column a generator.
+        # A row for each decomposer (and judge, if there are several), a column per generator.
         Table(
             "DecompScore",
             rows={"kind": "Decomposer", "assessor": "Judge"},
@@ -39,13 +39,11 @@ An experiment declares its page next to what it computes; drawing needs the decl
     class MyExperiment(Experiment):
         page = Page("How much …?", "What is measured. n counts topics; …", TABLES, FIGURES)
 
-In place of a table or figure that cannot be declared, a function of the results file and the run
-folder gives :class:`~eval.report.declare.TextTable` or :class:`~eval.report.declare.Plot` objects
-(boxes of distributions and curves from a run's other files are such plots); ``Table.of(rows)`` and
-``Figure.of(rows)`` help with results that are to be renamed first.
+A table or figure can also be a function of the results file and the run folder that returns
+:class:`~eval.report.declare.TextTable` or :class:`~eval.report.declare.Plot` objects.
+``Table.of(rows)`` and ``Figure.of(rows)`` render modified results.
 
-Texts in a page were written by language models and are escaped wherever they go. Equal run folders
-give equal bytes.
+Untrusted text is escaped. The output of equal run folders is byte-identical.
 """
 
 import json
@@ -93,9 +91,9 @@ def write_page(page: Page, file: ResultFile, folder: Path) -> Path:
     LaTeX, ``figures/`` each figure as SVG and the numbers in it as CSV.
 
     Args:
-        page: what is shown of the run.
+        page: the declaration.
         file: its results.
-        folder: holds what the run wrote; what is missing is left out.
+        folder: the run folder; missing files are skipped.
 
     Returns:
         The page's path, ``report.html``.
@@ -123,20 +121,20 @@ def write_page(page: Page, file: ResultFile, folder: Path) -> Path:
 
 
 def tables_of(page: Page, file: ResultFile, folder: Path) -> Iterator[TextTable]:
-    """The tables of a run; of the declared ones those that have rows."""
+    """Yield the tables of a run, without declared tables that are empty."""
     for table in page.tables:
         drawn = [table.of(file.results)] if isinstance(table, Table) else table(file, folder)
         yield from (part for part in drawn if part.rows or not isinstance(table, Table))
 
 
 def terminal_summary(page: Page, file: ResultFile) -> str:
-    """What the terminal shows when a run ends."""
+    """Return the terminal output at the end of a run."""
     rows = terminal(page.terminal_results(file.results))
     return "\n".join([*page.summary(file), *filter(None, [rows])])
 
 
 def write_tables(path: Path, question: str, note: str, tables: Sequence[TextTable]) -> None:
-    """Write a page of tables that are of no single run."""
+    """Write a page of tables that do not belong to one run."""
     none = {"summary": (), "left_out": {}, "drawings": (), "texts": ((), 0), "file": None}
     _write(path, {"question": question, "note": note, "tables": tables} | none)
 
@@ -160,9 +158,11 @@ def _first_texts(page: Page, folder: Path) -> tuple[list[Excerpt], int]:
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files into a folder, and delete what an earlier run left there."""
+    """Write files into a folder and delete outdated .svg, .csv and .tex files."""
     if folder.is_symlink():
-        raise UserError(f"{folder}: a link, whose files would be deleted; remove the link")
+        raise UserError(
+            f"{folder}: is a symbolic link, whose files would be deleted; remove the link"
+        )
     for old in folder.glob("*"):
         if old.name not in files and old.suffix in {".svg", ".csv", ".tex"}:
             old.unlink()
@@ -186,7 +186,7 @@ def _write(path: Path, context: Mapping[str, object]) -> None:
 
 def _origin(file: ResultFile) -> dict:
     config = file.provenance.get("config") or {}
-    # Those of single groups last: they may be many.
+    # Groups and bins last.
     whole = sorted(file.results, key=lambda row: (row.group, row.bin) != ("all", "all"))
     return {
         "file": file,
@@ -200,7 +200,7 @@ def _origin(file: ResultFile) -> dict:
 
 
 def settings_of(config: object, name: str) -> list[str]:
-    """Every value that a setting has anywhere in the configuration, first the pipeline's."""
+    """Return all distinct values of a setting in the configuration."""
     values: list[str] = []
     if isinstance(config, Mapping):
         for key, value in config.items():

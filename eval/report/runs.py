@@ -13,22 +13,22 @@ from eval.report.declare import Cell, TextTable, number
 from records import Result, ResultFile
 
 MOST_FIGURES = 4  # a run's in the list
-# What a run is known by: the first of these that it has, or else its first metric.
+# Metric shown for a run: the first of these that it has, else its first metric.
 HEADLINES = ("decomp_score", "factual_precision", "precision", "balanced_accuracy", "pearson")
 
 
 @dataclass(frozen=True)
 class ListedRun:
-    """A run's folder, as it is listed.
+    """A listed run folder.
 
     Attributes:
-        command: what wrote it, e.g. ``experiment agreement``; empty where the folder does not say.
-        written: when it was last written, in seconds since 1970.
-        state: ``finished``, ``unfinished`` (under way, or killed) or ``unreadable``.
-        texts: how many documents are done; ``None`` where the folder does not say.
-        figure: what is told where there are no results: a training's measure, or what is wrong.
-        measure: of ``figure``, where it is one.
-        file: its results, where they are there.
+        command: the command, e.g. ``experiment agreement``; empty if unknown.
+        written: time of the last write, in seconds since 1970.
+        state: ``finished``, ``unfinished`` (running or interrupted) or ``unreadable``.
+        texts: number of processed documents; ``None`` if unknown.
+        figure: shown without results: a metric of a training, or an error.
+        measure: name of the metric in ``figure``.
+        file: its results, if present.
     """
 
     folder: Path
@@ -42,12 +42,12 @@ class ListedRun:
 
 
 def runs_table(runs: Sequence[ListedRun], picked: dict[str, str], page: Path | None) -> TextTable:
-    """Runs, one a row.
+    """Return the table of runs, one per row.
 
     Args:
         runs: in the order of the table.
-        picked: field to value; ``metric`` and ``domain`` also say which results are told.
-        page: of which it will be a part; its links lead to the runs' reports.
+        picked: field to value; ``metric`` and ``domain`` also select the results shown.
+        page: path of the page, for relative links to the runs' reports.
     """
     rows: list[list[Cell | str]] = []
     for run in runs:

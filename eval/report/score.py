@@ -19,11 +19,11 @@ TABLES = [
         },
         where=_WHOLE,
         note="Supported / judged claims: as a mean over texts (macro), over all claims of all "
-        "texts (micro), and as a mean with FActScore’s length penalty. Texts that name no kind "
-        "are normal; their generator is given where they name none.",
+        "texts (micro), and as a mean with FActScore’s length penalty. Without a kind a text "
+        "is `normal`, without a generator `given`.",
     ),
     Table(
-        "How much is said",
+        "Claims, recall and responses",
         _ROWS,
         metrics={
             "claims": "Claims a text",
@@ -63,8 +63,8 @@ TABLES = [
             "negative_log_p": "−log P",
         },
         where=_WHOLE,
-        note="How sure the assessor is of its verdicts, as means over texts (E has logarithms of "
-        "base 10; entropy in bits; −log P in nats).",
+        note="Confidence of the assessor, as means over texts (E with base-10 logarithms; entropy in "
+        "bits; −log P in nats).",
     ),
     Table(
         "Against the claims’ labels",
@@ -75,8 +75,8 @@ TABLES = [
             "precision_mae": "Error of precision",
         },
         where=_WHOLE,
-        note="How right the assessor’s probabilities are, over the claims of all texts, and how "
-        "far its precision is from that of the labels, as a mean over texts.",
+        note="Brier score and calibration error over the claims of all texts; mean absolute error "
+        "of precision over texts.",
     ),
     *(
         Table(
@@ -85,7 +85,7 @@ TABLES = [
             metrics={"factual_precision": "Precision", "kept_share": "Claims that Core keeps"},
             where={field: lambda value: value != "all"},
             unit=_SHARE,
-            note=f"The same texts apart, by the {name} of their topic.",
+            note=f"The same texts by {name} of their topic.",
         )
         for field, name in (("group", "group"), ("bin", "frequency"))
     ),
@@ -110,7 +110,7 @@ def _summary(file: ResultFile) -> list[str]:
 
 
 PAGE = Page(
-    "How much of it is supported?",
+    "What share of the claims is supported?",
     "The share of the texts’ claims that the evidence supports, of all claims and of those that "
     "Core selects. n counts topics; brackets hold 95 % bootstrap intervals over topics. What "
     "failed (a sentence that could not be decomposed, a claim without evidence, an answer that "

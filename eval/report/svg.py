@@ -1,8 +1,4 @@
-"""Plots as SVG texts.
-
-Colours are Okabe and Ito's, which the colour-blind can tell apart; hatches, line styles and markers
-differ too. Equal numbers give equal bytes.
-"""
+"""Plots as byte-reproducible SVG, with Okabe and Ito's colour-blind safe palette."""
 
 from __future__ import annotations
 
@@ -30,7 +26,7 @@ _MOST_MARKERS = 40  # points of a line that have one
 
 
 class Drawing(NamedTuple):
-    """A plot as an SVG text, with the numbers that it shows, a mark each."""
+    """A plot as SVG text, with its data points."""
 
     title: str
     svg: str
@@ -80,10 +76,7 @@ def draw(plot: Plot) -> Drawing:
 
 
 def inline(svg: str) -> Markup:
-    """A drawing of ours as an element of a page: no head, no names and no style for other parts.
-
-    Places are rounded to a hundredth of a point, which halves it.
-    """
+    """Convert an SVG file to an inline element; coordinates are rounded to 0.01 points."""
     element = svg[svg.index("<svg") :]
     element = re.sub(r"<[^>]+>", lambda tag: _LONG.sub(r"\1", tag[0]), element)
     element = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", element, flags=re.DOTALL)

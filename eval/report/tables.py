@@ -13,13 +13,13 @@ _NAMES = ("metric", "assessor", "variant", "against")
 # Between a number and what belongs to it: its spread, or the other end of its interval.
 _WITHIN = re.compile(r"(?<=\d) (?=±)|(?<=±) (?=\d)|(?<=\d,) (?=[-−]?\d+(\.\d+)?\])")
 
-# What a spreadsheet computes, also behind blanks, and what begins like it.
+# Values that a spreadsheet interprets as formulas.
 _FORMULA = re.compile(r"[\t\n]|\s*[=+@＝＋－＠-]")
 _NUMBER = re.compile(r"[+-]?[\d,.]+(e[+-]?\d+)?( ?%)?", re.IGNORECASE)
 
 
 def unbroken(text: object) -> str:
-    """A cell of a page whose lines break beside its numbers and intervals, not within them."""
+    """Insert no-break spaces within numbers and intervals."""
     return _WITHIN.sub("\N{NO-BREAK SPACE}", str(text))
 
 
@@ -46,7 +46,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[Cell | str]]) ->
 
 
 def results_csv(results: Sequence[Result]) -> str:
-    """All results, one a line, with the ends of their intervals."""
+    """Format all results as CSV, one per line, with interval bounds."""
     rows = []
     for row in results:
         low, high = row.ci95 or ("", "")
@@ -60,10 +60,9 @@ def _counts(row: Result) -> dict:
 
 
 def as_csv(rows: Sequence[Mapping]) -> str:
-    """Rows with a column a name that any of them has; nothing for ``None``.
+    """Format rows as CSV with one column per name; ``None`` is empty.
 
-    A text that a spreadsheet would take for a formula has an apostrophe before it, and a carriage
-    return, which begins a row without quotation marks around it, is a line feed.
+    Formulas are escaped with an apostrophe; carriage returns become line feeds.
     """
     columns = list(dict.fromkeys(name for row in rows for name in row))
     return _as_csv([columns, *([row.get(name, "") for name in columns] for row in rows)])
@@ -92,7 +91,7 @@ def plain_table(head: Sequence[str], rows: Sequence[Sequence[Cell | str]]) -> st
 
 
 def terminal(rows: Sequence[Result]) -> str:
-    """Results one a line under their fields; what is the same of all of them is left out."""
+    """Format results one per line, without the fields that are equal in all results."""
     if not rows:
         return ""
     kept = [
@@ -120,7 +119,7 @@ def slug(text: str) -> str:
 
 
 def named_apart(names: Iterable[str]) -> list[str]:
-    """Slugs of names, in their order; one that is taken gets a number behind it."""
+    """Return unique slugs of names; duplicates get a number appended."""
     slugs: list[str] = []
     for name in map(slug, names):
         number_, candidate = 2, name
@@ -141,7 +140,7 @@ def table_files(tables: Sequence[TextTable]) -> dict[str, str]:
 
 
 def table_csv(table: TextTable) -> str:
-    """A column a head, and one for the intervals, marks and notes of its cells, if any has one."""
+    """Format a table as CSV, with extra columns for intervals, marks and notes if present."""
     columns: list[list[str]] = []
     for head, parts in zip(table.head, zip(*table.rows, strict=True), strict=True):
         columns.append([head, *(p.value if isinstance(p, Cell) else p for p in parts)])
