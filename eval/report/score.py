@@ -63,7 +63,7 @@ TABLES = [
             "negative_log_p": "−log P",
         },
         where=_WHOLE,
-        note="Confidence of the assessor, as means over texts (E with base-10 logarithms; entropy in "
+        note="Confidence of the assessor, as means over texts (E in base 10; entropy in "
         "bits; −log P in nats).",
     ),
     Table(
