@@ -308,7 +308,7 @@ def test_ragtruth_is_joined_by_its_sources():
     file = Agreement(files, {"one": Oracle()}).run(Path("run"), {})
     assert value_of(file, "auroc", kind="rag") == (1, 2, 0)
     assert claims()[0]["overlap"] > 0
-    with pytest.raises(UserError, match=r"no file has 's0'; give both files of the set"):
+    with pytest.raises(UserError, match=r"'s0' is in no file; set both files"):
         Agreement({"rag": "response.jsonl"}).run(Path("other"), {})
 
 
@@ -412,7 +412,7 @@ def test_a_plan_counts_claims_and_what_models_would_be_asked(relation):
         ([], {"assessors": {"overlap": Oracle()}}, "assessors: 'overlap' is a control's name"),
         ([row("1", "yes")], {}, "set.jsonl:1: label: expected one of 1, 0, True, False, got 'yes'"),
         ([row("0.1", 1)], {"levels": ["citations"]}, "levels: set has labels of claims only"),
-        ([row("0.1", 1, dataset="macro")], {}, "set: no source can be called 'macro'"),
+        ([row("0.1", 1, dataset="macro")], {}, "set: the source name 'macro'"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line(rows, options, message):
@@ -428,7 +428,7 @@ def test_a_mistake_in_the_last_set_is_told_before_the_first_is_judged():
     write_jsonl("bad.jsonl", [row("0.1", 1, dataset="all")])
     judge, sets = Oracle(), {"good": "good.jsonl", "bad": "bad.jsonl"}
     told = Agreement(sets, {"one": judge})
-    with pytest.raises(UserError, match="bad: no source can be called 'all'"):
+    with pytest.raises(UserError, match="bad: the source name 'all'"):
         told.run(Path("run"), {})
     assert judge.asked == []
 

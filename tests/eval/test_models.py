@@ -192,7 +192,7 @@ def test_a_file_that_is_no_cache_is_refused(tmp_path):
 
 
 def test_wrong_component_and_broken_weights_are_refused(relation, unli, tmp_path):
-    with pytest.raises(UserError, match="relation checkpoint where unli is needed"):
+    with pytest.raises(UserError, match="unli"):
         Unli(relation)
     headless = edit(unli, tmp_path / "headless")
     weights = load_file(headless / "model.safetensors")
@@ -217,7 +217,7 @@ def test_a_device_that_is_not_here_is_one_line(relation, tiny_llama):
         lambda: CausalLM(tiny_llama, device="cuda").log_likelihoods([("", "ada")]),
         lambda: SentenceEncoder(str(relation), device="cuda:1").encode(["ada"]),
     ):
-        with pytest.raises(UserError, match=r"cuda(:1)?: no such GPU here"):
+        with pytest.raises(UserError, match=r"cuda(:1)?: no such GPU"):
             judge()
 
 

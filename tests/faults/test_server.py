@@ -74,7 +74,7 @@ def test_what_lasts_ends_the_run_in_one_line_and_the_next_one_goes_on(
     server.faults.extend([None, None, *[fault] * 3])
     code, said = score(*arguments, tmp_path / "out")
     assert (code, len(said)) == (2, 1), said
-    assert "no answer in 3 tries" in said[0]
+    assert "no answer in 3 attempts" in said[0]
     assert [path.name for path in (tmp_path / "out").glob("[!.]*")] == []
     assert score(*arguments, tmp_path / "out") == (0, [])
     assert labels(tmp_path / "out") == ["supported", "not_supported"] * 3
@@ -85,7 +85,7 @@ def test_a_server_that_is_down_ends_the_run_in_one_line(score: Door, arguments, 
     server.die()
     code, said = score(*arguments, tmp_path / "out")
     assert (code, len(said)) == (2, 1), said
-    assert "see to the server" in said[0] or "no answer in 3 tries" in said[0]
+    assert "check the server" in said[0] or "no answer in 3 attempts" in said[0]
 
 
 @pytest.mark.parametrize("fault", ["empty", "refusal", "filter"])

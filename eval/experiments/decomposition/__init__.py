@@ -1,1 +1,1 @@
-"""How much does the decomposer decide?"""
+"""Effect of the decomposer on scores."""
