@@ -405,34 +405,6 @@ def test_a_plan_counts_claims_and_what_models_would_be_asked(relation):
     assert not Path("run").exists()
 
 
-@pytest.mark.parametrize(
-    ("rows", "options", "message"),
-    [
-        ([], {"sets": {}}, "sets: none; give at least one"),
-        ([], {"assessors": {"overlap": Oracle()}}, "assessors: 'overlap' is a control's name"),
-        ([row("1", "yes")], {}, "set.jsonl:1: label: expected one of 1, 0, True, False, got 'yes'"),
-        ([row("0.1", 1)], {"levels": ["citations"]}, "levels: set has labels of claims only"),
-        ([row("0.1", 1, dataset="macro")], {}, "set: the source name 'macro'"),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_one_line(rows, options, message):
-    write_jsonl("set.jsonl", rows or [row("0.1", 1)])
-    given = {"sets": {"set": "set.jsonl"}, "assessors": {"one": Oracle()}} | options
-    with pytest.raises(UserError, match=re.escape(message)) as raised:
-        Agreement(**given).run(Path("run"), {})
-    assert "\n" not in str(raised.value)
-
-
-def test_a_mistake_in_the_last_set_is_told_before_the_first_is_judged():
-    write_jsonl("good.jsonl", [row("0.9", n % 2, f"doc {n}") for n in range(4)])
-    write_jsonl("bad.jsonl", [row("0.1", 1, dataset="all")])
-    judge, sets = Oracle(), {"good": "good.jsonl", "bad": "bad.jsonl"}
-    told = Agreement(sets, {"one": judge})
-    with pytest.raises(UserError, match="bad: the source name 'all'"):
-        told.run(Path("run"), {})
-    assert judge.asked == []
-
-
 def test_the_area_is_that_of_the_statistics():
     random = np.random.default_rng(1)
     scores, labels = random.integers(0, 10, 40) / 10, random.random(40) < 0.5

@@ -592,25 +592,6 @@ def test_the_papers_configuration_has_its_settings(pytestconfig):
         assert writer["init_args"]["endpoint"] == "completions"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"judges": {}}, "judges: "),
-        ({"decomposers": {}}, "decomposers: none"),
-        ({"gamma": 10.0, "verify": []}, "gamma: "),
-        ({"reported": {"factscore": {}}}, "factscore: this run can be compared in subclaims, deco"),
-        ({"documents": {"macro": "one.jsonl"}}, "the generator name 'macro'"),
-        ({"documents": {"one": "gone.jsonl"}}, "gone.jsonl: no such file"),
-        ({"documents": ["one.jsonl", "one.jsonl"]}, "document id 'given/t1' occurs more than once"),
-        ({"decomposers": {"given": Given()}}, "all 5 passages were skipped"),
-    ],
-)
-def test_a_mistake_is_one_line(passages, options, message):
-    with pytest.raises(UserError, match=re.escape(message)) as raised:
-        experiment(options.pop("documents", passages), **options).run(Path("run"), {})
-    assert "\n" not in str(raised.value)
-
-
 def factcheck(*sentences):
     """A response of Factcheck-Bench: sentences as (text, decontext, claims)."""
     found = {}

@@ -129,9 +129,3 @@ def test_the_wrong_checkpoint_names_the_right_engine(lss_t5: Path, lss: Path) ->
         LssTagger(lss_t5)
     with pytest.raises(UserError, match=r"eval\.models\.encoder\.LssTagger"):
         LssSeq2Seq(lss)
-
-
-def test_a_checkpoint_without_its_settings_is_refused(write_t5: Callable) -> None:
-    for more in ({"prompt_template": None}, {"decoding": {"num_beams": 3}}):
-        with pytest.raises(UserError, match="needs a prompt_template"):
-            LssSeq2Seq(write_t5(**more))
