@@ -138,8 +138,8 @@ def judges_of(claims: Sequence[JudgedClaim], table: Table, seed: int) -> dict[st
     score = _numbers(claim.overlap for claim in claims)
     fitted = _fitted(score, table, halves)
     judges[OVERLAP] = Judge(score, fitted[HALF], fitted, False)
-    ones = np.ones(len(claims))
-    judges[ALWAYS] = Judge(ones, ones, {}, True)
+    constant = np.ones(len(claims))
+    judges[ALWAYS] = Judge(constant, constant, {}, True)
     return judges
 
 
