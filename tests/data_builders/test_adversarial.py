@@ -107,7 +107,7 @@ def test_a_dead_server_ends_the_build_which_goes_on_later(server, topics, monkey
         return tell(body)
 
     server.reply = dies
-    with pytest.raises(UserError, match="no answer in 3 tries"):
+    with pytest.raises(UserError, match="no answer in 3 attempts"):
         build(server, topics, "killed", per_topic=2)
     assert not Path("killed/manifest.json").exists()
     assert list(Path("killed").glob(".info.*.partial.jsonl"))

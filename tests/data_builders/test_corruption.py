@@ -575,7 +575,7 @@ def test_prompted_models_change_and_merge_and_no_claim_is_lost(monkeypatch):
             return model(body)
 
         server.reply = dies
-        with pytest.raises(UserError, match="no answer in 3 tries"):
+        with pytest.raises(UserError, match="no answer in 3 attempts"):
             build("killed", PromptedCorrupter(writer), **options)
         assert list(Path("killed").glob(".changes.*.partial.jsonl"))
         server.faults.clear()

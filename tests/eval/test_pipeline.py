@@ -527,5 +527,5 @@ def test_groups_and_bins_have_rows_beside_all():
         *("all", "A", "C")
     ]
     wrong = [one.model_copy(update={"group": "all"}) for one in own]
-    with pytest.raises(UserError, match="'all' means all texts"):
+    with pytest.raises(UserError, match="group: 'all' is reserved"):
         summarise(pipeline.score(wrong), "h", "biographies")

@@ -361,5 +361,5 @@ def test_the_evaluate_module() -> None:
     assert (nothing["bleu"], nothing["spearman"], nothing["failed"]) == (None, None, 1)
     rated = {"predictions": [LSS, "", CLAIM, "a"], "references": [CLAIM] * 3 + [""]}
     assert metric.compute(**rated, ratings=[3, 1, 5, 5])["spearman"] == pytest.approx(1)
-    with pytest.raises(ValueError, match="ratings: 1 of 4 claims"):
+    with pytest.raises(ValueError, match="ratings: expected one per claim"):
         metric.compute(**rated, ratings=[3])
