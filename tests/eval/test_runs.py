@@ -180,7 +180,7 @@ def test_runs_of_two_domains_have_no_result_in_common(here, capsys):
     said = capsys.readouterr().out
     assert "0 results are in both runs" in said
     assert runs.main(["--against", "runs/films", "runs/films"]) == 0
-    assert "No differences in configuration, content of files and versions" in capsys.readouterr().out
+    assert "No differences in configuration, content of files" in capsys.readouterr().out
 
 
 def hostile_run(folder):
