@@ -148,9 +148,10 @@ mediawiki: ## install MediaWiki from Debian packages (as root; optional for the 
 	  apt-get install -y -qq --no-install-recommends $(WIKI) > /dev/null; } \
 	  || echo "MediaWiki could not be installed: its tests are skipped"
 
-lint: $(READY) ## ruff check and format check
+lint: $(READY) ## ruff check and format check, and no vague names
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
+	$(PY) -m pytest -q -n0 -p no:cacheprovider tests/test_house.py -k vague
 
 format: $(READY) ## apply ruff fixes and formatting
 	$(PY) -m ruff check --fix .

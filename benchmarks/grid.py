@@ -29,6 +29,7 @@ from cli.command import run_command
 from components.encoding import Pair
 from components.overlap import new_words
 from eval.decompose.given import Given
+from eval.defences import Defence
 from eval.experiments.robustness.robustness import Robustness
 from eval.models.encoder import Entailment, Unli
 from eval.models.lss import SharedWords
@@ -37,7 +38,6 @@ from eval.report.render import write_page
 from eval.retrieve.given import Given as GivenPassages
 from eval.select.core import Core
 from eval.select.core_published import CorePublished
-from eval.stages import Selector
 from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.nli import NLI
 from eval.verify.supported_share import SupportedShare
@@ -117,12 +117,14 @@ def metrics(relation: object) -> dict[str, Pipeline]:
     return {name: Pipeline(decompose, [verifier], retrieve) for name, verifier in verifiers.items()}
 
 
-def defences(relation: object, unli: object) -> dict[str, Selector]:
+def defences(relation: object, unli: object) -> dict[str, Defence]:
     """Three defences with the same models."""
     return {
-        "core": Core(relation, unli, BLEACHED),
-        "core_published": CorePublished(relation, unli, BLEACHED, relevance=None),
-        "deduplicated": Core(relation, weighting="uniform", entail_threshold=0.6),
+        "core": Defence(select=Core(relation, unli, BLEACHED)),
+        "core_published": Defence(select=CorePublished(relation, unli, BLEACHED, relevance=None)),
+        "deduplicated": Defence(
+            select=Core(relation, weighting="uniform", entail_threshold=0.6),
+        ),
     }
 
 
@@ -139,9 +141,9 @@ def timed(
         folder = Path(temporary)
         relation, unli = models(options, folder)
         pipelines = {n: p for n, p in metrics(relation).items() if n in names or not names}
-        selectors = dict(list(defences(relation, unli).items())[: 1 if single else None])
+        chosen = dict(list(defences(relation, unli).items())[: 1 if single else None])
         texts = {kind: [str(path)] for kind, path in files.items()}
-        experiment = Robustness(pipelines, texts, selectors)
+        experiment = Robustness(texts, pipelines, defences=chosen)
         clock, processor = time.perf_counter(), time.process_time()
         with contextlib.redirect_stderr(io.StringIO()):
             file = experiment.run(folder / "run", {})

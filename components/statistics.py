@@ -19,6 +19,8 @@ RESAMPLES = 1000
 _MAX_CACHED = 4_000_000
 # Columns with a smaller range are constant up to rounding.
 _ROUNDING = 1e-12
+# A t statistic of a column that does not vary stays finite.
+_LEAST_ERROR = 1e-9
 
 
 def bootstrap(
@@ -363,3 +365,79 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
         minimum = max(minimum, min(1.0, (len(ordered) - rank) * p))
         corrected[index] = minimum
     return corrected
+
+
+def sign_flips(
+    effects: np.ndarray, family: np.ndarray | None = None, seed: int = 0, flips: int = 10_000
+) -> np.ndarray:
+    """Test "the mean effect is at most 0" for every row, by flipping the signs of whole topics.
+
+    All rows share one matrix of signs, so the correction takes their dependence into account
+    (single-step max-T, Westfall and Young 1993). The first flip is the observed data.
+
+    Args:
+        effects: shape (cells, topics); NaN where a cell has no value for a topic.
+        family: which cells the correction is for, bool (cells,); by default all. Another cell is
+            corrected for the family and itself.
+        seed: seed of the signs.
+        flips: number of sign vectors, the unflipped one included.
+
+    Returns:
+        Adjusted p-values of shape (cells,); NaN for a cell with fewer than two topics.
+    """
+    counts = (~np.isnan(effects)).sum(axis=1)
+    usable = counts > 1
+    p = np.full(len(effects), math.nan)
+    if not usable.any():
+        return p
+    values, counts = np.nan_to_num(effects[usable]), counts[usable]
+    member = np.full(len(values), True) if family is None else np.asarray(family)[usable]
+    squares = (values**2).sum(axis=1)
+    generator = np.random.default_rng(seed)
+    signs = generator.choice([-1.0, 1.0], (flips, effects.shape[1]))
+    signs[0] = 1.0
+    observed, reached = np.zeros(len(values)), np.zeros(len(values))
+    step = max(1, _MAX_CACHED // len(values))
+    for start in range(0, flips, step):
+        means = np.einsum("ft,ct->fc", signs[start : start + step], values) / counts
+        variances = np.maximum(squares - counts * means**2, 0.0) / (counts - 1)
+        t = means / np.maximum(np.sqrt(variances / counts), _LEAST_ERROR)
+        if start == 0:
+            observed = t[0] - 1e-9 * np.abs(t[0])  # equal despite rounding
+        largest = t[:, member].max(axis=1, initial=-math.inf)[:, None]
+        reached += (np.where(member, largest, np.maximum(largest, t)) >= observed).sum(axis=0)
+    p[usable] = reached / flips
+    return p
+
+
+def t_interval(values: np.ndarray) -> Ratio:
+    """The mean of one value per topic with Student's 95 % interval, not corrected for other tests.
+
+    Args:
+        values: shape (topics,); NaN for a topic without a value.
+    """
+    from scipy.stats import t
+
+    present = values[~np.isnan(values)]
+    n = len(present)
+    if n < 2:
+        return Ratio(float(present[0]) if n else None, None, n)
+    mean, error = float(present.mean()), float(present.std(ddof=1)) / math.sqrt(n)
+    half = float(t.ppf(0.975, n - 1)) * error
+    return Ratio(mean, (mean - half, mean + half), n)
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share of ``n`` trials (Wilson 1927)."""
+    z = 1.959964
+    center = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return max(0.0, center - half), min(1.0, center + half)
+
+
+def skewness(values: np.ndarray) -> float:
+    """Sample skewness m₃ / m₂^1.5 of the values that are not NaN; 0 for a constant column."""
+    present = values[~np.isnan(values)]
+    centered = present - present.mean() if len(present) else present
+    variance = float((centered**2).mean()) if len(present) else 0.0
+    return float((centered**3).mean()) / variance**1.5 if variance > _ROUNDING else 0.0

@@ -127,6 +127,22 @@ class Retriever(Protocol):
     ) -> tuple[list[list[Claim]], list[list[Passage]]]: ...
 
 
+class RetrieverWrapper:
+    """Base class of retrievers that use another one and change what it returns.
+
+    Args:
+        retrieve: the retriever that is wrapped.
+    """
+
+    def __init__(self, retrieve: Retriever):
+        self.retrieve = retrieve
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> tuple[list[list[Claim]], list[list[Passage]]]:
+        raise NotImplementedError
+
+
 class Searcher(Protocol):
     """Finds passages for queries, for verifiers that write their own queries.
 

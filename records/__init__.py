@@ -4,6 +4,7 @@ Imports nothing else of this repository.
 """
 
 from records.errors import BadInput, UserError
+from records.gold import Gold, gold_scores
 from records.reading import iter_rows, read_json, read_records, to_bad_input
 from records.result import (
     RESULT_SCHEMA_VERSION,
@@ -48,6 +49,7 @@ __all__ = [
     "Claim",
     "Document",
     "Generation",
+    "Gold",
     "JsonlAppender",
     "LssExample",
     "Passage",
@@ -63,6 +65,7 @@ __all__ = [
     "Verdict",
     "atomic_file",
     "escape_markdown",
+    "gold_scores",
     "group_of",
     "iter_rows",
     "json_line",

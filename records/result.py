@@ -41,6 +41,8 @@ class Result(BaseModel):
         failed: number of claims that could not be judged; they are excluded from the value.
         value: ``None`` if nothing could be scored.
         ci95: bootstrap interval over topics.
+        p: p-value, corrected for the number of tests of its family.
+        verdict: the test's conclusion: ``gamed``, ``held`` or ``unclear``.
         config_hash: SHA-256 of the configuration.
     """
 
@@ -60,6 +62,8 @@ class Result(BaseModel):
     failed: Annotated[int, Field(ge=0)]
     value: float | None
     ci95: tuple[float, float] | None
+    p: Annotated[float, Field(ge=0, le=1)] | None = None
+    verdict: str | None = None
     config_hash: str
 
 

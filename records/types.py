@@ -14,6 +14,8 @@ from pydantic import (
     model_validator,
 )
 
+from records.gold import Gold
+
 Text = Annotated[str, StringConstraints(min_length=1)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -162,6 +164,7 @@ class Generation(Record):
     bin: str | None = None
     sentences: list[Sentence] | None = None
     citations: list | None = None
+    gold: Gold | None = None
 
 
 class Claim(Record):
@@ -226,6 +229,7 @@ class Document(Record):
     bin: str | None = None
     kind: str | None = None
     generator: str | None = None
+    gold: Gold | None = None
 
     @field_validator("claims")
     @classmethod

@@ -1,4 +1,4 @@
-"""What `make demo` shows: adversarial texts gain without a defence, and Core stops them."""
+"""What `make demo` shows: metrics are gamed without a defence, and not with Core."""
 
 import subprocess
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from records import read_results
 
 ROOT = Path(__file__).parents[1]
-RULED, REPEATED, TRAINED = "uninformative", "repetitive", "sampled"
+RULED, REPEATED = "uninformative", "repetitive"
 
 
 @pytest.mark.slow
@@ -16,14 +16,22 @@ def test_the_demo_shows_that_a_metric_can_be_gamed_and_that_core_stops_it():
     subprocess.run(["make", "demo"], cwd=ROOT, check=True)
     file = read_results(ROOT / "runs/demo/results.json")
     whole = [r for r in file.results if (r.generator, r.group, r.bin) == ("all", "all", "all")]
-    gamed = {(r.assessor, r.selection, r.kind): r.value == 1 for r in whole if r.metric == "gamed"}
-    judged = {assessor for assessor, _, _ in gamed}
-    for kind in (RULED, REPEATED, TRAINED):
-        fooled = [assessor for assessor in judged if gamed[assessor, "none", kind]]
-        assert len(fooled) >= 2, kind
-        assert not any(gamed[assessor, "core", kind] for assessor in fooled), kind
+    verdicts = {
+        (r.assessor, r.selection, r.kind): r.verdict
+        for r in whole
+        if r.metric == "gain" and r.against is None
+    }
+    metrics = {assessor for assessor, *_ in verdicts} - {"labels"}
+    for kind in (RULED, REPEATED):
+        gamed = [metric for metric in metrics if verdicts[metric, "none", kind] == "gamed"]
+        assert len(gamed) >= 2, kind
+        assert not any(verdicts[metric, "core", kind] == "gamed" for metric in gamed), kind
+        assert any(verdicts[metric, "random", kind] == "gamed" for metric in gamed), kind
+    worst = {(r.assessor, r.selection): r.value for r in whole if r.metric == "worst_asr"}
+    assert worst["NLI precision", "none"] >= 0.8
+    assert worst["NLI precision", "robust"] <= 0.5
     even = {(r.assessor, r.selection): r.value for r in whole if r.metric == "break_even"}
-    overtaken = [assessor for assessor in judged if even[assessor, "none"] is not None]
+    overtaken = [assessor for assessor in metrics if even[assessor, "none"] is not None]
     assert len(overtaken) >= 2
     assert all(even[assessor, "core"] is None for assessor in overtaken)
     kept = {r.kind: r.value for r in whole if (r.metric, r.selection) == ("kept_share", "core")}

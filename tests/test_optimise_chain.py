@@ -77,7 +77,7 @@ def test_preferences_training_texts_of_the_steps_and_the_experiment(
 
     pipeline = yaml.safe_load(Path("pipeline.yaml").read_text(encoding="utf-8"))["pipeline"]
     selector = pipeline.pop("select")
-    given = {"metrics": {"nli": pipeline}, "defences": {"core": selector}}
+    given = {"metrics": {"nli": pipeline}, "defences": {"core": {"select": selector}}}
     given["adversaries"] = ["texts/a.jsonl"]
     Path("optimise.yaml").write_text(yaml.safe_dump({"experiment": given}), encoding="utf-8")
     assert experiment(["optimise", "--config", "optimise.yaml", "--output", "run"]) == 0

@@ -21,7 +21,7 @@ from eval.pipeline import Pipeline
 from eval.run.parts import KeepsAnswers, find_parts, find_writers
 from eval.run.run import CHUNK
 from eval.run.terminal import model_name
-from eval.stages import AsksInSteps, Selection, Selector
+from eval.stages import AsksInSteps, Selection
 from records import Claim, Document, Passage, UserError
 
 # Human annotators found 3.9 facts in a sentence of FActScore's labelled biographies (n = 2,748).
@@ -41,12 +41,11 @@ _Rows = dict[tuple[str, int, str], list[float]]
 
 def estimate_score(pipeline: Pipeline, documents: Sequence[Document], chunk: int = CHUNK) -> str:
     """Return a table of the calls, tokens and pairs of scoring ``documents``."""
-    selectors = {} if pipeline.select is None else {"select": pipeline.select}
     count = _Count()
     for start in range(0, len(documents), chunk):
         batch = documents[start : start + chunk]
         count.outputs.clear()
-        count.add_metric("", pipeline, selectors, batch, lambda *stage: stage)
+        count.add_metric("", pipeline, batch, lambda *stage: stage)
     return count.table(len(documents))
 
 
@@ -57,7 +56,7 @@ def estimate_plan(plan: Plan) -> str:
         batch = plan.documents[start : start + CHUNK]
         count.outputs.clear()
         for name, pipeline in plan.pipelines.items():
-            count.add_metric(f"{name}: ", pipeline, plan.selectors, batch, plan.shared(name))
+            count.add_metric(f"{name}: ", pipeline, batch, plan.shared(name))
     return count.table(len(plan.documents))
 
 
@@ -76,7 +75,6 @@ class _Count:
         self,
         name: str,
         pipeline: Pipeline,
-        selectors: Mapping[str, Selector],
         documents: Sequence[Document],
         key: Callable[..., Hashable],
     ) -> None:
@@ -86,28 +84,27 @@ class _Count:
         shares = ("claims", *texts) in self.outputs
         self.outputs["claims", *texts] = None
         revise, retrieve = pipeline.revise, pipeline.retrieve
-        for defence, select in [("", None), *selectors.items()]:
-            stage = f"{name}{defence}"
-            scored = Pipeline(
-                _Stage(self, f"{name}decompose", pipeline.decompose, texts[:2], _stand_ins),
-                [
-                    _Stage(
-                        self,
-                        f"{name}{type(verifier).__name__}",
-                        _without_files(verifier),
-                        (*evidence, key("verify", number)),
-                        lambda _, batch, *rest: [[] for _ in batch],
-                        defence,
-                        getattr(verifier, "judges_sets", False),
-                    )
-                    for number, verifier in enumerate(pipeline.verify)
-                ],
-                _Stage(self, f"{name}retrieve", retrieve, ("retrieve", *evidence), _passages),
-                select and _Stage(self, stage, select, (defence, *texts), _select_all),
-                revise and _Stage(self, f"{name}revise", revise, texts, lambda _, batch, row: row),
-            ).score(documents)
-            if not (defence or shares):
-                self.claims[name.removesuffix(": ")] += sum(len(row.claims) for row in scored)
+        select = pipeline.select
+        scored = Pipeline(
+            _Stage(self, f"{name}decompose", pipeline.decompose, texts[:2], _stand_ins),
+            [
+                _Stage(
+                    self,
+                    f"{name}{type(verifier).__name__}",
+                    _without_files(verifier),
+                    (*evidence, key("verify", number)),
+                    lambda _, batch, *rest: [[] for _ in batch],
+                    key("select"),
+                    getattr(verifier, "judges_sets", False),
+                )
+                for number, verifier in enumerate(pipeline.verify)
+            ],
+            _Stage(self, f"{name}retrieve", retrieve, ("retrieve", *evidence), _passages),
+            select and _Stage(self, f"{name}select", select, (key("select"), *texts), _select_all),
+            revise and _Stage(self, f"{name}revise", revise, texts, lambda _, batch, row: row),
+        ).score(documents)
+        if not shares:
+            self.claims[name.removesuffix(": ")] += sum(len(row.claims) for row in scored)
 
     def run_stage(self, name: str, stage: Any, args: Sequence, needed: bool) -> Any:
         """Run a stage with counting models, if there are any or if its output is ``needed``."""
@@ -174,7 +171,7 @@ class _Stage:
     stage: Any
     key: Hashable  # stages with the same key run once per chunk
     replace: Callable  # maps the stage's output and input to the output for the next stage
-    defence: str = ""  # the selector; a second call judges the claims that it kept
+    selector: Hashable = None  # its key; a second call judges the claims that it kept
     judges_sets: bool = False
 
     def __call__(self, *args: Sequence) -> Any:
@@ -186,7 +183,7 @@ class _Stage:
                 output = self.count.run_stage(self.name, self.stage, args, needed)
             self.count.outputs[self.key] = self.replace(output, *args)
         output = self.count.outputs[self.key]
-        self.key, self.name = (self.key, self.defence), f"{self.name}, {self.defence}"
+        self.key, self.name = (self.key, self.selector), f"{self.name}, selected claims"
         return output
 
 

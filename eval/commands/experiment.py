@@ -100,7 +100,7 @@ def _dry_run(name: str, config: dict, output: Path, instantiate: Callable[[], Na
             raise
         raise UserError(f"{len(missing)} inputs missing, see above; also: {error}") from None
     state = "is finished" if run.is_finished() else "is not started or not finished"
-    print(printable("\n".join([*plan.told, f"run         {output} {state}"])))
+    print(printable("\n".join([*plan.lines, f"run         {output} {state}"])))
     if plan.pipelines and not run.is_finished():
         from eval.commands.dry_run import estimate_plan  # slow import
 

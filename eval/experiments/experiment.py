@@ -1,8 +1,7 @@
-"""The frame of an experiment: what every one of them does, once.
+"""The base class of experiments.
 
-An experiment says what it reads, what it judges, document by document through its run, and the
-values of what was found, and declares how they are shown. Keys, guards, journals, costs and files
-are the frame's.
+An experiment defines what it reads, what it judges, the results, and the tables of its page. The
+base class handles run keys, locks, journals, costs and files.
 """
 
 # No postponed annotations: jsonargparse resolves them with the names of a subclass's module.
@@ -17,23 +16,22 @@ from eval.run.on_ray import OnRay
 from eval.run.parts import find_identities, find_writers
 from eval.run.run import Run
 from eval.run.terminal import model_name
-from eval.stages import Selector
 from records import Document, Result, ResultFile, UserError, sha256_text, write_jsonl
 
 T = TypeVar("T")
 
-# Settings are chosen on the topics of one half and reported on those of the other.
+# Choose settings on one half of the topics and report on the other.
 Half = Literal["tuning", "test"]
 
 
-class Found(NamedTuple):
-    """What an experiment found out.
+class Outcome(NamedTuple):
+    """The results of an experiment.
 
     Attributes:
-        values: fields of results, without the configuration's hash; without a ``domain`` they have
-            that of the experiment.
-        files: name to the rows of a file beside the results.
-        provenance: what else stands once in the results file.
+        values: fields of each result, without the configuration's hash; the default ``domain`` is
+            the experiment's.
+        files: name to the rows of an additional file of the run.
+        provenance: additional provenance of the results file.
     """
 
     values: Iterable[Mapping[str, Any]]
@@ -42,20 +40,18 @@ class Found(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a run would do: lines for the terminal, and what models would be asked for.
+    """What a run would do, for ``--dry_run``.
 
     Attributes:
-        told: what is read and compared, a line each.
-        pipelines: name to a metric.
-        selectors: name to a defence.
-        documents: the texts that metrics and defences still have to judge.
-        shared: metric to a function of a stage, and of a verifier's place, that gives the same for
-            stages that run once.
+        lines: what is read and compared, for the terminal.
+        pipelines: name to a pipeline that would score ``documents``.
+        documents: the texts that are not scored yet.
+        shared: name of a pipeline to a function from a stage, and a verifier's number, to a key;
+            stages with the same key run once.
     """
 
-    told: Sequence[str]
+    lines: Sequence[str]
     pipelines: Mapping[str, Pipeline] = {}
-    selectors: Mapping[str, Selector] = {}
     documents: Sequence[Document] = ()
     shared: Callable[[str], Callable[..., Hashable]] = lambda metric: (
         lambda *stage: (
@@ -66,14 +62,14 @@ class Plan(NamedTuple):
 
 
 class Experiment:
-    """An experiment; its class is one of ``eval/commands/experiment.py``.
+    """Base class of experiments; ``eval/commands/experiment.py`` lists them.
 
     Attributes:
-        name: of its command.
-        page: how its results are shown (``eval/report/render.py``).
-        in_chunks: whether it judges by :meth:`eval.run.run.Run.process`, as workers on Ray can.
-        domain: named in the results.
-        seed: of draws and of the bootstrap.
+        name: name of the command.
+        page: declaration of the report page (``eval/report/render.py``).
+        in_chunks: whether it uses :meth:`eval.run.run.Run.process`, which can run on Ray.
+        domain: domain of the texts, named in the results.
+        seed: seed of the draws and the bootstrap.
     """
 
     name: ClassVar[str]
@@ -82,19 +78,16 @@ class Experiment:
     domain: str
     seed: int
 
-    def measure(self, run: Run) -> Found:
-        """Read, judge and compute; what a killed run had judged is not judged again."""
+    def measure(self, run: Run) -> Outcome:
+        """Read, judge and compute; resumes from the journals of an interrupted run."""
         raise NotImplementedError
 
     def plan(self, run: Run) -> Plan:
-        """What a run would do, without asking any model: ``--dry_run``.
-
-        By default the files and models that it would use; how often it asks them it does not say.
-        """
+        """Describe the run without calling any model; by default list its files and models."""
         files = [f"reads       {name}" for name in run.inputs]
-        models = [f"model       {model_name(one) or one}" for one in find_identities(self)]
-        kind = "language models are asked" if find_writers(self) else "no language model is asked"
-        return Plan([*files, *models, f"{kind}; how often is known when it runs"])
+        models = [f"model       {model_name(m) or m}" for m in find_identities(self)]
+        kind = "uses language models" if find_writers(self) else "uses no language model"
+        return Plan([*files, *models, f"{kind}; the number of calls is known when it runs"])
 
     def run(
         self,
@@ -102,73 +95,67 @@ class Experiment:
         config: dict,
         ray: OnRay = OnRay(),  # noqa: B008 (it cannot change)
     ) -> ResultFile:
-        """Run, resuming what a killed run left in ``output``.
-
-        Writes ``results.json`` and the files of :meth:`measure`.
+        """Run, or resume an interrupted run; writes ``results.json`` and other files.
 
         Args:
             output: the run's folder.
-            config: the experiment's options, as the YAML has them.
-            ray: workers that judge documents beside this process.
+            config: the experiment's options, as in its YAML.
+            ray: workers that judge documents in parallel.
         """
         with Run(self.name, self, config, output, ray=ray) as run:
             return run.read_finished() or self._measured(run)
 
     def _measured(self, run: Run) -> ResultFile:
-        found = self.measure(run)
+        outcome = self.measure(run)
         shared = {"domain": getattr(self, "domain", None), "config_hash": run.key}
-        results = [Result(**(shared | dict(value))) for value in found.values]
-        for name, rows in found.files.items():
+        results = [Result(**(shared | dict(value))) for value in outcome.values]
+        for name, rows in outcome.files.items():
             write_jsonl(run.output / name, rows)
-        return run.finish(results, **found.provenance)
+        return run.finish(results, **outcome.provenance)
 
 
-# What experiments ask of their options
-
-
-def at_least_one(**given: Sequence | Mapping) -> None:
-    """Refuse an option without an entry."""
-    for name, entries in given.items():
+def require_entries(**options: Sequence | Mapping) -> None:
+    """Raise an error if an option has no entry."""
+    for name, entries in options.items():
         if not entries:
-            raise UserError(f"{name}: none; give at least one")
+            raise UserError(f"{name}: expected at least one entry")
 
 
-def given(named: Mapping[str, T | None]) -> dict[str, T]:
-    """The entries of an option without those that are null: left out of a configuration."""
-    return {name: entry for name, entry in named.items() if entry is not None}
+def drop_nulls(options: Mapping[str, T | None]) -> dict[str, T]:
+    """The entries of an option that are not null."""
+    return {name: entry for name, entry in options.items() if entry is not None}
 
 
-def natural(**given: int) -> None:
-    """Refuse a negative number of something of which 0 is all."""
-    for name, count in given.items():
+def require_non_negative(**options: int) -> None:
+    """Raise an error for a negative maximum; 0 means no maximum."""
+    for name, count in options.items():
         if count < 0:
-            raise UserError(f"{name}: {count}; give a number, or 0 for all")
+            raise UserError(f"{name}: expected 0 (all) or more, got {count}")
 
 
-def drawn(names: Iterable[str], most: int, draw: random.Random) -> set[str]:
-    """At most so many of some names, drawn at random; all of them where ``most`` is 0."""
-    every = sorted(set(names))
-    return set(draw.sample(every, min(most, len(every))) if most else every)
+def draw_names(names: Iterable[str], maximum: int, draw: random.Random) -> set[str]:
+    """At most ``maximum`` of some names, drawn at random; all of them if it is 0."""
+    distinct = sorted(set(names))
+    return set(draw.sample(distinct, min(maximum, len(distinct))) if maximum else distinct)
 
 
 def half_of(topic: str, seed: int) -> Half:
-    """The half that a topic is in.
+    """The half of a topic, by a hash of seed and topic.
 
-    A hash of seed and topic, whatever other topics are there: what one run chose on ``tuning`` has
-    seen nothing of what another run with the same seed reports on ``test``. The sizes of the halves
-    of n topics differ by about √n.
+    The half does not depend on the other topics, so runs with the same seed and other files agree.
+    The sizes of the halves of n topics differ by about √n.
     """
     return "test" if int(sha256_text(f"{seed}:{topic}"), 16) % 2 else "tuning"
 
 
-def by_generator(
+def read_by_generator(
     files: Mapping[str, str] | Sequence[str], read: Callable[[str, str | None], Iterable[T]]
 ) -> list[T]:
-    """The records of files that a generator is given for, or that name their generators.
+    """Read files, each of one generator or with a generator in each row.
 
     Args:
         files: generator to file, or files.
-        read: takes a file and its generator, if one is given.
+        read: reads a file, with its generator or ``None``.
     """
-    named = files.items() if isinstance(files, Mapping) else [(None, path) for path in files]
-    return [record for generator, path in named for record in read(path, generator)]
+    pairs = files.items() if isinstance(files, Mapping) else [(None, path) for path in files]
+    return [record for generator, path in pairs for record in read(path, generator)]

@@ -1,4 +1,4 @@
-"""A verifier under a name of the run's own."""
+"""A verifier with a name, so that one class can be used several times in a run."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -12,13 +12,12 @@ NoEvidence = Literal["undecided", "failed"]
 
 
 class Named:
-    """A verifier under a name of the run's own, so that one class may stand in it several times.
+    """A verifier whose verdicts have a given ``assessor``.
 
     Args:
-        name: the ``assessor`` of its verdicts.
-        verifier: gives them.
-        no_evidence: what a claim of which nothing was found gets; by default what the verifier
-            gives it.
+        name: the ``assessor``.
+        verifier: judges the claims.
+        no_evidence: label of claims without evidence; by default the verifier's.
     """
 
     def __init__(self, name: str, verifier: Verifier, no_evidence: NoEvidence | None = None):
@@ -34,16 +33,16 @@ class Named:
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
         verdicts = stages.run_verifier(self.verifier, documents, claims, passages)
-        found = []
-        for own, said in zip(claims, verdicts, strict=True):
-            alone = {claim.id for claim in own if claim.contexts == []}
-            found.append([self._mended(v, v.claim in alone) for v in said])
-        return found
+        renamed = []
+        for row, row_verdicts in zip(claims, verdicts, strict=True):
+            without = {claim.id for claim in row if claim.contexts == []}
+            renamed.append([self._rename(v, v.claim in without) for v in row_verdicts])
+        return renamed
 
-    def _mended(self, verdict: Verdict, alone: bool) -> Verdict:
-        more: dict = {"assessor": self.name}
-        if alone and self.no_evidence == "failed":
-            more |= {"label": "failed", "p": None, "reason": NOTHING_FOUND}
-        elif alone and self.no_evidence == "undecided" and verdict.label == "failed":
-            more["label"] = "undecided"
-        return verdict.model_copy(update=more)
+    def _rename(self, verdict: Verdict, is_without_evidence: bool) -> Verdict:
+        update: dict = {"assessor": self.name}
+        if is_without_evidence and self.no_evidence == "failed":
+            update |= {"label": "failed", "p": None, "reason": NOTHING_FOUND}
+        elif is_without_evidence and self.no_evidence == "undecided" and verdict.label == "failed":
+            update["label"] = "undecided"
+        return verdict.model_copy(update=update)

@@ -33,6 +33,7 @@ class Cell:
         mark: short label of the value, e.g. ``gamed``.
         good: colour of the mark: good, bad, or neither.
         link: URL of the value.
+        shade: position in the heat map's colours, from 0 to 1.
     """
 
     value: str
@@ -41,6 +42,7 @@ class Cell:
     mark: str = ""
     good: bool | None = None
     link: str = ""
+    shade: float | None = None
 
     def __str__(self) -> str:
         note = self.note and f"({self.note})"
@@ -91,6 +93,7 @@ class TextTable:
     note: str = ""
     head: Sequence[str] = ()
     rows: Sequence[Sequence[Cell | str]] = field(default_factory=list)
+    folded: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Pages of the people that a text may be about, for D-FActScore (2402.05629)."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,10 @@ from jsonargparse.typing import PositiveInt
 from eval.retrieve.knowledge import Knowledge
 from eval.retrieve.pages import Job, PassageEncoder, rank
 from eval.retrieve.search import topic_name, with_contexts
+from eval.stages import RetrieverWrapper
 from records import Claim, Document, Passage, sha256_file
+
+_QUALIFIER = re.compile(r" \([^()]*\)$")
 
 
 @dataclass(eq=False)
@@ -85,3 +89,37 @@ class PagesOfTitles:
             elif title not in pages:
                 pages[title] = [p.model_copy(update={"source": Path(self.path).name}) for p in page]
         return list(pages.values())
+
+
+class TopicPage(RetrieverWrapper):
+    """Keep only the passages of the topic's own page, as FActScore does (2305.14251, section 4).
+
+    A passage is kept if its title is the document's topic. If no retrieved passage has that title,
+    passages are kept whose title is the topic's name with a qualifier, such as "Paul Nash (artist)"
+    for "Paul Nash". A claim without such a passage has no evidence.
+    """
+
+    def __call__(
+        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
+    ) -> tuple[list[list[Claim]], list[list[Passage]]]:
+        updated, passages = self.retrieve(documents, claims)
+        kept = [_of_topic(topic_name(d), row) for d, row in zip(documents, passages, strict=True)]
+        ids = [{passage.id for passage in row} for row in kept]
+        return [
+            [_restrict(claim, kept_ids) for claim in row]
+            for row, kept_ids in zip(updated, ids, strict=True)
+        ], kept
+
+
+def _of_topic(topic: str, passages: Sequence[Passage]) -> list[Passage]:
+    titled = [(passage, (passage.title or "").casefold()) for passage in passages]
+    exact = [passage for passage, title in titled if title == topic.casefold()]
+    return exact or [
+        passage for passage, title in titled if _QUALIFIER.sub("", title) == topic.casefold()
+    ]
+
+
+def _restrict(claim: Claim, ids: set[str]) -> Claim:
+    if claim.contexts is None:
+        return claim
+    return claim.model_copy(update={"contexts": [i for i in claim.contexts if i in ids]})

@@ -48,8 +48,8 @@ from data_builders.written.claims.validity import (
 )
 from eval.decompose.given import Given
 from eval.experiments.robustness.robustness import Robustness
-from eval.experiments.robustness.robustness_grid import Grid
-from eval.experiments.robustness.robustness_values import cells_of, gains
+from eval.experiments.robustness.robustness_cells import cells_of
+from eval.experiments.robustness.robustness_values import attack_values, compare
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.verify.labels import Labels
@@ -322,16 +322,25 @@ def test_the_texts_are_those_of_the_robustness_experiment():
     kinds = ("normal", "edited", "corrected", "namesake", "alternatives")
     labels = Pipeline(decompose=Given(), verify=[Labels()])
     files = [str(folder / f"{kind}.jsonl") for kind in kinds]
-    experiment = Robustness(metrics={"labels": labels}, texts=files)
-    grid = Grid(experiment.metrics, {}, None)
-    cells = cells_of(grid(experiment.documents()))
+    experiment = Robustness(files, {"m": labels})
+    documents = experiment.documents()
+    gold = {kind: [d.gold for d in documents if d.kind == kind] for kind in kinds}
+    cells = cells_of(experiment.grid()(documents), experiment.grid().defences)
+    values = list(attack_values(compare(cells, "normal", [], {}), 0))
     found = {
-        v["kind"]: v["value"] for v in gains(cells, "normal", [], [], 0) if v["metric"] == "gain"
+        v["kind"]: v
+        for v in values
+        if v["assessor"] == "m" and v["metric"] in ("gain", "rise", "shift")
     }
-    assert found["edited"] == pytest.approx(0.0, abs=0.05)
-    assert found["corrected"] > 0.1
-    assert found["alternatives"] > 0.2
-    assert found["namesake"] < -0.5
+    assert found["edited"]["metric"] == "shift"
+    assert found["edited"]["value"] == pytest.approx(0.0, abs=0.05)
+    honest = {d.id: d.gold.f1 for d in documents if d.kind == "normal"}
+    assert {d.gold.f1 - honest[d.clean] for d in documents if d.kind == "edited"} == {0}
+    assert (found["corrected"]["metric"], found["corrected"]["value"] > 0.1) == ("rise", True)
+    assert found["alternatives"]["value"] > 0.2
+    assert {g.f1 for g in gold["alternatives"]} == {0}
+    assert found["namesake"]["value"] < -0.5
+    assert {g.f1 for g in gold["namesake"]} == {0}
 
 
 # Each attack
@@ -349,7 +358,9 @@ def test_a_model_s_paraphrases_are_kept_where_they_have_all_details():
     lines = "In August 1932, on the 7th, Ann Lee came.\nOn 7 August 1932 Ann Lee was born.\nBorn!"
     sources = [replace(ANN, document=ANN.document.model_copy(update={"claims": ANN.claims[:1]}))]
     with ModelServer(lambda body: lines) as server:
-        attack = NearParaphrases(writer=OpenAIServer("tiny", server.url, timeout_s=5, retries=2))
+        attack = NearParaphrases(
+            14, writer=OpenAIServer("tiny", server.url, timeout_s=5, retries=2)
+        )
         (one,) = attack.attack_all(sources, WORLD, [random.Random(0)], 0)
         attack.attack_all(sources, WORLD, [random.Random(0)], 1)
     assert server.asked[0]["seed"] != server.asked[1]["seed"], "the build's seed"

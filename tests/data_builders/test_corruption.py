@@ -34,8 +34,9 @@ from data_builders.written.corruption.curves import read_appended, sentences_for
 from data_builders.written.corruption.merging import ToMerge, find_claims
 from data_builders.written.corruption.swap import Values, ValueSwap, _parse_number
 from eval.decompose.given import Given
+from eval.experiments.robustness.robustness_cells import cells_of
+from eval.experiments.robustness.robustness_curve import curve_values
 from eval.experiments.robustness.robustness_grid import Grid
-from eval.experiments.robustness.robustness_values import cells_of, curve
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
@@ -372,7 +373,8 @@ def test_a_metric_of_given_labels_moves_with_k_as_arithmetic_says():
     folder = build(assumed={"info": "S"}, appended=ks, probability=1.0)
     documents = read_records(folder / "curve_info.jsonl", Document)
     grid = Grid({"given": Pipeline(decompose=Given(), verify=[Labels()], gamma=0)}, {})
-    values = list(curve("info", cells_of(grid(documents)), seed=0))
+    cells = cells_of(grid(documents), grid.defences)
+    values = list(curve_values("info", cells, grid.defences, seed=0))
     found = {row["variant"]: row["value"] for row in values if row["metric"] == "factual_precision"}
     # Ann Lee and Bob Ray: 5 of 6 claims are supported, 4 of these are made false; `bare` has one
     # that is not supported.

@@ -397,7 +397,7 @@ def test_a_plan_counts_claims_and_what_models_would_be_asked(relation):
     sets, nli = {"set": "set.jsonl"}, NLI(Entailment(relation))
     told = Agreement(sets, {"nli": nli}, units=3)
     plan = told.plan(Run("agreement", told, {"sets": sets}, "run"))
-    assert plan.told[:2] == [
+    assert plan.lines[:2] == [
         "set         set: 6 labelled claims, 3 supported, of 3 units",
         "reads       set.jsonl",
     ]

@@ -38,7 +38,7 @@ def robustness(server):
         writer = OpenAIServer("m", server.url, retries=0, concurrency=1, prices=(1e6, 2e6))
         return Pipeline(Sentences(), [FActScore(writer, retrieval=False)])
 
-    return Robustness({"one": pipeline(), "two": pipeline()}, ["texts.jsonl"])
+    return Robustness(["texts.jsonl"], {"one": pipeline(), "two": pipeline()})
 
 
 def informativeness(server):

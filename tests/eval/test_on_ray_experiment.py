@@ -70,7 +70,9 @@ def robustness(tmp_path, server, relation):
         "texts": [str(tmp_path / "texts.jsonl")],
         "curves": {"appended": [str(tmp_path / "appended.jsonl")]},
         "metrics": {"one": metric, "penalised": metric | {"gamma": 10}},
-        "defences": {"core": {"class_path": "eval.select.core.Core", "init_args": core}},
+        "defences": {
+            "core": {"select": {"class_path": "eval.select.core.Core", "init_args": core}}
+        },
         "by": [],
     }
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({"experiment": options}))

@@ -85,7 +85,9 @@ def config(tmp_path, monkeypatch):
                 TOLD: {step: [f"b{step}.jsonl"] for step in (0, 10, 20)},
             },
             "texts": ["honest.jsonl"],
-            "defences": {"not empty": {"class_path": "tests.eval.test_optimise.NotEmpty"}},
+            "defences": {
+                "not empty": {"select": {"class_path": "tests.eval.test_optimise.NotEmpty"}}
+            },
             "relevance": {"class_path": "tests.eval.test_optimise.OnTopic"},
         }
     }
@@ -112,10 +114,8 @@ def test_values_of_a_series_are_those_of_the_definition(config):
         assert gain.value == pytest.approx(end - start)
         assert gain.ci95[0] > 0
         assert gain.n == len(TOPICS)
-        assert found["gamed", "none", adversary, 20, "start"].value == 1
         assert found["claims", "none", adversary, 20, None].value == pytest.approx(58 / 9)
     assert found["gain", "not empty", EMPTY, 20, "start"].value == 0
-    assert found["gamed", "not empty", EMPTY, 20, "start"].value == 0
     assert found["gain", "not empty", TOLD, 20, "start"].value == pytest.approx(end - start)
     kept = (5 * 2 / 6 + 4 * 3 / 7) / 9
     assert found["kept_share", "not empty", EMPTY, 20, None].value == pytest.approx(kept)
@@ -219,7 +219,6 @@ def test_the_page_shows_each_step_and_the_largest_gain(config, capsys):
     assert "Ann Lee is someone of kind 3." in page
     tables = Path("out/tables.md").read_text(encoding="utf-8")
     gains = tables.split("## Gain")[1].split("\n## ")[0]
-    assert gains.count("gamed") - gains.count("not gamed") > 0
     assert f"| labels | {EMPTY} | 20 |" in gains
     for path in Path("out/figures").glob("*.svg"):
         xml.etree.ElementTree.parse(path)
@@ -251,7 +250,7 @@ def test_a_single_topic_has_no_gain(config, capsys):
 @pytest.mark.parametrize(
     ("adversaries", "said"),
     [
-        ({}, "adversaries: none; give at least one"),
+        ({}, "adversaries: expected at least one entry"),
         ({EMPTY: {0: ["a0.jsonl"], 1: ["nosuch.jsonl"]}}, "nosuch.jsonl: no such file"),
         (["honest.jsonl"], "honest.jsonl:1: adversary: Field required; or name both"),
         (["bad.jsonl"], "bad.jsonl:1: step: Input should be a valid integer"),

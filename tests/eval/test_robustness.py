@@ -12,6 +12,7 @@ import yaml
 from eval.commands import core as core_command
 from eval.commands.experiment import main
 from eval.decompose.sentences import Sentences
+from eval.defences import Defence
 from eval.experiments.experiment import half_of
 from eval.experiments.robustness.robustness import Robustness
 from eval.pipeline import Pipeline
@@ -30,6 +31,9 @@ KINDS = {
     "info": "{topic} lived. {topic} was.",
 }
 TOPICS = ("Ann Lee", "Bob Ray", "Cy Poe")
+GOLD = {"precision": 0.5, "recall": 0.5, "k": 4, "source": "construction"}
+COLUMNS = ("none", "core", "untrained", "page", "recall", "robust")
+COLUMNS += tuple(f"robust - {name}" for name in ("core", "page", "recall"))
 
 
 def texts(kind, topics=TOPICS, **more):
@@ -42,6 +46,7 @@ def texts(kind, topics=TOPICS, **more):
                 "generator": generator,
                 "group": "A" if number else "B",
                 "bin": "rare" if number else "often",
+                "gold": GOLD | {"f1": 0.5 if kind == "normal" else 0.0},
                 **more,
             }
 
@@ -75,9 +80,13 @@ def stages(relation, unli):
             "bare": {"decompose": sentences, "verify": [nli]},
         },
         "defences": {
-            "core": {"class_path": CORE, "init_args": own},
-            "untrained": {"class_path": CORE, "init_args": uniform},
+            "core": {"select": {"class_path": CORE, "init_args": own}},
+            "untrained": {"select": {"class_path": CORE, "init_args": uniform}},
+            "page": {"wrap_retrieve": {"class_path": "eval.retrieve.titles.TopicPage"}},
+            "recall": {"score": "f1_at_k", "k": 2},
         },
+        "stacks": {"robust": ["core", "page", "recall"]},
+        "leave_one_out": ["robust"],
     }
 
 
@@ -95,7 +104,6 @@ def config(tmp_path, monkeypatch, relation, unli):
             "texts": {kind: [f"{kind}.jsonl"] for kind in KINDS},
             "curves": {"appended": ["curve.jsonl"]},
             "controls": ["untrained"],
-            "targets": [{"kind": "normal", "at_least": 0.6}],
             "training_logs": {"unli": "logs"},
             **stages(relation, unli),
         }
@@ -114,7 +122,6 @@ def test_a_grid_of_metrics_and_defences_resumes_to_the_same_bytes(config, monkey
     first = run(config, "one")
     printed = capsys.readouterr().out.splitlines()
     assert printed[-2:] == ["one/results.json", "one/report.html"]
-    assert [line.partition(":")[0] for line in printed[:2]] == ["nli", "bare"]
     file = read_results("one/results.json")
     found = {
         (r.metric, r.assessor, r.selection, r.kind, r.generator, r.group, r.bin)
@@ -122,20 +129,24 @@ def test_a_grid_of_metrics_and_defences_resumes_to_the_same_bytes(config, monkey
     }
     whole = ("all", "all", "all")
     for metric in ("nli", "bare"):
-        for defence in ("none", "core", "untrained"):
+        for defence in COLUMNS:
             assert ("gain", metric, defence, "info", *whole) in found
-            assert ("gamed", metric, defence, "info", *whole) in found
-            assert ("factual_precision", metric, defence, "normal", *whole) in found
+            assert ("asr", metric, defence, "info", *whole) in found
+            is_precision = defence in ("none", "core", "untrained", "page", "robust - recall")
+            score = "factual_precision" if is_precision else "f1_at_k"
+            assert (score, metric, defence, "normal", *whole) in found
             assert ("break_even", metric, defence, "appended", *whole) in found
-        for defence in ("core", "untrained"):
-            assert ("kept_share", metric, defence, "info", *whole) in found
-            assert ("cost", metric, defence, "normal", *whole) in found
+            if defence != "none":
+                assert ("cost", metric, defence, "normal", *whole) in found
+                assert ("effect", metric, defence, "info", *whole) in found
         for stratum in (("x", "all", "all"), ("all", "A", "all"), ("all", "all", "rare")):
             assert ("gain", metric, "core", "info", *stratum) in found
+    assert ("gain", "labels", "none", "info", *whole) in found
     assert file.provenance["controls"] == ["untrained"]
     rows = [json.loads(line) for line in Path("one/texts.jsonl").read_text().splitlines()]
     assert [row["document"]["kind"] for row in rows] == ["normal"] * 6 + ["info"] * 6
-    assert set(rows[0]["metrics"]["nli"]["selections"]) == {"core", "untrained"}
+    selections = rows[0]["metrics"]["nli"]["selections"]
+    assert {*selections} == {*COLUMNS} - {"none", "page", "recall", "robust - core"}
     assert run(config, "one") == first, "it is finished"
     monkeypatch.setattr(Run, "process", cut_after(5))
     with pytest.raises(KeyboardInterrupt):
@@ -176,32 +187,12 @@ def test_k_of_0_and_its_twin_are_told_apart(config):
     assert {r.variant for r in own if r.metric == "gain"} == {0, 2}
 
 
-def test_f1_at_k_stands_beside_precision(config, capsys):
-    config.write_text(config.read_text().replace("experiment:\n", "experiment:\n  k: 2\n", 1))
-    run(config, "one")
-    printed = capsys.readouterr().out
-    rows = read_results("one/results.json").results
-    names = {(r.assessor, r.metric) for r in rows if r.metric in ("factual_precision", "f1_at_k")}
-    assert names == {
-        *((m, "factual_precision") for m in ("nli", "bare")),
-        *((f"{m}, F1@2", "f1_at_k") for m in ("nli", "bare")),
-    }
-    for metric in ("gain", "cost", "break_even"):
-        assert {r.assessor for r in rows if r.metric == metric} >= {"nli", "nli, F1@2"}, metric
-    assert "nli, F1@2" in printed
-    tables = Path("one", "tables.md").read_text()
-    assert "| nli, F1@2 | normal |" in tables.split("Score by kind of text")[1]
-    kept = tables.split("What a defence keeps")[1].split("\n## ")[0]
-    assert "nli" in kept
-    assert "F1@2" not in kept
-
-
 # What the options choose
 
 
 def robustness(given, **options):
-    metrics = {"labels": Pipeline(Sentences(), [Labels()])}
-    return Robustness(metrics, given, **options)
+    metrics = {"m": Pipeline(Sentences(), [Labels()])}
+    return Robustness(given, metrics, **options)
 
 
 def documents_of(rows, **options):
@@ -236,7 +227,8 @@ def test_a_text_of_no_kind_is_not_silently_a_normal_one(here):
         documents_of(rows)
     (line,) = str(refused.value).splitlines()
     assert line == (
-        "texts.jsonl:2: kind: field required; say it for the file, as texts: {normal: [FILE]}"
+        "texts.jsonl:2: kind: field required; "
+        "add it, or set it for the file: texts: {normal: [FILE]}"
     )
     (bare,) = rows[1:]
     write_jsonl("bare.jsonl", [bare])
@@ -253,7 +245,7 @@ def test_rows_of_another_kind_than_their_file_are_left_out_and_told(here, capsys
     write_jsonl("a.jsonl", [*rows, {"topic": "Bob", "kind": "repetitive", "text": "x"}])
     found = robustness({"normal": ["a.jsonl"]}).documents()
     assert [(d.kind, d.text) for d in found] == [("normal", "normal")]
-    said = "a.jsonl: 2 repetitive (the file is configured for normal)\n"
+    said = "skipped 2 `repetitive` rows of a.jsonl (the file is configured for `normal`)\n"
     assert capsys.readouterr().err == said
     with pytest.raises(UserError, match=r"a\.jsonl: no text of kind 'info'"):
         robustness({"normal": ["a.jsonl"], "info": ["a.jsonl"]}).documents()
@@ -306,7 +298,7 @@ def test_halves_of_the_topics_share_none_and_are_all(here):
     ("options", "said"),
     [
         ({"against": "honest"}, "against: no text of kind 'honest' to compare with"),
-        ({"controls": ["nobody"]}, "controls: 'nobody' is neither a metric nor a defence"),
+        ({"controls": ["nobody"]}, "controls: 'nobody' is not one of m"),
         ({"half": "tuning", "seed": 1}, "half: none of 1 topics is in the half 'tuning'"),
     ],
 )
@@ -324,7 +316,7 @@ def test_a_curve_needs_its_twins_and_something_corrupted(here):
     for rows, said in (
         ([broken], "curves: added: no clean twin 't' in curve.jsonl"),
         ([clean], "curves: added: no row has `clean` and `k`"),
-        ([clean, broken, broken | {"id": "d"}], "curves: added: 2 texts of 't' have k = 0; give"),
+        ([clean, broken, broken | {"id": "d"}], "curves: added: 2 texts of 't' have k = 0; use"),
     ):
         write_jsonl("curve.jsonl", rows)
         experiment = robustness(normal, curves={"added": ["curve.jsonl"]})
@@ -338,7 +330,9 @@ def test_a_curve_of_a_table_has_its_k_in_their_order(here):
     Path("curve.csv").write_text("\n".join(rows))
     experiment = robustness({"normal": ["normal.jsonl"]}, curves={"table": ["curve.csv"]})
     file = experiment.run(Path("run"), {})
-    steps = [r.variant for r in file.results if (r.kind, r.metric) == ("table", "gain")]
+    steps = [
+        r.variant for r in file.results if (r.kind, r.metric, r.assessor) == ("table", "gain", "m")
+    ]
     assert steps == [2, 10]
     assert all(isinstance(step, int) for step in steps)
 
@@ -348,8 +342,8 @@ def test_a_curve_is_of_the_topics_that_are_drawn(here):
     write_jsonl("curve.jsonl", appended())
     options = {"curves": {"added": ["curve.jsonl"]}, "topics": 2}
     file = robustness({"normal": ["normal.jsonl"]}, **options).run(Path("run"), {})
-    (row,) = (r for r in file.results if (r.metric, r.variant) == ("break_even", None))
-    assert row.kind == "added"
+    rows = [r for r in file.results if (r.metric, r.variant) == ("break_even", None)]
+    assert [(row.kind, row.assessor) for row in rows] == [("added", "m"), ("added", "labels")]
     told = Path("run/texts.jsonl").read_text()
     drawn = {json.loads(line)["document"]["topic"] for line in told.splitlines()}
     assert len(drawn) == 2
@@ -367,10 +361,10 @@ def test_selectors_stand_under_defences(here):
             return [[] for _ in documents]
 
     own = {"m": Pipeline(Sentences(), [Labels()], select=Everything())}
-    with pytest.raises(UserError, match="metrics: m: select: put selectors under defences"):
-        Robustness(own, ["texts.jsonl"]).run(Path("run"), {})
-    none = {"none": Everything()}
-    with pytest.raises(UserError, match="defences: none is always there"):
+    with pytest.raises(UserError, match="metrics: m: select: move the selector to `defences`"):
+        Robustness(["texts.jsonl"], own).run(Path("run"), {})
+    none = {"none": Defence(select=Everything())}
+    with pytest.raises(UserError, match="defences: 'none' is always included"):
         robustness(["texts.jsonl"], defences=none).run(Path("run2"), {})
 
 

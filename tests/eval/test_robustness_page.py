@@ -40,10 +40,13 @@ def rows_of(assessor="nli", honest=0.5, gains=(0.3, -0.02), cost=0.02, defences=
             yield row("claims", 12.4, kind=kind, **own)
             if defence != "none":
                 yield row("kept_share", 0.7 if kind == "normal" else 0.04, kind=kind, **own)
-        yield row("gain", gain, kind="info", against="normal", **own)
-        yield row("gamed", float(gain > 0.05), kind="info", against="normal", **own)
+        verdict = "gamed" if gain > 0.05 else "held"
+        yield row("gain", gain, kind="info", verdict=verdict, p=0.001, **own)
+        yield row("asr", 0.9 if gain > 0.05 else 0.1, kind="info", **own)
+        yield row("worst_asr", 0.9 if gain > 0.05 else 0.1, kind="all", variant="info", **own)
         if defence != "none":
             yield row("cost", cost, against="none", **own)
+            yield row("effect", 0.3 - gain, kind="info", against="none", verdict="reduces", **own)
 
 
 def curve_rows(assessor="nli"):
@@ -83,8 +86,7 @@ def text(number=0, kind="normal", words="Ann Lee was a painter.", generator="kb"
     own = Judged(
         claims=claims,
         selections={"core": selections},
-        verdicts=verdicts,
-        again={},
+        verdicts={"none": verdicts},
         scores=scores,
     )
     return Row(document=document, metrics={"nli": own} | more)
@@ -97,10 +99,6 @@ def write_run(folder, results, texts=(), training=(), **provenance):
         "versions": {"torch": "2.13.0"},
         "controls": [],
         "against": "normal",
-        "targets": [
-            {"kind": "info", "selection": "core", "at_most": 0.1, "at_least": 0.0},
-            {"kind": "normal", "selection": "core", "at_most": 1.0, "at_least": 0.8},
-        ],
     } | provenance
     file = ResultFile(experiment="robustness", provenance=given, results=list(results))
     write_results(folder / "results.json", file)
@@ -126,67 +124,56 @@ def table_of(folder, title):
     return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
 
 
-def test_a_sentence_for_each_metric_has_every_gain_with_its_interval(tmp_path):
-    second = [r for r in rows_of("two") if (r.metric, r.selection) != ("gain", "core")]
-    results = [*rows_of(), *second, row("gain", None, "two", "core", "info", against="normal")]
-    found = words_of(results, tmp_path, skipped=["texts: rare: on 3 of 10 topics"])
+def test_the_matrix_comes_first_with_rates_verdicts_and_margins(tmp_path):
+    results = [*rows_of(), *rows_of("two", defences=("none", "bad")), row("rise", 0.3, kind="up")]
+    folder = write_run(tmp_path / "run", results, controls=["bad"], skipped=["1 row"])
+    page = page_of(folder)
+    assert page.text.index("Attack success rate: nli") < page.text.index("Gain of attacks")
+    attack, worst, cost = table_of(folder, "Attack success rate: nli")
+    assert attack["no defence"] == "0.90 [0.85, 0.95] gamed"
+    assert attack["core"] == "0.10 [0.05, 0.15] held"
+    assert worst["core"] == "0.10 [0.05, 0.15] (info)"
+    assert cost == {
+        "Attack": "Score lost by honest texts",
+        "no defence": "n/a",
+        "core": "0.02 [-0.03, 0.07]",
+        "bad (control)": "n/a",
+    }
     assert (
-        "nli: info texts gain +0.30 [+0.25, +0.35]; with core -0.02 [-0.07, +0.03]. "
-        "two: info texts gain +0.30 [+0.25, +0.35]; with core not measured. "
-        "Left out: texts: rare: on 3 of 10 topics."
-    ) in found
+        "nli. no defence: of 1 attacks 1 gamed, worst success rate 0.90 (info); "
+        "core: of 1 attacks 1 held, worst success rate 0.10 (info). "
+        "two. no defence: of 1 attacks 1 gamed, worst success rate 0.90 (info). "
+        "Skipped 1 row."
+    ) in page.text
 
 
-def test_tables_have_each_metric_with_its_interval_n_and_failures(tmp_path):
-    results = [*rows_of(), *rows_of("nli, F1@10"), *curve_rows()]
+def test_other_tables_are_folded_and_have_each_metric_with_n_and_failures(tmp_path):
+    results = [*rows_of(), *curve_rows(), row("label_correlation", 0.8, against="labels")]
     for name, value in (("failed_supported", 0.6), ("failed_not_supported", 0.45)):
         results.append(row("factual_precision", value, variant=name))
-    results += [row("pearson", 0.9, against="core"), row("label_correlation", 0.8)]
     results += [row("supported_if_true", 0.9), row("supported_if_false", 0.2)]
     results += [r.model_copy(update={"bin": "rare"}) for r in rows_of(gains=(0.4, 0.1))]
     folder = write_run(tmp_path / "run", results)
-    build_report(folder)
-    sizes = {"n": "24", "failed": "3"}
+    html = build_report(folder).read_text("utf-8")
+    assert html.count("rows</summary>") >= 7
 
     def first(name):
         return table_of(folder, name)[0]
 
     gain = first("Gain of attacks")
-    assert gain.items() >= sizes.items()
+    assert gain.items() >= {"n": "24", "failed": "3"}.items()
     assert gain["Gain, no defence"] == "0.300 [0.250, 0.350] gamed"
-    assert gain["Gain, core"] == "-0.020 [-0.070, 0.030] not gamed"
-    assert "0.020 [-0.030, 0.070]" in first("Cost on honest texts")["Cost, core"]
+    assert first("Effect of defences")["Effect, core"].startswith("0.320 [0.270, 0.370] reduces")
     assert first("Break-even")["no defence"].endswith("overtaken")
     assert first("Break-even")["core"] == "– never"
-    score = first("Score by kind of text")
-    assert score["Score, no defence"] == "0.500 [0.450, 0.550]"
-    assert score["Subclaims, core"].startswith("12.4")
+    assert first("Scores by kind of text")["Score, no defence"] == "0.500 [0.450, 0.550]"
     assert first("Bounds of the score by failures")["None supported"].startswith("0.450")
-    kept = {r["Kind of text"]: r["core"] for r in table_of(folder, "What a defence keeps")}
-    assert kept["info"] == "4.0 % [-1.0, 9.0] reached: 0 to 10 %"
-    assert kept["normal"] == "70.0 % [65.0, 75.0] missed: 80 to 100 %"
     clean, *steps = table_of(folder, "Corrupted texts with sentences appended")
     assert clean["Score, no defence"].startswith("0.600")
     assert [r["k"] for r in steps] == ["0", "2", "4"]
-    assert steps[-1]["Over the clean twins, no defence"].startswith("0.200")
     assert first("Verdicts against known labels")["False claims"].startswith("20.0 %")
-    agreement = first("Agreement of metrics and of defences")
-    assert (agreement["With"], agreement["Pearson"]) == ("core", "0.900 [0.850, 0.950]")
     rare = table_of(folder, "By frequency")
     assert {r["Frequency"] for r in rare} == {"rare"}
-    assert any("0.400" in r["Gain, no defence"] for r in rare)
-
-
-def test_controls_are_marked(tmp_path):
-    control = [r for r in rows_of(defences=("none", "bad")) if r.selection == "bad"]
-    results = [*rows_of(), *control, *rows_of("guess.grouped")]
-    folder = write_run(tmp_path / "run", results, controls=["bad", "guess"])
-    build_report(folder)
-    gains = {r["Metric"]: r for r in table_of(folder, "Gain of attacks")}
-    assert set(gains) == {"nli", "guess.grouped (control)"}
-    assert "-0.020" in gains["nli"]["Gain, bad (control)"]
-    kept = table_of(folder, "What a defence keeps")
-    assert any("reached" in r["bad (control)"] for r in kept)
 
 
 def test_figures_are_files_as_well(tmp_path):
@@ -203,10 +190,6 @@ def test_figures_are_files_as_well(tmp_path):
     lines = {(p["series"], p["x"]): p["value"] for p in curve}
     assert [lines["no defence", k] for k in "024"] == ["0.4", "0.55", "0.8"]
     assert {lines["no defence, clean twins", k] for k in "024"} == {"0.6"}
-    (boxes,) = (rows for name, rows in points.items() if name.endswith("by_kind_nli"))
-    values = [(p["series"], p["x"], p["value"]) for p in boxes]
-    assert values.count(("no defence", "normal", "0.5")) == 2
-    assert values.count(("core", "info", "1.0")) == 1
     loss, measure = (points[f"training_of_unli_{name}"] for name in ("loss", "dev_pearson"))
     assert [(p["series"], p["value"]) for p in loss] == [
         ("train/loss", "0.7"),

@@ -8,7 +8,7 @@ import yaml
 
 from eval.commands.experiment import EXPERIMENTS, build_parser, main
 from eval.decompose.sentences import Sentences
-from eval.experiments.robustness.robustness import Robustness, Target
+from eval.experiments.robustness.robustness import Robustness
 from eval.pipeline import Pipeline
 from eval.report.render import terminal_summary
 from eval.run.run import Run
@@ -54,20 +54,27 @@ def test_a_dry_run_says_what_is_compared_and_asks_nobody(config, capsys, monkeyp
     monkeypatch.setattr("eval.models.encoder.Encoder._forward", None)  # whoever asks, fails
     lines = dry_run(capsys)
     words = [" ".join(line.split()) for line in lines]
-    assert words[:11] == [
-        "texts normal x 3 on 3 topics, 0 with claims; often 1; rare 2",
-        "texts normal y 3 on 3 topics, 0 with claims; often 1; rare 2",
-        "texts info x 3 on 3 topics, 0 with claims; often 1; rare 2",
-        "texts info y 3 on 3 topics, 0 with claims; often 1; rare 2",
+    assert words[:18] == [
+        "texts normal x 3 on 3 topics, 0 with claims, 3 with gold; often 1; rare 2",
+        "texts normal y 3 on 3 topics, 0 with claims, 3 with gold; often 1; rare 2",
+        "texts info x 3 on 3 topics, 0 with claims, 3 with gold; often 1; rare 2",
+        "texts info y 3 on 3 topics, 0 with claims, 3 with gold; often 1; rare 2",
         "curve appended 9 texts, k = 0, 2",
         "metric nli Sentences → BM25 → NLI",
         "metric bare Sentences → Given → NLI",
+        "text metric labels",
         "defence none",
-        "defence core Core",
-        "defence untrained Core, a control",
+        "defence core",
+        "defence untrained, a control",
+        "defence page",
+        "defence recall",
+        "defence robust core + page + recall",
+        "defence robust - core page + recall",
+        "defence robust - page core + recall",
+        "defence robust - recall core + page",
         "done 0 of 21 texts",
     ]
-    assert "21 documents, about 66 (nli) claims" in lines[-1]
+    assert "21 documents, about 66 (nli, none) claims" in lines[-1]
     assert not Path("run").exists()
 
 
@@ -99,7 +106,7 @@ def test_what_a_cut_run_had_done_and_a_cache_knows_is_not_counted(config, capsys
         with pytest.raises(KeyboardInterrupt):
             main(run)
     lines = dry_run(capsys)
-    assert "done        4 of 21 texts, by a run that was cut" in lines
+    assert "done        4 of 21 texts, by an interrupted run" in lines
     some = rows_of(lines)["all"]
     assert some[0] < whole[0]
     main(run)
@@ -135,7 +142,7 @@ def test_every_experiment_has_a_dry_run(tmp_path, monkeypatch, capsys):
     found = capsys.readouterr().out
     assert found.splitlines()[:2] == [
         "reads       a.jsonl",
-        "no language model is asked; how often is known when it runs",
+        "uses no language model; the number of calls is known when it runs",
     ]
     assert not Path("run").exists()
 
@@ -150,13 +157,13 @@ def test_jsonargparse_knows_the_type_of_every_option_of_an_experiment():
 
 
 def skipped_of(given, capsys, **options):
-    metrics = {"labels": Pipeline(Sentences(), [Labels()])}
-    file = Robustness(metrics, given, **options).run(Path("run"), {"given": str(options)})
+    metrics = {"m": Pipeline(Sentences(), [Labels()])}
+    file = Robustness(given, metrics, **options).run(Path("run"), {"given": str(options)})
     err = [line for line in capsys.readouterr().err.splitlines() if "document/s" not in line]
-    assert file.provenance["skipped"] == err, "at once, and in the results"
+    assert [f"skipped {line}" for line in file.provenance["skipped"]] == err
     lines = terminal_summary(Robustness.page, file).splitlines()
-    assert [line for line in lines if line.startswith("Left out: ")] == [
-        f"Left out: {line}." for line in err
+    assert [line for line in lines if line.startswith("Skipped ")] == [
+        f"S{line[1:]}." for line in err
     ]
     return err
 
@@ -174,18 +181,14 @@ def test_whatever_is_asked_for_and_skipped_is_told(tmp_path, monkeypatch, capsys
         given,
         capsys,
         curves={"added": ["curve.jsonl"]},
-        targets=[Target(kind="info", selection="core", at_most=0.1)],
-        rising=["far", "corected"],
         training_logs={"unli": "empty"},
         by=["group", "bin"],
     )
     assert found == [
-        "gain: far: shares 0 of 1 topics with normal texts, so that all are compared with all, "
-        "unpaired",
-        "curves: added: 1 of 3 texts lack some k of 0, 2",
-        "rising: the run has no kind 'corected'",
-        "targets: info: the run has no selection 'core'",
-        "training_logs: unli: empty has no metrics.csv",
+        "skipped pairing of `far` texts: 0 of their 1 topics have `normal` texts, so means over "
+        "all texts are compared",
+        "skipped 1 of 3 texts of curve added: they lack some k of 0, 2",
+        "skipped training curve unli: empty has no metrics.csv",
     ]
 
 
@@ -197,11 +200,11 @@ def test_kinds_that_the_drawn_topics_do_not_have_are_told(tmp_path, monkeypatch,
     rows += [{"topic": t, "kind": "info", "text": "y", "claims": claims} for t in topics[:8]]
     rows += [{"topic": t, "kind": "rare", "text": "z"} for t in ("U1", "U2")]
     write_jsonl("a.jsonl", rows)
-    experiment = Robustness({"labels": Pipeline(Sentences(), [Labels()])}, ["a.jsonl"], topics=9)
+    experiment = Robustness(["a.jsonl"], {"m": Pipeline(Sentences(), [Labels()])}, topics=9)
     own = {d.topic for d in experiment.documents() if d.kind == "info"}
     assert own == {*topics[:8]}  # those that two kinds have come first
     assert capsys.readouterr().err.splitlines() == [
-        f"texts: info: on {len(own)} of the 9 topics that are drawn",
-        "gain: rare: shares 0 of 2 topics with normal texts, "
-        "so that all are compared with all, unpaired",
+        f"skipped `info` on {9 - len(own)} of the 9 drawn topics: no text",
+        "skipped pairing of `rare` texts: 0 of their 2 topics have `normal` texts, so means over "
+        "all texts are compared",
     ]

@@ -1,330 +1,284 @@
-"""Gain, cost, curve and break-even, checked by hand on scores made by hand."""
+"""Gains, success rates, verdicts and costs, checked by hand on hand-made scores."""
 
+import random
+
+import numpy as np
 import pytest
 
+from components.gold import add_label_gold
+from eval.defences import NO_DEFENCE, Defence
+from eval.experiments.robustness.robustness_cells import cells_of
 from eval.experiments.robustness.robustness_correlations import agreement, truth
+from eval.experiments.robustness.robustness_curve import curve_values
 from eval.experiments.robustness.robustness_grid import NONE, Judged, Row
 from eval.experiments.robustness.robustness_values import (
-    Text,
-    cells_of,
-    costs,
-    curve,
-    gain,
-    gains,
-    of_texts,
+    attack_values,
+    compare,
+    cost_values,
+    duplicate_columns,
+    effect_values,
+    score_values,
+    skewed,
+    stratum_gains,
 )
-from eval.metrics.document import DocumentScore
-from eval.pipeline import score_selected
-from eval.stages import Selection
-from records import Claim, Document, Verdict
+from eval.metrics.document import score_document
+from records import Claim, Document, Gold, Verdict, gold_scores
+
+TOPICS = [f"T{number}" for number in range(12)]
+SCORED = {NONE: NO_DEFENCE, "core": Defence(), "recall": Defence(score="f1_at_k", k=4)}
 
 
-def score(precision, defence=NONE, judged=10, failed=0, kept=None, claims=10):
-    supported = round((precision or 0) * judged)
-    return DocumentScore(
-        assessor="a",
-        name="default",
-        selection=defence,
-        responded=precision is not None,
-        claims=claims,
-        kept=judged + failed if kept is None else kept,
-        supported=supported,
-        contradicted=0,
-        undecided=0,
-        irrelevant=0,
-        failed=failed,
-        judged=judged,
-        precision=precision,
-        empty_selection=False,
-    )
+def gold(f1):
+    return Gold(precision=f1, recall=f1, f1=f1, k=10, source="construction")
 
 
-def document(topic, kind="normal", number=0, labels="", **more):
-    claims = [Claim(id=f"c{n}", text="x", label=label) for n, label in enumerate(labels.split())]
-    given = {"generator": "g", **more}
-    return Document(
-        id=f"{topic}-{kind}-{number}", topic=topic, text="x", kind=kind, claims=claims, **given
-    )
+def document(topic, kind="normal", number=0, **more):
+    return Document(id=f"{topic}-{kind}-{number}", topic=topic, text="x", kind=kind, **more)
 
 
-def text(topic, precision, kind="normal", number=0, defence=NONE, **more):
-    return Text(document(topic, kind, number, **more), score(precision, defence))
+def rows(scores):
+    """Rows of one text metric ``m``: ``{kind: (score by topic number, gold F1)}``."""
+    return [
+        Row(
+            document=document(topic, kind, gold=None if f1 is None else gold(f1)),
+            metrics={},
+            text_scores={"m": score(number)},
+        )
+        for kind, (score, f1) in scores.items()
+        for number, topic in enumerate(TOPICS)
+    ]
+
+
+def judged_row(topic, kind, columns, **more):
+    """A row of the metric ``m``; ``columns``: defence to one label per claim, ``-`` is dropped."""
+    labels = {"S": "supported", "N": "not_supported", "F": "failed"}
+    claims = [Claim(id=f"c{n}", text=f"claim {n}") for n in range(len(columns[NONE]))]
+    doc = document(topic, kind, **more)
+    verdicts, scores = {}, []
+    for column, letters in columns.items():
+        verdicts[column] = [
+            Verdict(
+                claim=f"c{n}",
+                assessor="a",
+                label=labels[letter],
+                reason="cut" if letter == "F" else None,
+            )
+            for n, letter in enumerate(letters)
+            if letter != "-"
+        ]
+        kept = {verdict.claim for verdict in verdicts[column]}
+        selected = None if column == NONE else kept
+        score = score_document(doc, claims, verdicts[column], selected, 0, 0, column)
+        scores.append(score)
+    metric = Judged(claims=claims, selections={}, verdicts=verdicts, scores=scores)
+    return Row(document=doc, metrics={"m": metric})
 
 
 def only(values, **fields):
-    own = [v for v in values if all(v.get(name) == value for name, value in fields.items())]
-    assert len(own) == 1, own
-    return own[0]
+    (row,) = [v for v in values if all(v.get(name) == value for name, value in fields.items())]
+    return row
 
 
-HONEST = [text("A", 0.2), text("A", 0.4, number=1), text("B", 0.5), text("C", 0.9)]
-ATTACK = [text("A", 0.8, "info"), text("B", 0.6, "info"), text("D", 1.0, "info")]
+def attacks(table, **options):
+    cells = cells_of(rows(table), {NONE: NO_DEFENCE})
+    return list(attack_values(compare(cells, "normal", [], {}), **{"seed": 0} | options))
 
 
-def test_gain_is_paired_by_topic_where_two_topics_have_both():
-    # A: 0.8 - (0.2 + 0.4) / 2 = 0.5; B: 0.6 - 0.5 = 0.1; C and D have one side alone.
-    paired, (value, ci95, n) = gain(ATTACK, HONEST, seed=0)
-    assert (paired, n) == (True, 2)
-    assert value == pytest.approx(0.3)
-    assert ci95 == pytest.approx((0.1, 0.5))
-
-
-def test_texts_that_name_the_one_they_were_made_of_are_paired_with_it():
-    # A's second text alone was attacked: its first one, and C, are in no pair.
-    made = [
-        text("A", 0.9, "info", clean="A-normal-1"),
-        text("B", 0.6, "info", clean="B-normal-0"),
-        text("C", None, "info", clean="C-normal-0"),
-    ]
-    paired, (value, _, n) = gain(made, HONEST, seed=0)
-    assert (paired, n) == (True, 2)
-    assert value == pytest.approx((0.5 + 0.1) / 2)
-    # Texts of others, which none of these was made of: by topic again.
-    assert gain([text(t, 1.0, "info", clean="other") for t in "AB"], HONEST, 0)[1][0] == (
-        pytest.approx((0.7 + 0.5) / 2)
-    )
-
-
-def test_better_texts_are_to_rise_and_game_nothing():
-    cells = {("m", NONE): [*HONEST, *ATTACK, text("A", 1.0, "better"), text("B", 1.0, "better")]}
-    values = list(gains(cells, "normal", ["better"], [], seed=0))
-    assert only(values, metric="rise", kind="better")["value"] == pytest.approx(0.6)
-    assert {v["kind"] for v in values if v["metric"] in ("gain", "gamed")} == {"info"}
-
-
-def test_gain_without_two_shared_topics_is_that_of_the_means():
-    others = [text("A", 0.8, "info"), text("E", 0.6, "info"), text("D", 1.0, "info")]
-    paired, (value, ci95, n) = gain(others, HONEST, seed=0)
-    assert (paired, n) == (False, 5)  # A to E: the one that both sides have counts once
-    assert value == pytest.approx(0.8 - 0.5)  # means of all texts of a side
-    assert ci95[0] < 0.3 < ci95[1]
-    (row, gamed) = gains({("m", NONE): HONEST + others}, "normal", [], [], 0)
-    assert (row["variant"], row["kind"], row["against"]) == ("unpaired", "info", "normal")
-    assert gamed["metric"] == "gamed"
-    assert gamed["value"] == float(ci95[0] > 0)
-
-
-def test_a_text_without_a_precision_is_in_no_gain():
-    silent = [*ATTACK, text("B", None, "info", number=1)]
-    assert gain(silent, HONEST, 0) == gain(ATTACK, HONEST, 0)
-    assert gain([text("A", None, "info")], HONEST, 0) == (False, (None, None, 0))
-
-
-def test_gamed_is_an_interval_above_0():
-    cells = {("m", NONE): HONEST + ATTACK}
-    found = list(gains(cells, "normal", [], [], 0))
-    assert only(found, metric="gamed")["value"] == 1
-    lower = [text("A", 0.1, "info"), text("B", 0.9, "info")]
-    found = list(gains({("m", NONE): HONEST + lower}, "normal", [], [], 0))
-    assert only(found, metric="gain")["value"] == pytest.approx((-0.2 + 0.4) / 2)
-    assert only(found, metric="gamed")["value"] == 0
-
-
-def test_gain_of_a_stratum_of_topics_takes_both_sides_from_it_and_of_generators_one():
-    honest = [text("A", 0.2, bin="rare"), text("B", 0.4, bin="often"), text("E", 0.4, bin="rare")]
-    attack = [
-        text("A", 0.3, "info", bin="rare", generator="x"),
-        text("B", 0.9, "info", bin="often", generator="y"),
-        text("E", 0.8, "info", bin="rare", generator="y"),
-    ]
-    found = list(gains({("m", NONE): honest + attack}, "normal", [], ["bin", "generator"], 0))
-    rare = only(found, metric="gain", bin="rare")
-    assert (rare["value"], rare["n"]) == (pytest.approx((0.1 + 0.4) / 2), 2)
-    of_y = only(found, metric="gain", generator="y")
-    assert (of_y["value"], of_y["n"]) == (pytest.approx((0.5 + 0.4) / 2), 2)
-    whole = only(found, metric="gain", generator="all", bin=None)
-    assert whole["value"] == pytest.approx((0.1 + 0.5 + 0.4) / 3)
-
-
-def test_cost_is_without_minus_with_and_labels_are_correlated():
-    labels = {"A": "S NS NS", "B": "S S NS", "C": "S S S"}
-    without = [text(t, p, labels=labels[t]) for t, p in (("A", 0.4), ("B", 0.6), ("C", 0.9))]
-    kept = [("A", 0.3), ("B", 0.7), ("C", 0.6)]
-    with_it = [text(t, p, defence="core", labels=labels[t]) for t, p in kept]
-    cells = {("m", NONE): without, ("m", "core"): with_it}
-    found = list(costs(cells, "normal", [], 0))
-    cost = only(found, metric="cost")
-    assert cost["value"] == pytest.approx((0.1 - 0.1 + 0.3) / 3)
-    assert (cost["selection"], cost["against"], cost["n"]) == ("core", NONE, 3)
-    # Labelled precision 1/3, 2/3, 1 against 0.3, 0.7, 0.6: deviations (-1, 0, 1) and
-    # (-7/30, 5/30, 2/30): 9/30 / sqrt(2 * (49 + 25 + 4) / 900) = 9 / sqrt(156).
-    own = only(found, metric="label_correlation", selection="core")
-    assert own["value"] == pytest.approx(9 / 156**0.5)
-    assert only(found, metric="label_correlation", selection=NONE)["value"] > 0.98
-
-
-def test_the_order_of_generators_needs_three():
-    def side(values, defence):
-        own = dict(zip("xyz", values, strict=False))
-        return [text("A", v, defence=defence, number=g, generator=g) for g, v in own.items()]
-
-    cells = {("m", NONE): side((0.1, 0.2, 0.3), NONE), ("m", "core"): side((0.1, 0.3, 0.2), "core")}
-    found = list(costs(cells, "normal", [], 0))
-    own = only(found, metric="generator_order")
-    assert (own["value"], own["n"]) == (pytest.approx(0.5), 1)
-    # A text of which nothing could be judged is of no topic that counts.
-    for (_, defence), some in cells.items():
-        some.append(text("B", None, defence=defence, generator="x"))
-    assert only(costs(cells, "normal", [], 0), metric="generator_order")["n"] == 1
-    cells = {("m", NONE): side((0.1, 0.2), NONE), ("m", "core"): side((0.1, 0.3), "core")}
-    assert not [v for v in costs(cells, "normal", [], 0) if v["metric"] == "generator_order"]
-
-
-def series(topic, clean, by_k):
-    yield text(topic, clean, "clean")
-    twin = document(topic, "clean").id
-    for k, precision in by_k.items():
-        yield text(topic, precision, "corrupted", number=k, clean=twin, k=k)
-
-
-def test_curve_and_break_even():
-    texts = [
-        *series("A", 0.6, {0: 0.2, 2: 0.5, 4: 0.8}),
-        *series("B", 0.4, {0: 0.4, 2: 0.4, 4: 0.5}),
-        *series("C", 0.9, {0: 0.1, 2: None, 4: 1.0}),  # does not respond at k = 2: it is out
-    ]
-    found = list(curve("appended", {("m", NONE): texts}, 0))
-    means = {v["variant"]: v["value"] for v in found if v["metric"] == "factual_precision"}
-    assert means == pytest.approx({"clean": 0.5, 0: 0.3, 2: 0.45, 4: 0.65})
-    at = {v["variant"]: v["value"] for v in found if v["metric"] == "gain"}
-    assert at == pytest.approx({0: -0.2, 2: -0.05, 4: 0.15})
-    least = only(found, metric="break_even")
-    assert (least["value"], least["n"], least["kind"]) == (4, 2, "appended")
-
-
-def test_no_break_even_where_the_corrupted_stay_below():
-    texts = [*series("A", 0.6, {0: 0.2, 8: 0.6}), *series("B", 0.4, {0: 0.1, 8: 0.3})]
-    assert only(list(curve("c", {("m", NONE): texts}, 0)), metric="break_even")["value"] is None
-
-
-def test_the_rounding_of_sums_is_no_gain():
-    # 0.4 - 0.3 + 0.8 - 0.9 is 0, and a little more in floating point.
-    texts = [*series("A", 0.3, {1: 0.4}), *series("B", 0.9, {1: 0.8})]
-    assert only(list(curve("c", {("m", NONE): texts}, 0)), metric="break_even")["value"] is None
-    # So is the mean of three texts of 0.1 less one of 0.1.
-    attacks = [text(topic, 0.1, "info", number) for topic in "ABCD" for number in range(3)]
-    cells = {("m", NONE): [*attacks, *(text(topic, 0.1) for topic in "ABCD")]}
-    found = list(gains(cells, "normal", (), [], 0))
-    assert (only(found, metric="gain")["value"], only(found, metric="gamed")["value"]) == (0, 0)
-
-
-def test_bounds_count_failures_as_supported_or_not():
-    # 6 of 8 judged are supported, 2 failed: 6/10 and 8/10.
-    half = Text(document("A"), score(0.75, judged=8, failed=2))
-    whole = Text(document("B"), score(0.5))
-    found = list(of_texts({("m", NONE): [half, whole]}, [], 0))
-    values = {v["variant"]: v["value"] for v in found if v["metric"] == "factual_precision"}
-    assert values == pytest.approx(
-        {None: 0.625, "failed_supported": 0.65, "failed_not_supported": 0.55}
-    )
-    assert {v["failed"] for v in found} == {2}
-
-
-def test_f1_at_k_counts_what_a_text_says():
-    one_fact = Text(document("A", "repetitive"), score(1.0, judged=2), k=10)
-    honest = Text(document("A"), score(0.5, judged=8), k=10)
-    # P = 1, R = 2/10; P = 1/2, R = 4/10
-    assert (one_fact.value, honest.value) == pytest.approx((2 * 0.2 / 1.2, 2 * 0.2 / 0.9))
-    assert Text(document("A"), score(1.0, judged=30), k=10).value == 1
-    assert Text(document("A"), score(0.0), k=10).value == 0
-    refusal, unjudged = score(None, judged=0), score(None, judged=0, failed=3)
-    unjudged = unjudged.model_copy(update={"responded": True})
-    assert Text(document("A"), refusal, k=10).value == 0
-    assert Text(document("A"), unjudged, k=10).value != Text(document("A"), unjudged, k=10).value
-    # All three failures supported: P = 1, R = 3/10
-    bounds = [Text(document("A"), unjudged, k=10).bound(said) for said in (True, False)]
-    assert bounds == pytest.approx([2 * 0.3 / 1.3, 0])
-
-
-def test_each_metric_stands_there_by_f1_at_k_as_well():
-    own = {"a": (1.0, 2), "b": (0.5, 8)}
-    rows = []
-    for topic in "ABC":
-        for kind, (precision, judged) in (("normal", own["b"]), ("repetitive", own["a"])):
-            judged = Judged(
-                claims=[],
-                selections={},
-                verdicts=[],
-                again={},
-                scores=[score(precision, judged=judged)],
-            )
-            rows.append(Row(document=document(topic, kind), metrics={"m": judged}))
-    cells = cells_of(rows, 10)
-    assert list(cells) == [("m", NONE), ("m, F1@10", NONE)]
-    found = list(gains(cells, "normal", (), [], 0))
-    assert only(found, metric="gain", assessor="m")["value"] == pytest.approx(0.5)
-    by_k = only(found, metric="gain", assessor="m, F1@10")["value"]
-    assert by_k == pytest.approx(2 * 0.2 / 1.2 - 2 * 0.2 / 0.9)
-    means = [v for v in of_texts(cells, [], 0) if v["assessor"] == "m, F1@10"]
-    assert {v["metric"] for v in means} == {"f1_at_k"}, "the claims are the precision's"
-    assert not list(agreement(cells, "normal")), "one metric by two scores is no two metrics"
-
-
-def test_kept_share_is_of_claims_before_the_defence():
-    cells = {("m", "core"): [Text(document("A"), score(0.5, "core", kept=4, claims=8))]}
-    assert only(list(of_texts(cells, [], 0)), metric="kept_share")["value"] == 0.5
-
-
-def test_kept_share_is_of_the_claims_that_could_be_judged():
-    claims = [Claim(id=f"c{n}", text=f"x{n}") for n in range(4)]
-    verdicts = [Verdict(claim=c.id, assessor="a", label="supported") for c in claims]
-
-    def scored(*reasons):
-        chosen = [
-            Selection(claim=claim.id, selected=reason == "selected", weight=1, reason=reason)
-            for claim, reason in zip(claims, reasons, strict=True)
-        ]
-        return score_selected(document("A"), claims, verdicts, chosen, 0)
-
-    half = scored("selected", "irrelevant", "failed", "failed")
-    assert (half.kept_share, half.failed) == (1 / 2, 2)
-    none = scored(*["failed"] * 4)
-    assert (none.kept_share, none.failed) == (None, 4)
-    texts = [Text(document(topic), own) for topic, own in (("A", half), ("B", none))]
-    found = list(of_texts({("m", "core"): texts}, [], 0))
-    kept = only(found, metric="kept_share")
-    assert (kept["value"], kept["n"], kept["failed"]) == (1 / 2, 1, 6)
-
-
-def test_agreement_is_between_metrics_or_defences_and_not_both():
-    one = [text(t, p) for t, p in (("A", 0.1), ("B", 0.2), ("C", 0.6))]
-    other = [text(t, p) for t, p in (("A", 0.3), ("B", 0.2), ("C", 0.1))]
-    cells = {("m", NONE): one, ("m", "core"): other, ("n", NONE): other, ("n", "core"): one}
-    found = [(v["assessor"], v["selection"], v["against"]) for v in agreement(cells, "normal")]
-    assert found == [("m", NONE, "core"), ("m", NONE, "n"), ("m", "core", "n"), ("n", NONE, "core")]
-    # Deviations (-2, -1, 3) and (1, 0, -1) in tenths: -5 / sqrt(14 * 2).
-    value = only(list(agreement(cells, "normal")), assessor="m", selection=NONE, against="n")
-    assert value["value"] == pytest.approx(-5 / 28**0.5)
-
-
-def test_a_metric_of_two_verdicts_has_two_cells():
-    scores = [score(0.5), score(0.7).model_copy(update={"name": "grouped"})]
-    judged = Judged(claims=[], selections={}, verdicts=[], again={}, scores=scores)
-    row = Row(document=document("A"), metrics={"m": judged})
-    assert set(cells_of([row])) == {("m.default", NONE), ("m.grouped", NONE)}
-
-
-def test_verdicts_against_known_labels():
-    def told(topic, **by_label):
-        """Claims labelled S and NS, and what is said of each."""
-        pairs = [(label, said) for label, own in by_label.items() for said in own.split()]
-        claims = [Claim(id=f"c{n}", text=f"x{n}", label=own) for n, (own, _) in enumerate(pairs)]
-        of = {"assessor": "a"}
-        verdicts = [
-            Verdict(claim=f"c{n}", label=said, **of, reason="x")
-            for n, (_, said) in enumerate(pairs)
-        ]
-        judged = Judged(
-            claims=claims, selections={}, verdicts=verdicts, again={}, scores=[score(0.5)]
+def test_success_rate_stays_1_while_the_gain_shrinks_as_honest_texts_improve():
+    for honest, gain in ((0.5, 0.5), (0.8, 0.2)):
+        values = attacks(
+            {"normal": (lambda n, honest=honest: honest, 0.5), "info": (lambda n: 1.0, 0.1)}
         )
-        own = Document(id=topic, topic=topic, text="x", kind="normal", claims=claims)
-        return Row(document=own, metrics={"m": judged})
+        assert only(values, metric="asr")["value"] == 1
+        assert only(values, metric="gain")["value"] == pytest.approx(gain)
+        assert only(values, metric="gain")["verdict"] == "gamed"
+        low, high = only(values, metric="asr")["ci95"]
+        assert 0.7 < low < high == 1
+        assert only(values, metric="worst_asr")["variant"] == "info"
 
-    rows = [
-        told("A", S="supported supported not_supported", NS="supported"),
-        told("B", S="supported irrelevant failed", NS="not_supported not_supported"),
+
+def test_gold_is_never_gamed_and_a_random_metric_half_the_time():
+    values = attacks({"normal": (lambda n: 0.5, 0.5), "info": (lambda n: 0.1, 0.1)})
+    assert only(values, metric="asr")["value"] == 0
+    assert only(values, metric="gain")["verdict"] == "held"
+    draw = random.Random(1)
+    rates, verdicts = [], []
+    for _ in range(60):
+        table = {kind: (lambda n: draw.random(), f1) for kind, f1 in (("normal", 0.5), ("a", 0.1))}
+        values = attacks(table)
+        rates.append(only(values, metric="asr")["value"])
+        verdicts.append(only(values, metric="gain")["verdict"])
+    assert 0.45 < sum(rates) / len(rates) < 0.55
+    assert verdicts.count("gamed") <= 2  # 0.6 are expected at the level of 1 %
+
+
+def test_equal_gold_is_a_shift_and_better_gold_a_rise_and_no_gold_has_no_verdict():
+    table = {
+        "normal": (lambda n: 0.5, 0.5),
+        "edited": (lambda n: 0.5, 0.5),
+        "corrected": (lambda n: 0.9, 0.9),
+        "sampled": (lambda n: 0.9, None),
+    }
+    values = attacks(table)
+    assert only(values, kind="edited", metric="shift")["value"] == 0
+    assert only(values, kind="corrected", metric="rise")["value"] == pytest.approx(0.4)
+    assert "verdict" not in only(values, kind="sampled", metric="gain")
+    assert not [v for v in values if v["metric"] in ("asr", "worst_asr")]
+
+
+def test_a_tie_counts_half_and_fewer_than_ten_topics_are_unclear():
+    values = attacks({"normal": (lambda n: 0.5, 0.5), "info": (lambda n: 0.5, 0.1)})
+    assert only(values, metric="asr")["value"] == 0.5
+    few = {"normal": (lambda n: 0.5, 0.5), "info": (lambda n: None if n > 8 else 1.0, 0.1)}
+    values = attacks(few)
+    assert only(values, metric="gain")["verdict"] == "unclear"
+    assert only(values, metric="asr")["n"] == 9
+    assert not [v for v in values if v["metric"] == "worst_asr"]
+
+
+def test_texts_are_paired_with_the_text_they_were_made_of():
+    honest = [document("A", number=n, gold=gold(0.5)) for n in (0, 1)]
+    honest.append(document("B", gold=gold(0.5)))
+    made = [document("A", "info", gold=gold(0.1), clean="A-normal-1")]
+    made.append(document("B", "info", gold=gold(0.1)))
+    scores = dict(zip((d.id for d in honest + made), (0.1, 0.4, 0.5, 0.9, 0.6), strict=True))
+    table = [Row(document=d, metrics={}, text_scores={"m": scores[d.id]}) for d in honest + made]
+    comparison = compare(cells_of(table, {NONE: NO_DEFENCE}), "normal", [], {})[0]
+    assert comparison.gains == pytest.approx({"A": 0.5, "B": 0.1})
+
+
+def test_controls_and_duplicates_are_outside_the_family():
+    table = {"normal": (lambda n: 0.5, 0.5), "info": (lambda n: 0.52 + n / 100, 0.1)}
+    every = rows(table)
+    cells = cells_of(every, {NONE: NO_DEFENCE})
+    cells["twin", NONE] = cells["m", NONE]
+    duplicates = duplicate_columns(cells)
+    assert duplicates == {("twin", NONE): "m, none"}
+    comparisons = compare(cells, "normal", ["m"], duplicates)
+    assert [c.is_control for c in comparisons] == [True, True]
+    # The control's own p-value is computed all the same.
+    assert only(attack_values(comparisons, 0), metric="gain", assessor="m")["p"] < 0.01
+
+
+def test_the_effect_of_a_defence_is_the_gain_that_it_removes():
+    table = [
+        judged_row(topic, kind, {NONE: plain, "core": kept}, gold=gold(f1))
+        for topic in TOPICS
+        for kind, plain, kept, f1 in (
+            ("normal", "SSNN", "SSNN", 0.5),
+            ("info", "SSSS", "S---", 0.1),
+        )
     ]
-    found = list(truth(rows, 0))
-    true = only(found, metric="supported_if_true")
-    assert (true["value"], true["failed"], true["n"]) == (pytest.approx(3 / 4), 1, 2)
-    assert only(found, metric="supported_if_false")["value"] == pytest.approx(1 / 3)
+    defences = {name: SCORED[name] for name in (NONE, "core")}
+    comparisons = compare(cells_of(table, defences), "normal", [], {})
+    effect = only(effect_values(comparisons, 0), metric="effect")
+    assert (effect["value"], effect["verdict"]) == (0, "unclear")
+    recall = {name: SCORED[name] for name in (NONE, "recall")}
+    table = [
+        judged_row(d.topic, d.kind, {NONE: letters, "recall": letters}, gold=d.gold)
+        for d in (row.document for row in table)
+        for letters in ["SSNN" if d.kind == "normal" else "S"]
+    ]
+    effect = only(effect_values(compare(cells_of(table, recall), "normal", [], {}), 0))
+    # Gain 0.5 without; F1@4 0.4 against 0.5 with it.
+    assert effect["value"] == pytest.approx(0.5 - (0.4 - 0.5))
+    assert effect["verdict"] == "reduces"
+
+
+def test_scores_have_bounds_by_failures_and_kept_shares():
+    table = [judged_row(t, "normal", {NONE: "SSNF", "core": "S--F"}) for t in TOPICS]
+    defences = {NONE: NO_DEFENCE, "core": NO_DEFENCE}
+    values = list(score_values(cells_of(table, defences), defences, [], 0))
+    plain = only(values, selection=NONE, metric="factual_precision", variant=None)
+    assert (plain["value"], plain["failed"], plain["n"]) == (pytest.approx(2 / 3), 12, 12)
+    assert only(values, selection=NONE, variant="failed_supported")["value"] == 0.75
+    assert only(values, selection=NONE, variant="failed_not_supported")["value"] == 0.5
+    assert only(values, selection="core", metric="kept_share")["value"] == 0.5
+
+
+def test_costs_are_on_the_defences_own_scale():
+    table = [judged_row(t, "normal", {NONE: "SSNN", "core": "S-N-"}) for t in TOPICS]
+    values = list(cost_values(cells_of(table, {NONE: NO_DEFENCE, "core": Defence()}), "normal", 0))
+    assert only(values, metric="cost")["value"] == 0
+    assert only(values, metric="empty_share")["value"] == 0
+    recall = {NONE: NO_DEFENCE, "core": SCORED["recall"]}
+    values = list(cost_values(cells_of(table, recall), "normal", 0))
+    # F1@4 of two supported claims with precision 0.5, and of one.
+    assert only(values, metric="cost")["value"] == pytest.approx(0.5 - 1 / 3)
+
+
+def test_honest_pairs_are_ordered_as_by_gold():
+    table = rows({"normal": (lambda n: n / 12, None)})
+    for number, row in enumerate(table):
+        f1 = number / 12 if number < 6 else (17 - number) / 12  # the second half is reversed
+        table[number] = row.model_copy(
+            update={"document": row.document.model_copy(update={"gold": gold(f1)})}
+        )
+    value = only(
+        cost_values(cells_of(table, {NONE: NO_DEFENCE}), "normal", 0), metric="honest_order"
+    )
+    assert value["value"] == pytest.approx((66 - 15) / 66)
+    assert value["ci95"][0] < value["value"] < value["ci95"][1]
+
+
+def test_strata_and_unpaired_gains_have_no_verdict():
+    table = rows({"normal": (lambda n: 0.5, 0.5), "info": (lambda n: 1.0, 0.1)})
+    for row in table:
+        row.document = row.document.model_copy(
+            update={"bin": "rare" if row.document.topic < "T3" else "often"}
+        )
+    far = Row(document=document("Z", "far"), metrics={}, text_scores={"m": 0.9})
+    cells = cells_of([*table, far], {NONE: NO_DEFENCE})
+    values = list(stratum_gains(cells, "normal", ["bin"], 0))
+    assert only(values, bin="rare", kind="info")["value"] == 0.5
+    assert only(values, kind="far", variant="unpaired")["value"] == pytest.approx(0.4)
+    assert not any("verdict" in value for value in values)
+
+
+def test_skewed_gains_on_few_topics_are_named():
+    table = {"normal": (lambda n: 0.2, 0.5), "info": (lambda n: 1.0 if n == 3 else 0.2, 0.1)}
+    cells = cells_of(rows(table), {NONE: NO_DEFENCE})
+    assert skewed(compare(cells, "normal", [], {})) == ["info"]
+
+
+def test_a_break_even_that_never_comes_has_no_value_and_no_end():
+    def curve(topic, clean, *steps):
+        doc = document(topic)
+        yield Row(document=doc, metrics={}, text_scores={"m": clean})
+        for k, score in zip((0, 4), steps, strict=True):
+            update = {"id": f"{doc.id}-{k}", "clean": doc.id, "k": k}
+            yield Row(document=doc.model_copy(update=update), metrics={}, text_scores={"m": score})
+
+    for steps, value in (((0.3, 0.8), 4), ((0.3, 0.4), None)):
+        table = [row for topic in TOPICS for row in curve(topic, 0.5, *steps)]
+        values = list(curve_values("c", cells_of(table, {NONE: NO_DEFENCE}), {}, 0))
+        row = only(values, metric="break_even")
+        assert (row["value"], row["ci95"]) == (value, None if value is None else (4, 4))
+        assert only(values, metric="gain", variant=0)["value"] == pytest.approx(-0.2)
+
+
+def test_agreement_and_truth():
+    table = []
+    for number, topic in enumerate(TOPICS):
+        letters = "S" * (number % 4) + "N" * (4 - number % 4)
+        claims = [Claim(id=f"d{n}", text=f"claim {n}", label="S") for n in range(4)]
+        table.append(judged_row(topic, "normal", {NONE: letters, "core": letters}, claims=claims))
+    cells = cells_of(table, {NONE: NO_DEFENCE, "core": NO_DEFENCE})
+    assert only(agreement(cells, "normal", {NONE, "core"}))["value"] == pytest.approx(1)
+    value = only(truth(table, {}, 0))
+    assert (value["metric"], value["value"]) == ("supported_if_true", pytest.approx(18 / 48))
+
+
+def test_gold_credits_each_fact_once():
+    scores = gold_scores([{"a"}, {"a"}, set(), {"b", "c"}], 4, "construction")
+    assert (scores.precision, scores.recall) == (0.5, 0.75)
+    assert scores.f1 == pytest.approx(0.6)
+    assert gold_scores([], 0, "labels").f1 == 0
+    texts = ["She won.", "She won!", "She lost."]
+    claims = [Claim(id=str(n), text=t, label="S") for n, t in enumerate(texts)]
+    best = document("A", claims=[*claims, Claim(id="x", text="He was born.", label="NS")])
+    none = document("A", number=1)
+    scored, without = add_label_gold([best, none], "labels")
+    assert (scored.gold.precision, scored.gold.recall, scored.gold.k) == (0.5, 1.0, 2)
+    assert without.gold is None
+    assert np.isclose(scored.gold.f1, 2 / 3)

@@ -6,6 +6,7 @@ import pytest
 from eval.decompose.by_sentence import BackedOff, BySentence, Failed
 from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences
+from eval.defences import Defence
 from eval.experiments.named import Named
 from eval.experiments.robustness.robustness_grid import Grid
 from eval.pipeline import Pipeline
@@ -139,8 +140,9 @@ def test_the_experiments_and_stages_around_stages_hold_them_too():
         Named("mine", twice)(DOCUMENTS, claims, [[], []])
     with pytest.raises(UserError, match="verdicts on c9"):
         Grid({"m": Pipeline(Sentences(), [twice])}, {})(DOCUMENTS)
+    metrics = {"m": Pipeline(Sentences(), [Changed(supported, list)])}
     with pytest.raises(UserError, match="selections of none"):
-        Grid({"m": Pipeline(Sentences(), [Changed(supported, list)])}, {"d": none})(DOCUMENTS)
+        Grid(metrics, {"d": Defence(select=none)})(DOCUMENTS)
     with pytest.raises(UserError, match="selections of none"):
         Relevant(lambda _, texts: [[1] * len(own) for own in texts], none)(DOCUMENTS, claims)
     with pytest.raises(UserError, match="selections of none"):

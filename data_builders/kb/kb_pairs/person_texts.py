@@ -8,11 +8,12 @@ by another one of the same property, and the sentence is marked.
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
+from components.gold import GOLD_K
 from data_builders.kb.facts import DATES, Person
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import Fact, facts_of
 from data_builders.kb.language.wording import Voice, bank, bleached, capital, speak, with_article
-from records import Claim, Document, Generation, Passage
+from records import Claim, Document, Generation, Gold, Passage, gold_scores
 
 GENERATOR = "kb_pairs"
 LEAST_WORDINGS = 14
@@ -26,14 +27,17 @@ def generations(world: World, per_kind: int, corrupted: float, seed: int) -> Ite
     for person in world.people:
         rng = random.Random(f"{seed}:generations:{world.split}:{person.iri}")
         for _ in range(per_kind):
-            yield _generation(person, "normal", _normal(rng, world, person, corrupted))
-            yield _generation(person, "uninformative", _uninformative(rng, world, person))
+            k = min(GOLD_K, sum(map(len, world.known[person.iri].values())))
+            yield _generation(person, "normal", _normal(rng, world, person, corrupted), k)
+            yield _generation(person, "uninformative", _uninformative(rng, world, person), k)
             repeated = list(_repetitive(rng, world, person))
             if repeated:
-                yield _generation(person, "repetitive", repeated)
+                yield _generation(person, "repetitive", repeated, k)
 
 
-def _generation(person: Person, kind: str, marked: Iterator[tuple[str, bool]]) -> Generation:
+def _generation(
+    person: Person, kind: str, marked: Iterable[tuple[str, bool]], k: int
+) -> Generation:
     sentences = [{"text": text, "true": true} for text, true in marked]
     return Generation(
         topic=person.name,
@@ -44,6 +48,7 @@ def _generation(person: Person, kind: str, marked: Iterator[tuple[str, bool]]) -
         bin=person.frequency_name,
         sentences=sentences,
         person=person.iri,
+        gold=_gold([sentence["true"] for sentence in sentences], kind, k),
     )
 
 
@@ -115,7 +120,8 @@ def profiles(worlds: Sequence[World], seed: int) -> Iterator[Document]:
         rng = random.Random(f"{seed}:profile:{iri}")
         known_facts = [(w, f) for w in worlds for f in _finest(rng, w.known.get(iri, {}))]
         if len(known_facts) >= PROFILE_CLAIMS:
-            yield _labelled(person, list(_profile(rng, person, known_facts)), "normal")
+            sentences = list(_profile(rng, person, known_facts))
+            yield _labelled(person, sentences, "normal", min(GOLD_K, len(known_facts)))
 
 
 def padded(
@@ -133,7 +139,8 @@ def padded(
         hidden = [(c.text, False) for c in document.claims if c.label == "NS"][:HIDDEN]
         if any(repeated) and hidden:
             repetition = rng.choice([sentences for sentences in repeated if sentences])
-            yield _labelled(person, hidden + repetition, "repetitive", "_padded")
+            sentences = hidden + repetition
+            yield _labelled(person, sentences, "repetitive", document.gold.k, "_padded")
 
 
 def _finest(rng: random.Random, facts_by_property: dict[str, list[Fact]]) -> Iterator[Fact]:
@@ -156,7 +163,7 @@ def _profile(
 
 
 def _labelled(
-    person: Person, marked: list[tuple[str, bool]], kind: str, suffix: str = ""
+    person: Person, marked: list[tuple[str, bool]], kind: str, k: int, suffix: str = ""
 ) -> Document:
     return Document(
         id=person.iri.rsplit("/", 1)[-1] + suffix,
@@ -171,7 +178,17 @@ def _labelled(
         group=person.group,
         bin=person.frequency_name,
         person=person.iri,
+        gold=_gold([true for _, true in marked], kind, k),
     )
+
+
+def _gold(truths: Sequence[bool], kind: str, k: int) -> Gold:
+    """Gold scores of a text: every true sentence of a ``normal`` text states another fact."""
+    if kind == "uninformative":
+        return gold_scores([set() for _ in truths], k, "construction")
+    facts = range(len(truths)) if kind == "normal" else [0] * len(truths)
+    credited = [{str(fact)} if true else set() for fact, true in zip(facts, truths, strict=True)]
+    return gold_scores(credited, k, "construction")
 
 
 def passages(people: Sequence[Person], seed: int) -> Iterator[Passage]:

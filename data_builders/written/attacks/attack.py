@@ -22,6 +22,14 @@ class Attack(ABC):
     """
 
     keeps: Invariant
+    sentences: int | None = None
+
+    def length(self, source: Source, default: int = 14) -> int:
+        """Number of sentences: ``sentences``, else that of the document's claims.
+
+        F1@K and the length penalty react to length alone, so attacks match the honest text.
+        """
+        return self.sentences or len(source.claims) or default
 
     @property
     def identity(self) -> dict[str, Any]:

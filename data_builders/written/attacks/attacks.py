@@ -11,18 +11,21 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from jsonargparse.typing import PositiveInt
 from pydantic import ValidationError
 
+from components.gold import GOLD_K, add_label_gold
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card
 from data_builders.journal import identity_of, journal_rows
 from data_builders.written.attacks.attack import Attack
+from data_builders.written.attacks.attack_gold import attack_gold
 from data_builders.written.attacks.edits import Corrected, Edited
 from data_builders.written.attacks.instructions import Instructed, InstructedPassage
 from data_builders.written.attacks.montage import Montage
@@ -34,7 +37,7 @@ from data_builders.written.claims.labelled import Source, read_sources
 from data_builders.written.claims.validity import Attacked, Entailment, Invariant, NotApplicable
 from eval.metrics.probabilities import labelled_precision
 from eval.stages import EntailmentModel, entails
-from records import Document, Passage, UserError, read_records, sha256_text, to_bad_input
+from records import Document, Gold, Passage, UserError, read_records, sha256_text, to_bad_input
 from records.abstention import responds
 
 # The attacks that are built by default.
@@ -79,6 +82,7 @@ class Attacks(Builder):
         pages: files of passages; each passage is taken as true of the person named in its title.
         entailment: a relation model that must also confirm what an attack keeps.
         source_kind: use only documents of this kind, e.g. ``normal``; null for all.
+        gold_k: number of facts of a complete answer, for documents without ``gold``.
         verdict: name of the verdicts that label scored texts, if there are several.
     """
 
@@ -88,6 +92,7 @@ class Attacks(Builder):
     entailment: EntailmentModel | None = None
     source_kind: str | None = None
     verdict: str | None = None
+    gold_k: PositiveInt = GOLD_K
 
     reads: ClassVar = ("documents", "pages")
 
@@ -152,7 +157,14 @@ class Attacks(Builder):
         return Made(files, CARD, pages)
 
     def _sources(self) -> list[Source]:
-        return read_sources(self.documents, self.source_kind, self.verdict)[: self.limit]
+        sources = read_sources(self.documents, self.source_kind, self.verdict)[: self.limit]
+        documents = [s.document.model_copy(update={"id": s.id}) for s in sources]
+        origin = "labels" if self.verdict is None else "machine"
+        scored = add_label_gold(documents, origin, self.gold_k)
+        return [
+            replace(s, document=s.document.model_copy(update={"gold": d.gold}))
+            for s, d in zip(sources, scored, strict=True)
+        ]
 
     def _results(
         self, kind: str, attack: Attack, sources: Sequence[Source], world: World, journal: Path
@@ -191,7 +203,8 @@ class Attacks(Builder):
             if fault is None and pair is not None:
                 fault = ("the relation model does not confirm it", pair.hypothesis)
             why, where = fault or (None, "")
-            text = _document(kind, attack, source, result)
+            gold = attack_gold(source, result, world, getattr(attack, "apart", False))
+            text = _document(kind, attack, source, result, gold)
             row = text.model_dump(mode="json", exclude_none=True)
             yield {"text": row, "why": why, "where": where}
 
@@ -212,7 +225,9 @@ class Attacks(Builder):
         return [next((pair for pair in text_pairs if pair in bad), None) for text_pairs in pairs]
 
 
-def _document(kind: str, attack: Attack, source: Source, attacked: Attacked) -> Document:
+def _document(
+    kind: str, attack: Attack, source: Source, attacked: Attacked, gold: Gold | None
+) -> Document:
     original = source.document
     row = {
         "id": f"{source.id} {kind}",
@@ -226,6 +241,7 @@ def _document(kind: str, attack: Attack, source: Source, attacked: Attacked) -> 
         "generator": original.generator,
         "clean": source.id,
         "keeps": attack.keeps.name,
+        "gold": gold,
         **({"person": source.person} if source.person else {}),
         **attacked.more,
     }

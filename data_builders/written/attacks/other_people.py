@@ -41,17 +41,17 @@ class Namesake(Attack):
     Source: AmbigBio and D-FActScore, arXiv 2402.05629, section 2.
 
     Args:
-        sentences: maximum number of sentences.
+        sentences: maximum number of sentences; by default that of the document's claims.
     """
 
     keeps = OtherEntityFacts(namesake=True)
 
-    def __init__(self, sentences: PositiveInt = 10):
+    def __init__(self, sentences: PositiveInt | None = None):
         self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         page, facts = _pick_namesake(source, world, rng)
-        claims = _claims(facts[: self.sentences], page, source, "NS")
+        claims = _claims(facts[: self.length(source)], page, source, "NS")
         passages = _passages(source, [page], world)
         return join_sentences(claims, passages=passages, more={"other": page.title})
 
@@ -67,11 +67,11 @@ class Merged(Attack):
     Source: D-FActScore, arXiv 2402.05629, section 2.
 
     Args:
-        sentences: maximum number of facts about each person.
+        sentences: maximum number of sentences; by default that of the document's claims.
         apart: write the topic's facts, then a sentence that introduces the namesake, then theirs.
     """
 
-    def __init__(self, sentences: PositiveInt = 5, apart: bool = False):
+    def __init__(self, sentences: PositiveInt | None = None, apart: bool = False):
         self.sentences = sentences
         self.apart = apart
 
@@ -85,7 +85,7 @@ class Merged(Attack):
         topic_facts = _facts(topic, world)
         if len(topic_facts) < MIN_NAMESAKE_FACTS:
             raise NotApplicable("too few facts of the topic")
-        number = min(len(topic_facts), len(facts), self.sentences)
+        number = min(len(topic_facts), len(facts), max(1, self.length(source) // 2))
         first = _claims(topic_facts[:number], topic, source, "S")
         second = _claims(facts[:number], page, source, "S" if self.apart else "NS")
         groups = (first, second) if self.apart else zip(first, second, strict=True)
@@ -106,12 +106,12 @@ class Related(Attack):
     section 3.
 
     Args:
-        sentences: maximum number of sentences.
+        sentences: maximum number of sentences; by default that of the document's claims.
     """
 
     keeps = OtherEntityFacts(namesake=False)
 
-    def __init__(self, sentences: PositiveInt = 10):
+    def __init__(self, sentences: PositiveInt | None = None):
         self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
@@ -125,7 +125,7 @@ class Related(Attack):
             page, how = rng.choice(named), "named"
         else:
             page, how = self._page_sharing_names(source, world), "shares a name"
-        facts = _facts(page, world)[: self.sentences]
+        facts = _facts(page, world)[: self.length(source)]
         claims = [SentenceClaim(text, "S", (fact.id,)) for text, fact in facts]
         return join_sentences(claims, more={"other": page.title, "related": how})
 

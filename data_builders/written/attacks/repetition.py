@@ -78,13 +78,13 @@ class NearParaphrases(Attack):
     sentences differ.
 
     Args:
-        sentences: maximum number of sentences.
+        sentences: maximum number of sentences; by default that of the document's claims.
         writer: a language model, sampled at temperature 1; null for the rules.
     """
 
     keeps = OnlyTrue(adds=_EMPTY)
 
-    def __init__(self, sentences: PositiveInt = 14, writer: Writer | None = None):
+    def __init__(self, sentences: PositiveInt | None = None, writer: Writer | None = None):
         self.sentences = sentences
         self.writer = writer
 
@@ -110,7 +110,7 @@ class NearParaphrases(Attack):
             for index in range(max(len(versions), len(frames)))
             for version in [versions[index % len(versions)]]
         ]
-        return _repeated_fact(fact, list(dict.fromkeys(sentences))[: self.sentences])
+        return _repeated_fact(fact, list(dict.fromkeys(sentences))[: self.length(source)])
 
     def attack_all(
         self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random], seed: int
@@ -121,28 +121,33 @@ class NearParaphrases(Attack):
         indices = [i for i, result in enumerate(results) if isinstance(result, Attacked)]
         claims = [results[i].claims[0] for i in indices]
         prompts = [
-            self._prompt.messages(topic=sources[i].topic, claim=claim.text, number=self.sentences)
+            self._prompt.messages(
+                topic=sources[i].topic, claim=claim.text, number=self.length(sources[i])
+            )
             for i, claim in zip(indices, claims, strict=True)
         ]
         answers = self.writer.answer(
-            prompts, temperature=1.0, max_new_tokens=40 * self.sentences, seed=seed
+            prompts,
+            temperature=1.0,
+            max_new_tokens=40 * max((self.length(sources[i]) for i in indices), default=1),
+            seed=seed,
         )
         for i, claim, (answer, *_) in zip(indices, claims, answers, strict=True):
-            results[i] = self._read_paraphrases(sources[i].topic, claim, answer)
+            results[i] = self._read_paraphrases(sources[i], claim, answer)
         return results
 
     def _read_paraphrases(
-        self, topic: str, claim: Claim, answer: Answer
+        self, source: Source, claim: Claim, answer: Answer
     ) -> Attacked | NotApplicable:
         if answer.failed is not None:
             return NotApplicable(answer.failed)
-        name = set(name_of(topic).split())
+        name = set(name_of(source.topic).split())
         lines = (line for line in paragraph_lines(answer.text) if line != claim.text)
         details = names_and_numbers(claim.text) - name
         kept = [line for line in lines if names_and_numbers(line) - name == details]
         if not kept:
             return NotApplicable("the model gave no paraphrase with all details")
-        sentences = [claim.text, *dict.fromkeys(kept)][: self.sentences]
+        sentences = [claim.text, *dict.fromkeys(kept)][: self.length(source)]
         return _repeated_fact(claim.rests_on[0], sentences)
 
     def _versions(self, source: Source, clause: Clause) -> Iterator[str]:
@@ -171,12 +176,12 @@ class Split(Attack):
     arXiv 2403.11903; Core, arXiv 2407.03572, section 3).
 
     Args:
-        sentences: maximum number of sentences.
+        sentences: maximum number of sentences; by default that of the document's claims.
     """
 
     keeps = OnlyTrue()
 
-    def __init__(self, sentences: PositiveInt = 14):
+    def __init__(self, sentences: PositiveInt | None = None):
         self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
@@ -196,7 +201,7 @@ class Split(Attack):
         pieces = [f"{stem} {when}" for when in coarser_times(date)]
         if len(pieces) < MIN_PIECES:
             raise NotApplicable("a fact has too few pieces")
-        return _repeated_fact(fact, pieces[: self.sentences])
+        return _repeated_fact(fact, pieces[: self.length(source)])
 
 
 def _clauses(source: Source) -> list[tuple[str, Clause]]:

@@ -86,12 +86,12 @@ class Alternatives(Attack):
     should add nothing to a score.
 
     Args:
-        sentences: maximum number of sentences.
+        sentences: maximum number of sentences; by default that of the document's claims.
     """
 
     keeps = TrueByForm()
 
-    def __init__(self, sentences: PositiveInt = 12):
+    def __init__(self, sentences: PositiveInt | None = None):
         self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
@@ -101,8 +101,8 @@ class Alternatives(Attack):
         births = [text.format(X=name, **drawn) for text in BIRTHS]
         distinct = dict.fromkeys(_either(c.text, source) for c in source.claims)
         claims = [text for text in distinct if text]
-        half = rng.sample(claims, min(len(claims), self.sentences // 2))
-        sentences = half + rng.sample(births, min(len(births), self.sentences - len(half)))
+        half = rng.sample(claims, min(len(claims), self.length(source) // 2))
+        sentences = half + rng.sample(births, min(len(births), self.length(source) - len(half)))
         rng.shuffle(sentences)
         return join_sentences([SentenceClaim(text, "S") for text in sentences])
 
@@ -126,16 +126,16 @@ class HedgedTrivia(Attack):
     them true even if the trivia are not.
 
     Args:
-        sentences: maximum number of sentences.
+        sentences: maximum number of sentences; by default that of the document's claims.
     """
 
     keeps = Possible()
 
-    def __init__(self, sentences: PositiveInt = 14):
+    def __init__(self, sentences: PositiveInt | None = None):
         self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        trivia = rng.sample(TRIVIA, min(len(TRIVIA), self.sentences))
+        trivia = rng.sample(TRIVIA, min(len(TRIVIA), self.length(source)))
         name = name_of(source.topic)
         return join_sentences([SentenceClaim(text.format(X=name), "S") for text in trivia])
 

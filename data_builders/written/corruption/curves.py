@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from components.gold import credited_texts
 from components.sentences import remove_citations, split_sentences
 from data_builders.written.claims.clauses import as_sentence
 from data_builders.written.claims.labelled import Source, read_labelled
 from data_builders.written.corruption.corrupters import STILL_TRUE, Change
 from data_builders.written.corruption.merging import Merged, locate_claims
-from records import Claim, Document, UserError
+from records import Claim, Document, UserError, gold_scores
 from records.abstention import responds
 
 
@@ -132,6 +133,7 @@ def build_clean_twin(source: Source) -> Document:
         text=original.text,
         claims=original.claims,
         document=source.id,
+        gold=original.gold,
         **_shared_fields(original),
     )
 
@@ -154,7 +156,11 @@ def build_corrupted(
         list(_appended_claims(index, len(sentences), kind, sentence, assumed))
         for index, sentence in enumerate(appended)
     ]
+    honest = source.document.gold
+    credited = credited_texts(text_claims)
     for k in ks:
+        # Appended sentences credit nothing.
+        extra: list[set[str]] = [set() for claims in appended_claims[:k] for _ in claims]
         yield Document(
             id=f"{source.id} {kind} k={k}",
             kind="corrupted",
@@ -164,6 +170,7 @@ def build_corrupted(
             clean=source.id,
             k=k,
             appended=kind,
+            gold=honest and gold_scores([*credited, *extra], honest.k, honest.source),
             **_shared_fields(source.document),
         )
 

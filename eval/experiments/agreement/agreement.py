@@ -50,7 +50,14 @@ from eval.experiments.agreement.sets import (
     share_of,
     unit_of,
 )
-from eval.experiments.experiment import Experiment, Found, Plan, at_least_one, drawn, natural
+from eval.experiments.experiment import (
+    Experiment,
+    Outcome,
+    Plan,
+    draw_names,
+    require_entries,
+    require_non_negative,
+)
 from eval.experiments.named import Named
 from eval.pipeline import Pipeline, check_verdict_names
 from eval.report.declare import Page, Plot, Table, rows_in
@@ -209,13 +216,13 @@ class Agreement(Experiment):
     seed: int = 0
 
     def __post_init__(self):
-        at_least_one(sets=self.sets, levels=self.levels)
-        natural(units=self.units)
+        require_entries(sets=self.sets, levels=self.levels)
+        require_non_negative(units=self.units)
         taken = {OVERLAP, ALWAYS, PERSON} & set(self.assessors)
         if taken:
             raise UserError(f"assessors: {min(taken)!r} is the name of a control; rename it")
 
-    def measure(self, run: Run) -> Found:
+    def measure(self, run: Run) -> Outcome:
         values, rows, left_out = [], [], Counter()
         for dataset in self._read(left_out):
             claims = self._judged(run, dataset)
@@ -223,7 +230,7 @@ class Agreement(Experiment):
             table = table_of(claims)
             judges = judges_of(claims, table, self.seed)
             values += [{"kind": dataset.name} | v for v in values_of(table, judges, self.seed)]
-        return Found(values, {"claims.jsonl": rows}, {"left_out": dict(left_out)})
+        return Outcome(values, {"claims.jsonl": rows}, {"left_out": dict(left_out)})
 
     def plan(self, run: Run) -> Plan:
         lines, todo = [], []
@@ -238,9 +245,9 @@ class Agreement(Experiment):
             )
         plan = super().plan(run)
         if self.retrieve is not None:
-            return plan._replace(told=[*lines, *plan.told])
+            return plan._replace(lines=[*lines, *plan.lines])
         judged = {name: Pipeline(Given(), [verifier]) for name, verifier in self.assessors.items()}
-        return Plan([*lines, *plan.told[:-1]], judged, documents=todo)
+        return Plan([*lines, *plan.lines[:-1]], judged, documents=todo)
 
     def _read(self, left_out: Counter) -> list[LabelledSet]:
         sets = []
@@ -252,7 +259,7 @@ class Agreement(Experiment):
         return sets
 
     def _drawn(self, dataset: LabelledSet) -> list[Document]:
-        chosen = drawn(map(unit_of, dataset.documents), self.units, random.Random(self.seed))
+        chosen = draw_names(map(unit_of, dataset.documents), self.units, random.Random(self.seed))
         return [d for d in dataset.documents if unit_of(d) in chosen]
 
     def _judged(self, run: Run, dataset: LabelledSet) -> list[JudgedClaim]:

@@ -23,11 +23,11 @@ from eval.experiments.core.informativeness import Source
 from eval.experiments.core.labelled_texts import Text, read_texts
 from eval.experiments.experiment import (
     Experiment,
-    Found,
-    at_least_one,
-    drawn,
+    Outcome,
+    draw_names,
     half_of,
-    natural,
+    require_entries,
+    require_non_negative,
 )
 from eval.metrics.document import score_document
 from eval.report.declare import Figure, Page, Plot, Table, TextTable, cell
@@ -166,8 +166,8 @@ class CoreSettings(Experiment):
     seed: int = 0
 
     def __post_init__(self):
-        at_least_one(p=self.p, epsilon=self.epsilon, entail_threshold=self.entail_threshold)
-        natural(topics=self.topics, per_topic=self.per_topic)
+        require_entries(p=self.p, epsilon=self.epsilon, entail_threshold=self.entail_threshold)
+        require_non_negative(topics=self.topics, per_topic=self.per_topic)
         if len(self.texts) < 2 or self.honest not in self.texts:
             raise UserError(f"texts: expected {self.honest!r} and at least one other kind")
         self.settings = [
@@ -176,7 +176,7 @@ class CoreSettings(Experiment):
         ]
         self._cores(self.entailment, self.unli, self.cap, self.relevance)
 
-    def measure(self, run: Run) -> Found:
+    def measure(self, run: Run) -> Outcome:
         """Select with every setting; a result's ``variant`` is the index of its setting."""
         skipped: Counter[str] = Counter()
         texts = [text for kind in self.texts for text in self._texts(kind, skipped)]
@@ -197,7 +197,7 @@ class CoreSettings(Experiment):
                 "claims or scored.jsonl of a run, or choose by kept_share"
             )
         settings = [setting.model_dump() for setting in self.settings]
-        return Found(
+        return Outcome(
             values,
             provenance={
                 "settings": settings,
@@ -264,7 +264,7 @@ class CoreSettings(Experiment):
         by_topic: dict[str, list[Text]] = defaultdict(list)
         for text in with_claims:
             by_topic[text.document.topic].append(text)
-        for topic in sorted(drawn(by_topic, self.topics, draw)):
+        for topic in sorted(draw_names(by_topic, self.topics, draw)):
             topic_texts = by_topic[topic]
             n = len(topic_texts)
             yield from draw.sample(topic_texts, min(self.per_topic or n, n))

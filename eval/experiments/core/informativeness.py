@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from components.sentences import split_sentences
 from components.statistics import auroc, bootstrap
-from eval.experiments.experiment import Experiment, Found, natural
+from eval.experiments.experiment import Experiment, Outcome, require_non_negative
 from eval.report.declare import Figure, Page, Table
 from eval.run.run import Run
 from eval.select.judgements import likelihoods
@@ -107,11 +107,11 @@ class Informativeness(Experiment):
     def __post_init__(self):
         if len(self.claims) < 2:
             raise UserError("claims: expected at least two classes, each with a file")
-        natural(per_topic=self.per_topic)
+        require_non_negative(per_topic=self.per_topic)
         self.models = {"trained": self.unli} | ({"untrained": self.control} if self.control else {})
         self.bleached = load_bleached(self.bleached)
 
-    def measure(self, run: Run) -> Found:
+    def measure(self, run: Run) -> Outcome:
         rows = [row for name in self.claims for row in self._rows(name)]
         scores = {name: np.zeros(len(rows)) for name in self.models}
         for judged in run.process("topics", self._judge, _by_topic(rows), JudgedTopic):
@@ -124,7 +124,7 @@ class Informativeness(Experiment):
         if len(scores) == 2:
             measures = compute_measures(classes, rows, list(scores.values()), self.seed)
             values += _values(measures, variant="trained", against="untrained")
-        return Found(values)
+        return Outcome(values)
 
     def _judge(self, topics: Sequence[Topic]) -> list[JudgedTopic]:
         rows = [row for topic in topics for row in topic.rows]

@@ -37,11 +37,11 @@ from eval.experiments.decomposition.decomposition_values import (
 from eval.experiments.decomposition.people import alone, texts_of
 from eval.experiments.experiment import (
     Experiment,
-    Found,
-    at_least_one,
-    by_generator,
-    drawn,
-    natural,
+    Outcome,
+    draw_names,
+    read_by_generator,
+    require_entries,
+    require_non_negative,
 )
 from eval.metrics.claim_matches import ClaimMatcher, Matches
 from eval.metrics.decomposition import decision, judge_by_source, same_claims
@@ -235,8 +235,8 @@ class Decomposition(Experiment):
     texts: Literal["whole", "sentences"] = "whole"
 
     def __post_init__(self):
-        at_least_one(documents=self.documents, decomposers=self.decomposers)
-        natural(topics=self.topics)
+        require_entries(documents=self.documents, decomposers=self.decomposers)
+        require_non_negative(topics=self.topics)
         if not self.judges:
             raise UserError(
                 "judges: set at least one, e.g. {nli: {class_path: eval.verify.nli.NLI}}"
@@ -251,7 +251,7 @@ class Decomposition(Experiment):
             )
         self.reported = self.reported or {}
 
-    def measure(self, run: Run) -> Found:
+    def measure(self, run: Run) -> Outcome:
         documents, left_out = self._read()
         metrics = ["subclaims", *SUPPORTED, *(["factual_precision"] if self.verify else [])]
         names = list(dict.fromkeys(document.generator for document in documents))
@@ -269,13 +269,15 @@ class Decomposition(Experiment):
             for name, rows in judged.items()
         }
         values = values_of(passages, self.seed, self.reported)
-        return Found(values, files, {"left_out": left_out})
+        return Outcome(values, files, {"left_out": left_out})
 
     def _read(self) -> tuple[list[Document], dict[str, int]]:
-        documents = by_generator(self.documents, _read_file)
+        documents = read_by_generator(self.documents, _read_file)
         for name in sorted({document.generator for document in documents} & {MACRO, ALL}):
             raise UserError(f"documents: the generator name {name!r} is reserved; rename it")
-        topics = drawn((document.topic for document in documents), self.topics, Random(self.seed))
+        topics = draw_names(
+            (document.topic for document in documents), self.topics, Random(self.seed)
+        )
         documents = [document for document in documents if document.topic in topics]
         kept, left_out = [], Counter({"no response": 0, "no given claims": 0})
         if self.texts == "sentences":

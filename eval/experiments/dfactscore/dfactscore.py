@@ -18,10 +18,10 @@ from eval.experiments.dfactscore.dfactscore_values import compute_values
 from eval.experiments.dfactscore.page_views import Views
 from eval.experiments.experiment import (
     Experiment,
-    Found,
-    at_least_one,
-    drawn,
-    natural,
+    Outcome,
+    draw_names,
+    require_entries,
+    require_non_negative,
 )
 from eval.metrics.citations import Citations, CitedSentence
 from eval.metrics.dfactscore_files import Files, read_texts, reported
@@ -236,8 +236,8 @@ class DFActScore(Experiment):
     seed: int = 0
 
     def __post_init__(self):
-        at_least_one(documents=self.documents)
-        natural(names=self.names)
+        require_entries(documents=self.documents)
+        require_non_negative(names=self.names)
         if (self.decompose is None) != (self.verify is None):
             raise UserError("decompose, verify: set both, or neither for the files' verdicts")
         if self.verify is None and (self.retrieve or self.revise or self.citations or self.views):
@@ -250,10 +250,10 @@ class DFActScore(Experiment):
             else None
         )
 
-    def measure(self, run: Run) -> Found:
+    def measure(self, run: Run) -> Outcome:
         views = Views(self.views) if self.views else None
         corpus = read_texts(self.documents)
-        topics = drawn((document.topic for document in corpus), self.names, Random(self.seed))
+        topics = draw_names((document.topic for document in corpus), self.names, Random(self.seed))
         documents = [document for document in corpus if document.topic in topics]
         judgements = self._judgements(corpus, documents)
         judged = run.process("texts", self._judge, documents, Judged) if self.pipeline else []
@@ -267,7 +267,7 @@ class DFActScore(Experiment):
                 "verify: no verdict named `grouped`; use eval.verify.dfactscore.stage.DFActScore"
             )
         file_values = reported(self.documents)
-        return Found(
+        return Outcome(
             compute_values(texts, views, self.seed),
             {"texts.jsonl": texts},
             {"reported": file_values} if file_values else {},

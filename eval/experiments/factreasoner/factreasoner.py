@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 
-from eval.experiments.experiment import Experiment, Found, at_least_one
+from eval.experiments.experiment import Experiment, Outcome, require_entries
 from eval.experiments.factreasoner.factreasoner_values import compute_values
 from eval.experiments.named import Named, NoEvidence
 from eval.metrics.corpus import expected_claims
@@ -168,7 +168,7 @@ class FactReasoner(Experiment):
     seed: int = 0
 
     def __post_init__(self):
-        at_least_one(documents=self.documents, assessors=self.assessors)
+        require_entries(documents=self.documents, assessors=self.assessors)
         for name in self.challengers:
             if name not in self.assessors:
                 options = ", ".join(self.assessors)
@@ -176,7 +176,7 @@ class FactReasoner(Experiment):
         if self.k is not None and self.k < 1:
             raise UserError(f"k: expected at least 1, got {self.k}")
 
-    def measure(self, run: Run) -> Found:
+    def measure(self, run: Run) -> Outcome:
         """Judge every set with every source of evidence; also writes ``scored.jsonl``."""
         challengers = [name for base, name, _ in self._variants() if base in self.challengers]
         values, rows, ks = [], [], {}
@@ -197,7 +197,7 @@ class FactReasoner(Experiment):
                     print(f"warning: {domain}, {group}: {line}", file=sys.stderr)
                 names = {"set": domain, "evidence": group}
                 rows += [names | text.model_dump(mode="json", exclude_none=True) for text in scored]
-        return Found(values, {"scored.jsonl": rows}, {"k": ks})
+        return Outcome(values, {"scored.jsonl": rows}, {"k": ks})
 
     def _score(self, group: str, documents: Sequence[Document]) -> list[Scored]:
         verify = [Named(name, verifier, self.no_evidence) for _, name, verifier in self._variants()]

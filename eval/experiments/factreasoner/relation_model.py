@@ -20,7 +20,13 @@ from typing import Literal
 
 import numpy as np
 
-from eval.experiments.experiment import Experiment, Found, at_least_one, drawn, natural
+from eval.experiments.experiment import (
+    Experiment,
+    Outcome,
+    draw_names,
+    require_entries,
+    require_non_negative,
+)
 from eval.experiments.factreasoner.relation_model_values import (
     JudgedPair,
     Pair,
@@ -137,12 +143,12 @@ class RelationModel(Experiment):
     seed: int = 0
 
     def __post_init__(self):
-        at_least_one(factor=self.factor, relations=self.relations)
-        natural(documents=self.documents)
+        require_entries(factor=self.factor, relations=self.relations)
+        require_non_negative(documents=self.documents)
         if not all(0 < threshold < 1 for threshold in self.thresholds):
             raise UserError(f"thresholds: expected values between 0 and 1, got {self.thresholds}")
 
-    def measure(self, run: Run) -> Found:
+    def measure(self, run: Run) -> Outcome:
         values, judged, skipped = [], [], Counter()
         for name, path in self.factor.items():
             pairs = self._pairs(path, skipped)
@@ -156,14 +162,14 @@ class RelationModel(Experiment):
                 for pair, row in zip(pairs, np.asarray(table, dtype=float).tolist(), strict=True)
             ]
             values += compute_measures(pairs, by_model, self.thresholds, self.seed, name)
-        return Found(values, {"pairs.jsonl": judged}, {"left_out": dict(skipped)})
+        return Outcome(values, {"pairs.jsonl": judged}, {"left_out": dict(skipped)})
 
     def _pairs(self, path: str, skipped: Counter) -> list[Pair]:
         rows = read_records(path, FactorRow)
         complete = [row for row in rows if row.completion.strip() and row.false_sentences]
         skipped["rows without a true or a false sentence"] += len(rows) - len(complete)
         rng = random.Random(self.seed)
-        names = drawn((str(row.doc_id) for row in complete), self.documents, rng)
+        names = draw_names((str(row.doc_id) for row in complete), self.documents, rng)
         complete = [row for row in complete if str(row.doc_id) in names]
         if not complete:
             raise UserError(f"{path}: no row has a true and a false sentence")

@@ -9,7 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from components.statistics import Measures
-from eval.experiments.experiment import Experiment, Found, at_least_one, given, natural
+from eval.experiments.experiment import (
+    Experiment,
+    Outcome,
+    drop_nulls,
+    require_entries,
+    require_non_negative,
+)
 from eval.experiments.lss.lss_generation_values import (
     CEILING,
     HUMAN,
@@ -156,9 +162,9 @@ class LssGeneration(Experiment):
     seed: int = 0
 
     def __post_init__(self):
-        self.engines, self.star_engines = given(self.engines), given(self.star_engines)
-        at_least_one(engines=self.engines)
-        natural(rows=self.rows)
+        self.engines, self.star_engines = drop_nulls(self.engines), drop_nulls(self.star_engines)
+        require_entries(engines=self.engines)
+        require_non_negative(rows=self.rows)
         if not self.annotations and not self.claims:
             raise UserError("annotations, claims: expected at least one file")
         if self.star_engines and not self.annotations:
@@ -168,7 +174,7 @@ class LssGeneration(Experiment):
             raise UserError(f"judge: expected one of {options}, got {self.judge!r}")
         self.judge = self.judge or next(iter(self.engines))
 
-    def measure(self, run: Run) -> Found:
+    def measure(self, run: Run) -> Outcome:
         examples = self._read(self.annotations, LssExample)
         claims = {name: self._read([path], GroundedClaim) for name, path in self.claims.items()}
         outputs = {
@@ -183,7 +189,7 @@ class LssGeneration(Experiment):
             *self._ratings(examples, outputs),
             *self._generators(claims, outputs),
         ]
-        return Found(values, {"pairs.jsonl": _pairs(examples, outputs, starred, claims)})
+        return Outcome(values, {"pairs.jsonl": _pairs(examples, outputs, starred, claims)})
 
     def _read(self, paths: Sequence[str], record: type) -> list:
         rows = [row for path in paths for row in read_records(path, record)[: self.rows or None]]

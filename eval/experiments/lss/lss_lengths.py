@@ -9,7 +9,7 @@ import numpy as np
 
 from components.lengths import LENGTH_CLASSES, balance_lengths, drop_full_length, length_ratio
 from components.statistics import bootstrap
-from eval.experiments.experiment import Experiment, Found, at_least_one
+from eval.experiments.experiment import Experiment, Outcome, require_entries
 from eval.experiments.lss.lss_pairs import ABOUT, QUESTION
 from eval.report.declare import Figure, Page, Table
 from eval.run.run import Run
@@ -89,13 +89,13 @@ class LssLengths(Experiment):
     seed: int = 0
 
     def __post_init__(self):
-        at_least_one(files=self.files)
+        require_entries(files=self.files)
         for name in sorted({*self.drop, *self.repeat} - set(self.files)):
             raise UserError(f"drop, repeat: expected one of {', '.join(self.files)}, got {name!r}")
         if min(self.drop.values(), default=0) < 0:
             raise UserError("drop: expected numbers >= 0")
 
-    def measure(self, run: Run) -> Found:
+    def measure(self, run: Run) -> Outcome:
         values = []
         for name, path in self.files.items():
             rows = _rows(read_records(path, LssExample), path)
@@ -113,7 +113,7 @@ class LssLengths(Experiment):
                     [row.ratio for row in rows], np.random.default_rng(self.seed)
                 )
                 values += self._shares(f"{name}, repeat", [rows[index] for index in kept])
-        return Found(values)
+        return Outcome(values)
 
     def _shares(self, name: str, rows: Sequence[_Row]) -> list[dict]:
         references = [row.reference for row in rows]

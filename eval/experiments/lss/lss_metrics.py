@@ -19,12 +19,12 @@ import numpy as np
 from components.words import keep_targets
 from eval.experiments.experiment import (
     Experiment,
-    Found,
-    at_least_one,
-    by_generator,
-    drawn,
-    given,
-    natural,
+    Outcome,
+    draw_names,
+    drop_nulls,
+    read_by_generator,
+    require_entries,
+    require_non_negative,
 )
 from eval.experiments.lss.lss_metrics_values import (
     ALL,
@@ -127,13 +127,13 @@ class LssMetrics(Experiment):
 
     def __post_init__(self):
         for name in ("metrics", "lss", "lss_star"):
-            setattr(self, name, given(getattr(self, name)))
-        at_least_one(pairs=self.pairs, metrics=self.metrics)
-        natural(references=self.references)
+            setattr(self, name, drop_nulls(getattr(self, name)))
+        require_entries(pairs=self.pairs, metrics=self.metrics)
+        require_non_negative(references=self.references)
         for name in sorted({*self.lss, *self.lss_star} & {NO_LSS, HUMAN, SHARED}):
             raise UserError(f"lss: {name!r} is a reserved name; use another one")
 
-    def measure(self, run: Run) -> Found:
+    def measure(self, run: Run) -> Outcome:
         pairs = self._read()
         target = np.asarray([_target(pair, self.target) for pair in pairs])
         if np.isnan(target).all():
@@ -149,11 +149,13 @@ class LssMetrics(Experiment):
             [row.pair.generator for row in measured],
             self.seed,
         )
-        return Found(values, {"pairs.jsonl": [line for row in measured for line in _rows(row)]})
+        return Outcome(values, {"pairs.jsonl": [line for row in measured for line in _rows(row)]})
 
     def _read(self) -> list[ClaimPair]:
-        pairs = by_generator(self.pairs, read_pairs)
-        groups = drawn((pair.group for pair in pairs), self.references, random.Random(self.seed))
+        pairs = read_by_generator(self.pairs, read_pairs)
+        groups = draw_names(
+            (pair.group for pair in pairs), self.references, random.Random(self.seed)
+        )
         return make_ids_unique([pair for pair in pairs if pair.group in groups])
 
     def _measure(self, pairs: Sequence[ClaimPair]) -> list[Measured]:

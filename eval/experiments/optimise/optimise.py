@@ -17,22 +17,24 @@ from jsonargparse.typing import NonNegativeInt
 from pydantic import BaseModel, Field, ValidationError
 
 from components.sentences import split_sentences
-from eval.experiments.experiment import Experiment, Found, at_least_one, drawn
+from eval.defences import Defence
+from eval.experiments.experiment import Experiment, Outcome, draw_names, require_entries
 from eval.experiments.optimise.optimise_page import PAGE
 from eval.experiments.optimise.optimise_values import (
-    Judged,
-    distinct,
-    gains,
-    of_steps,
-    relevance,
+    Relevance as RelevanceCounts,
 )
+from eval.experiments.optimise.optimise_values import (
+    distinct_values,
+    gain_values,
+    relevance_values,
+    step_values,
+)
+from eval.experiments.robustness.robustness_cells import cells_of
 from eval.experiments.robustness.robustness_grid import Grid, Row
 from eval.experiments.robustness.robustness_texts import read_texts
-from eval.experiments.robustness.robustness_values import cells_of
 from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.select.core import Relevance
-from eval.stages import Selector
 from records import BadInput, Document, UserError, read_records, to_bad_input
 
 
@@ -54,7 +56,7 @@ class Optimise(Experiment):
             of the texts written at it; or files whose rows say ``adversary`` and ``step``. The
             first step is what the others are compared with.
         texts: files of honest texts on the same topics; rows of another kind are left out.
-        defences: name to a selector; ``none`` is always there.
+        defences: name to a change of the pipelines; ``none`` is always included.
         against: kind of the honest texts.
         relevance: who judges whether a sentence is relevant, e.g.
             ``eval.select.relevance.Prompted``; null: nobody does.
@@ -69,7 +71,7 @@ class Optimise(Experiment):
     metrics: dict[str, Pipeline]
     adversaries: dict[str, dict[int, list[str]]] | list[str]
     texts: list[str] = field(default_factory=list)
-    defences: dict[str, Selector] = field(default_factory=dict)
+    defences: dict[str, Defence] = field(default_factory=dict)
     against: str = "normal"
     relevance: Relevance | None = None
     topics: NonNegativeInt = 0
@@ -77,41 +79,45 @@ class Optimise(Experiment):
     seed: int = 0
 
     def __post_init__(self):
-        at_least_one(metrics=self.metrics, adversaries=self.adversaries)
+        require_entries(metrics=self.metrics, adversaries=self.adversaries)
 
-    def measure(self, run: Run) -> Found:
+    def measure(self, run: Run) -> Outcome:
         """Score all texts under all metrics and defences.
 
-        Beside the results ``texts.jsonl``: every text with its claims, verdicts and selections.
+        Writes ``texts.jsonl`` next to the results: texts, claims, verdicts, selections.
         """
         documents = self.documents()
-        score = partial(self._score, run.config.get("metrics"))
-        rows = run.process("texts", score, documents, Row)
-        cells = cells_of(rows)
+        config = {name: run.config.get(name) for name in ("metrics", "defences")}
+        rows = run.process("texts", partial(self._score, config), documents, Row)
+        defences = self._grid().defences
+        cells = cells_of(rows, defences)
         values = [
-            *of_steps(cells, self.seed),
-            *gains(cells, self.against, self.seed),
-            *distinct(rows, self.seed),
+            *step_values(cells, defences, self.seed),
+            *gain_values(cells, self.against),
+            *distinct_values(rows, self.seed),
         ]
         if self.relevance is not None:
-            judged = run.process("relevance", self._judge, documents, Judged)
-            values += relevance(rows, judged, self.seed)
-        return Found(values, {"texts.jsonl": rows}, {"against": self.against})
+            judged = run.process("relevance", self._judge, documents, RelevanceCounts)
+            values += relevance_values(rows, judged, self.seed)
+        return Outcome(values, {"texts.jsonl": rows}, {"against": self.against})
 
-    def _score(self, config: dict | None, documents: Sequence[Document]) -> list[Row]:
-        return Grid(self.metrics, self.defences, config)(documents)
+    def _grid(self, config: dict | None = None) -> Grid:
+        return Grid(self.metrics, self.defences, config=config)
 
-    def _judge(self, documents: Sequence[Document]) -> list[Judged]:
+    def _score(self, config: dict, documents: Sequence[Document]) -> list[Row]:
+        return self._grid(config)(documents)
+
+    def _judge(self, documents: Sequence[Document]) -> list[RelevanceCounts]:
         sentences = [split_sentences(document.text) for document in documents]
-        found = self.relevance(documents, sentences)
+        judged = self.relevance(documents, sentences)
         return [
-            Judged(
+            RelevanceCounts(
                 id=document.id,
-                relevant=sum(one == 1 for one in own),
-                irrelevant=sum(one == 0 for one in own),
-                failed=sum(one is None for one in own),
+                relevant=sum(label == 1 for label in labels),
+                irrelevant=sum(label == 0 for label in labels),
+                failed=sum(label is None for label in labels),
             )
-            for document, own in zip(documents, found, strict=True)
+            for document, labels in zip(documents, judged, strict=True)
         ]
 
     def documents(self) -> list[Document]:
@@ -128,8 +134,8 @@ class Optimise(Experiment):
                     f"adversaries: {adversary}: only step {min(steps)}; give the start and later "
                     "steps of its training"
                 )
-        every = {d.topic for steps in texts.values() for some in steps.values() for d in some}
-        topics = drawn(every, self.topics, random.Random(self.seed))
+        all_topics = {d.topic for steps in texts.values() for some in steps.values() for d in some}
+        topics = draw_names(all_topics, self.topics, random.Random(self.seed))
         return [
             _as(document, kind, step, number)
             for kind, steps in texts.items()
@@ -142,7 +148,7 @@ class Optimise(Experiment):
         honest = []
         for path in self.texts:
             texts, skipped = read_texts(path, self.against, len(self.texts))
-            print(skipped, end="\n" * bool(skipped), file=sys.stderr)
+            print(f"skipped {skipped}" * bool(skipped), end="\n" * bool(skipped), file=sys.stderr)
             honest += texts
         return honest
 

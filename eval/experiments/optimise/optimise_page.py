@@ -9,7 +9,6 @@ from eval.experiments.robustness.robustness_page import (
     NO_DEFENCE,
     UNITS,
     excerpts,
-    gain_mark,
     shown_results,
     signed,
 )
@@ -24,9 +23,7 @@ TABLES = [
         ("against", "selection"),
         {"gain": "Gain"},
         "Precision of a step’s texts minus that of the first step’s (start), and of honest texts, "
-        "paired by topic. Gamed: the interval is above 0. Of several steps one may be above 0 by "
-        "chance: with four steps and no effect about one series in ten.",
-        mark=gain_mark,
+        "paired by topic. Brackets hold 95 % t intervals, not corrected for the number of steps.",
     ),
     Table(
         "Scores",
@@ -92,8 +89,8 @@ def _summary(file: ResultFile) -> Iterator[str]:
 
 PAGE = Page(
     "Does the defence hold under optimisation?",
-    "The least step is the start of the training. n counts topics; brackets hold 95 % bootstrap "
-    "intervals over topics; what could not be judged is counted as failed and never scored.",
+    "The least step is the start of the training. n counts topics; brackets hold 95 % intervals "
+    "over topics; claims that could not be judged are counted as failed and never scored.",
     [_tables],
     [_figures],
     lambda file: list(_summary(file)),

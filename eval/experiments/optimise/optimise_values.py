@@ -1,36 +1,39 @@
-"""What a metric and a defence make of an adversary's texts over the steps of its training.
+"""Scores of an adversary's texts over the steps of its training, by metric and defence.
 
-A row of results has the adversary as its ``kind`` and the step as its ``variant``. What precision,
-gain and an interval are is said once, in ``eval/experiments/robustness/robustness_values.py``.
+A result has the adversary as its ``kind`` and the step as its ``variant``. Scores and pairs are
+those of ``eval/experiments/robustness/robustness_cells.py``.
 """
 
 import math
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from pydantic import BaseModel
 
-from eval.experiments.robustness.robustness_grid import Row
-from eval.experiments.robustness.robustness_values import (
+from components.statistics import t_interval
+from eval.defences import Defence
+from eval.experiments.robustness.robustness_cells import (
     ALL,
     Cells,
     Text,
     Value,
-    gain,
-    gained,
+    fields_of,
     mean,
-    of_texts,
+    pair_texts,
+    topic_means,
 )
+from eval.experiments.robustness.robustness_grid import Row
+from eval.experiments.robustness.robustness_values import score_values
 from records import Document
 from records.abstention import responds
 
 START = "start"
 
 
-class Judged(BaseModel):
-    """How many of a text's sentences are relevant, how many are not, and how many nobody judged."""
+class Relevance(BaseModel):
+    """Number of a text's sentences that are relevant, irrelevant, and not judged."""
 
     id: str
     relevant: int
@@ -39,97 +42,85 @@ class Judged(BaseModel):
 
 
 def step_of(document: Document) -> int | None:
-    """The step of training at which a text was written; ``None`` of an honest text."""
+    """The training step at which a text was written; ``None`` for an honest text."""
     return (document.model_extra or {}).get("step")
 
 
-# Precision, claims, kept share
+def step_values(cells: Cells, defences: Mapping[str, Defence], seed: int) -> Iterator[Value]:
+    """Score, ``claims``, ``respond_ratio`` and ``kept_share`` at each step, and of honest texts.
 
-
-def of_steps(cells: Cells, seed: int) -> Iterator[Value]:
-    """``factual_precision``, ``claims``, ``respond_ratio`` and ``kept_share`` at each step.
-
-    Those of honest texts have no variant. Bounds by failures have one already and are left out:
-    what failed is counted beside each value.
+    Bounds by failures are left out; ``failed`` counts what could not be judged.
     """
     for step in _steps(cells):
-        own = {
+        at_step = {
             place: [text for text in texts if step_of(text.document) == step]
             for place, texts in cells.items()
         }
-        for value in of_texts(own, (), seed):
+        for value in score_values(at_step, defences, (), seed):
             if value["variant"] is None:
                 yield value | {"variant": step}
 
 
-def gains(cells: Cells, against: str, seed: int) -> Iterator[Value]:
-    """``gain`` of each step over the first one and over honest texts, and whether it is ``gamed``.
+def gain_values(cells: Cells, against: str) -> Iterator[Value]:
+    """``gain`` of each step over the first one and over honest texts, paired by topic.
 
     Args:
-        against: kind of the honest texts. They are compared where two topics are shared, for gains
-            here are paired by topic.
+        against: kind of the honest texts.
     """
     unpaired: Counter[str] = Counter()
     for (metric, defence), texts in cells.items():
         honest = [text for text in texts if step_of(text.document) is None]
         for adversary, steps in _by_step(texts).items():
             first = min(steps)
-            for step, own in steps.items():
+            for step, written in steps.items():
                 bases = {against: honest} if honest else {}
-                for name, base in (bases | {START: steps[first]}).items():
-                    if name == START and step == first:
-                        continue
-                    paired, (value, ci95, n) = gain(own, base, seed)
-                    if not paired:
+                bases |= {START: steps[first]} if step != first else {}
+                for name, base in bases.items():
+                    gains = topic_means(
+                        (pair.attacked.document.topic, pair.gain)
+                        for pair in pair_texts(written, base)
+                    )
+                    if len(gains) < 2:
                         unpaired[f"{adversary} with {name}"] += 1
                         continue
                     row = {"assessor": metric, "selection": defence, "kind": adversary}
-                    row |= {"generator": ALL, "variant": step, "against": name, "n": n}
-                    row["failed"] = sum(text.score.failed for text in (*own, *base))
-                    yield from gained(row, value, ci95)
+                    row |= {"generator": ALL, "variant": step, "against": name, "metric": "gain"}
+                    row["failed"] = sum(text.failed for text in (*written, *base))
+                    yield row | fields_of(t_interval(np.array(list(gains.values()))))
     for pair in unpaired:
-        print(f"gain: {pair}: fewer than two topics with a precision in both", file=sys.stderr)
+        print(f"gain: {pair}: fewer than two topics have a score on both sides", file=sys.stderr)
 
 
-# The texts themselves
+def distinct_values(rows: Sequence[Row], seed: int) -> Iterator[Value]:
+    """``distinct_share``: share of different texts at a step, of those that respond.
 
-
-def distinct(rows: Sequence[Row], seed: int) -> Iterator[Value]:
-    """``distinct_share``: how many different texts there are at a step, of those that respond.
-
-    The topic's name is left out of the comparison: a model that writes one text about everybody has
-    a share near 0. Its interval takes how often each text occurs as given.
+    The topic's name is removed before texts are compared: a model that writes the same text about
+    everyone has a share near 0. The interval takes the frequency of each text as given.
     """
-    for (adversary, step), own in _of_rows(rows).items():
-        some = [row for row in own if responds(row.document)]
-        bare = [_without_topic(row.document) for row in some]
-        times = Counter(bare)
-        column = np.array([1 / times[text] for text in bare])
+    for (adversary, step), members in _rows_by_step(rows).items():
+        responding = [row for row in members if responds(row.document)]
+        texts = [_without_topic(row.document) for row in responding]
+        frequency = Counter(texts)
+        column = np.array([1 / frequency[text] for text in texts])
         row = {"metric": "distinct_share", "kind": adversary, "variant": step, "generator": ALL}
-        yield row | {"failed": 0} | mean(column, some, seed)
+        yield row | {"failed": 0} | mean(column, responding, seed)
 
 
-def relevance(rows: Sequence[Row], judged: Sequence[Judged], seed: int) -> Iterator[Value]:
-    """``relevance``: the mean over texts of the share of their judged sentences that are relevant.
-
-    Args:
-        rows: the texts.
-        judged: one a text, in their order.
-    """
-    of = {row.document.id: own for row, own in zip(rows, judged, strict=True)}
-    for (adversary, step), own in _of_rows(rows).items():
-        found = [of[row.document.id] for row in own]
-        column = np.array([_share(one) for one in found])
+def relevance_values(
+    rows: Sequence[Row], judged: Sequence[Relevance], seed: int
+) -> Iterator[Value]:
+    """``relevance``: mean over texts of the share of relevant sentences among the judged ones."""
+    by_id = {row.document.id: counts for row, counts in zip(rows, judged, strict=True)}
+    for (adversary, step), members in _rows_by_step(rows).items():
+        counts = [by_id[row.document.id] for row in members]
+        column = np.array([_share(count) for count in counts])
         row = {"metric": "relevance", "kind": adversary, "variant": step, "generator": ALL}
-        yield row | {"failed": sum(one.failed for one in found)} | mean(column, own, seed)
+        yield row | {"failed": sum(count.failed for count in counts)} | mean(column, members, seed)
 
 
-# Small steps
-
-
-def _share(judged: Judged) -> float:
-    known = judged.relevant + judged.irrelevant
-    return judged.relevant / known if known else math.nan
+def _share(count: Relevance) -> float:
+    judged = count.relevant + count.irrelevant
+    return count.relevant / judged if judged else math.nan
 
 
 def _without_topic(document: Document) -> str:
@@ -137,21 +128,21 @@ def _without_topic(document: Document) -> str:
 
 
 def _steps(cells: Cells) -> list[int | None]:
-    found = {step_of(text.document) for texts in cells.values() for text in texts}
-    return sorted(found, key=lambda step: -1 if step is None else step)
+    steps = {step_of(text.document) for texts in cells.values() for text in texts}
+    return sorted(steps, key=lambda step: -1 if step is None else step)
 
 
 def _by_step(texts: Sequence[Text]) -> dict[str, dict[int, list[Text]]]:
-    found: dict[str, dict[int, list[Text]]] = defaultdict(lambda: defaultdict(list))
+    adversaries: dict[str, dict[int, list[Text]]] = defaultdict(lambda: defaultdict(list))
     for text in sorted(texts, key=lambda text: step_of(text.document) or 0):
         step = step_of(text.document)
         if step is not None:
-            found[text.document.kind][step].append(text)
-    return found
+            adversaries[text.document.kind][step].append(text)
+    return adversaries
 
 
-def _of_rows(rows: Sequence[Row]) -> dict[tuple[str, int | None], list[Row]]:
-    found: dict[tuple[str, int | None], list[Row]] = defaultdict(list)
+def _rows_by_step(rows: Sequence[Row]) -> dict[tuple[str, int | None], list[Row]]:
+    steps: dict[tuple[str, int | None], list[Row]] = defaultdict(list)
     for row in rows:
-        found[row.document.kind, step_of(row.document)].append(row)
-    return found
+        steps[row.document.kind, step_of(row.document)].append(row)
+    return steps

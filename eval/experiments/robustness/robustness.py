@@ -1,9 +1,8 @@
-"""Can a metric be gamed, and does a defence hold? Core's experiment (2407.03572, section 5).
+"""Can a metric be gamed, and does a defence hold? After Core's experiment (2407.03572, section 5).
 
-A grid: every metric (a pipeline) on every text, without and with every defence (a selector). Texts
-are honest or adversarial by their ``kind``; curves are texts with false facts and more and more
-adversarial sentences behind them, beside their clean twins. Nothing is written here: the texts come
-from ``data_builders`` (``generations``, ``adversarial``, ``corruption``) or from anywhere else.
+Attacked texts, which are not better than honest ones by gold, are scored by every metric with every
+defence. Texts are made by ``data_builders`` (``attacks``, ``generations``, ``adversarial``,
+``corruption``) or come from any other source.
 """
 
 import shutil
@@ -11,53 +10,45 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated
 
 from jsonargparse.typing import NonNegativeInt, PositiveInt
-from pydantic import BaseModel, ConfigDict, Field
 
 from cli.printable import printable
-from eval.experiments.experiment import Experiment, Found, Half, Plan, at_least_one
+from components.gold import GOLD_K, add_label_gold
+from eval.defences import Defence, combine
+from eval.experiments.experiment import Experiment, Half, Outcome, Plan
+from eval.experiments.robustness.robustness_cells import ALL, By, cells_of
 from eval.experiments.robustness.robustness_correlations import agreement, truth
+from eval.experiments.robustness.robustness_curve import curve_values
 from eval.experiments.robustness.robustness_grid import NONE, CurveRow, Grid, Row
 from eval.experiments.robustness.robustness_page import PAGE
 from eval.experiments.robustness.robustness_texts import (
     draw_topics,
-    kinds_that_do_not_count,
     read_curve,
     read_texts,
+    report_incomplete_curves,
+    report_skipped_texts,
     twin_of,
-    twins_that_do_not_count,
     with_distinct_ids,
 )
 from eval.experiments.robustness.robustness_values import (
-    ALL,
-    By,
-    cells_of,
-    costs,
-    curve,
-    gains,
-    of_texts,
+    attack_values,
+    compare,
+    cost_values,
+    duplicate_columns,
+    effect_values,
+    score_values,
+    skewed,
+    stratum_gains,
 )
+from eval.metrics.text_metric import Labels, TextMetric
 from eval.pipeline import Pipeline
 from eval.run.run import Run
-from eval.stages import Selector
 from records import Document, UserError
 
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Target(BaseModel):
-    """A bound on the mean share of subclaims that a defence keeps of one kind of text."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    kind: str
-    selection: str = "core"
-    at_most: Share = 1.0
-    at_least: Share = 0.0
+LABELS = "labels"
 
 
 @dataclass(eq=False)
@@ -65,114 +56,163 @@ class Robustness(Experiment):
     """The experiment.
 
     Args:
-        metrics: name to a pipeline without a selector; a metric is the whole of it.
-        texts: kind of text to the files of it, whose rows of other kinds are left out; or files
-            whose rows say their ``kind``.
-        defences: name to a selector; ``none`` is always there.
-        curves: name to files of corrupted texts and their clean twins, as ``data_builders
-            corruption`` writes them: of these rows ``clean`` names the twin and ``k`` says how many
-            sentences are appended.
-        against: kind of the honest texts, which the others are compared with.
-        rising: kinds that are truly better than the honest texts, such as ``corrected`` ones of
-            ``data_builders attacks``: a metric should move with them, and is not gamed by them.
-        controls: metrics and defences with untrained components, shown as such: a table that they
-            pass as well shows nothing.
-        per_topic: at most so many texts of a kind and generator a topic, the first ones; 0 for all.
-        topics: at most so many topics, drawn by the seed among those that honest texts have, and as
-            many of attacks that are on less than two of these; those that most kinds and generators
-            have come first; 0 for all.
-        half: only one half of the topics, which seed and name put them in: settings chosen on
-            ``tuning``, here or by ``experiment core_settings``, are reported on ``test``.
-        by: what results are also given by, one value of it at a time; not by groups of which each
-            topic has its own.
-        k: score the texts also by F1@K (SAFE, 2403.18802, section 5), each metric a second time:
-            K is how many supported subclaims a full answer has. Precision does not see that a text
-            which repeats one fact says little; F1@K of what a defence keeps does.
-        targets: bounds on the kept share, shown in the report.
-        training_logs: name to folder of a training run, for the report's training curves.
-        domain: named in the results.
-        seed: seed of the draws and of the bootstrap.
+        texts: kind of text to its files (rows of other kinds are skipped), or files whose rows have
+            a ``kind``. A row's ``gold`` says how good the text is; builders write it.
+        metrics: name to a pipeline without a selector.
+        text_metrics: name to a metric that scores whole texts; defences do not apply to it.
+            ``labels``, the precision by the texts' own labels, is always included.
+        defences: name to a change of the pipelines; ``none`` is always included.
+        stacks: name to defences that are applied together.
+        leave_one_out: stacks that are also scored without each of their defences.
+        verdicts: metric to the name of the verdict that it scores, for example ``grouped`` of
+            D-FActScore; by default every verdict is a metric.
+        controls: metrics and defences that should show nothing, such as untrained components; they
+            are not part of the family that verdicts are corrected for.
+        curves: name to files of corrupted texts and their clean twins (``data_builders
+            corruption``): ``clean`` names a row's twin, ``k`` the number of appended sentences.
+        against: kind of the honest texts.
+        gold_k: number of facts of a complete answer, for honest texts that have labelled claims and
+            no ``gold``.
+        per_topic: maximum number of texts per kind, generator and topic; 0 for all.
+        topics: maximum number of topics, drawn by the seed from those of the honest texts, and as
+            many of attacks that share fewer than two of them; 0 for all.
+        half: use only one half of the topics, split by seed and name: choose settings on
+            ``tuning``, report on ``test``.
+        by: also report results by these fields; a group that is a single topic is skipped.
+        training_logs: name to folder of a training run, for training curves on the page.
+        domain: domain of the texts, named in the results.
+        seed: seed of the draws, the bootstrap and the tests.
     """
 
     name = "robustness"
     page = PAGE
 
-    metrics: dict[str, Pipeline]
     texts: dict[str, list[str]] | list[str]
-    defences: dict[str, Selector] = field(default_factory=dict)
+    metrics: dict[str, Pipeline] = field(default_factory=dict)
+    text_metrics: dict[str, TextMetric] = field(default_factory=dict)
+    defences: dict[str, Defence] = field(default_factory=dict)
+    stacks: dict[str, list[str]] = field(default_factory=dict)
+    leave_one_out: list[str] = field(default_factory=list)
+    verdicts: dict[str, str] = field(default_factory=dict)
+    controls: list[str] = field(default_factory=list)
     curves: dict[str, list[str]] = field(default_factory=dict)
     against: str = "normal"
-    rising: list[str] = field(default_factory=list)
-    controls: list[str] = field(default_factory=list)
+    gold_k: PositiveInt = GOLD_K
     per_topic: NonNegativeInt = 0
     topics: NonNegativeInt = 0
     half: Half | None = None
     by: list[By] = field(default_factory=lambda: ["generator", "bin", "group"])
-    k: PositiveInt | None = None
-    targets: list[Target] = field(default_factory=list)
     training_logs: dict[str, str] = field(default_factory=dict)
     domain: str = "biographies"
     seed: int = 0
 
     def __post_init__(self):
-        at_least_one(metrics=self.metrics, texts=self.texts)
-        unknown = sorted({*self.controls} - {*self.metrics, *self.defences})
-        if unknown:
-            raise UserError(f"controls: {unknown[0]!r} is neither a metric nor a defence")
+        if not self.texts or not {**self.metrics, **self.text_metrics}:
+            raise UserError("expected at least one entry in `texts`, and one metric")
+        for option, names in (("controls", self.controls), ("verdicts", self.verdicts)):
+            choices = {*self.metrics, *self.text_metrics}
+            choices |= {*self.members} if option == "controls" else set()
+            if unknown := sorted({*names} - choices):
+                raise UserError(
+                    f"{option}: {unknown[0]!r} is not one of {', '.join(sorted(choices))}"
+                )
+        if shared := sorted({*self.metrics} & {*self.text_metrics, LABELS}):
+            raise UserError(f"metrics: {shared[0]!r} is also a text metric; rename one of them")
         self._skipped: dict[str, None] = {}
 
-    def measure(self, run: Run) -> Found:
-        """Score all texts under all metrics and defences.
+    @cached_property
+    def members(self) -> dict[str, tuple[str, ...]]:
+        """Name of each column but ``none`` to its defences."""
+        return combine(self.defences, self.stacks, self.leave_one_out)
 
-        Beside the results ``texts.jsonl``, every text with its claims, verdicts and selections, and
-        the same of the curves' texts in ``curves.jsonl``.
+    @property
+    def _selectors(self) -> set[str]:
+        """``none`` and the defences that select claims and do nothing else."""
+        return {NONE} | {n for n, d in self.defences.items() if {*d.settings()} == {"select"}}
+
+    def grid(self, config: dict | None = None) -> Grid:
+        """The metrics with all defences.
+
+        Args:
+            config: the experiment's options; stages with equal options run once.
         """
-        score = partial(self._score, run.config.get("metrics"))
+        text_metrics = {LABELS: Labels()} | self.text_metrics
+        return Grid(self.metrics, self.defences, self.members, text_metrics, config)
+
+    def measure(self, run: Run) -> Outcome:
+        """Score all texts by all metrics with all defences.
+
+        Writes next to the results ``texts.jsonl``, every text with its claims, verdicts and
+        selections, and the same for the texts of curves in ``curves.jsonl``.
+        """
+        config = {name: run.config.get(name) for name in ("metrics", "defences")}
+        score = partial(self._score, config)
         documents, curves = self._texts()
         self._training_curves(run.output)
         rows = run.process("texts", score, documents, Row)
-        cells = cells_of(rows, self.k)
-        # Where each topic has a group of its own, groups keep splits apart and say no more.
-        single = len({d.group for d in documents} - {None}) >= len(
-            {d.topic for d in documents if d.group is not None}
-        )
-        by: list[By] = [field for field in self.by if not (single and field == "group")]
+        defences = self.grid().defences
+        cells = cells_of(rows, defences, self.verdicts)
+        duplicates = duplicate_columns(cells)
+        comparisons = compare(cells, self.against, self.controls, duplicates)
+        by = self._strata(documents)
         values = [
-            *of_texts(cells, by, self.seed),
-            *gains(cells, self.against, self.rising, by, self.seed),
-            *costs(cells, self.against, by, self.seed),
-            *agreement(cells, self.against),
-            *truth(rows, self.seed),
+            *score_values(cells, defences, by, self.seed),
+            *attack_values(comparisons, self.seed),
+            *effect_values(comparisons, self.seed),
+            *stratum_gains(cells, self.against, by, self.seed),
+            *cost_values(cells, self.against, self.seed),
+            *agreement(cells, self.against, self._selectors),
+            *truth(rows, self.verdicts, self.seed),
         ]
-        of_curves: list[CurveRow] = []
+        curve_rows: list[CurveRow] = []
         for name, texts in curves.items():
-            curve_rows = run.process(f"curve {name}", score, texts, Row)
-            values += curve(name, cells_of(curve_rows, self.k), self.seed)
-            of_curves += [CurveRow(curve=name, **dict(row)) for row in curve_rows]
+            scored = run.process(f"curve {name}", score, texts, Row)
+            of_curve = cells_of(scored, defences, self.verdicts)
+            values += curve_values(name, of_curve, defences, self.seed)
+            curve_rows += [CurveRow(curve=name, **dict(row)) for row in scored]
         provenance = {
-            "targets": [target.model_dump() for target in self.targets],
             "skipped": list(self._skipped),
             "controls": self.controls,
             "against": self.against,
+            "skewed": skewed(comparisons),
+            "duplicates": {", ".join(place): name for place, name in duplicates.items()},
+            "gold_sources": _sources(documents),
         }
-        files = {"texts.jsonl": rows, **({"curves.jsonl": of_curves} if of_curves else {})}
-        return Found(values, files, provenance)
+        files = {"texts.jsonl": rows, **({"curves.jsonl": curve_rows} if curve_rows else {})}
+        return Outcome(values, files, provenance)
 
-    def _score(self, config: dict | None, documents: Sequence[Document]) -> list[Row]:
-        return Grid(self.metrics, self.defences, config)(documents)
+    def _score(self, config: dict, documents: Sequence[Document]) -> list[Row]:
+        return self.grid(config)(documents)
+
+    def _strata(self, documents: Sequence[Document]) -> list[By]:
+        grouped = [d for d in documents if d.group is not None]
+        is_single = len({d.group for d in grouped}) >= len({d.topic for d in grouped})
+        return [name for name in self.by if not (is_single and name == "group")]
 
     def plan(self, run: Run) -> Plan:
-        grid = Grid(self.metrics, self.defences, run.config.get("metrics"))
+        grid = self.grid({name: run.config.get(name) for name in ("metrics", "defences")})
         documents, curves = self._texts()
         lines = [*self._planned_texts(documents, curves), *self._planned_stages()]
-        done, todo = 0, []
-        for part, texts in (("texts", documents), *((f"curve {n}", t) for n, t in curves.items())):
-            known = run.finished_ids(part)
-            todo += [document for document in texts if document.id not in known]
-            done += sum(document.id in known for document in texts)
-        cut = ", by a run that was cut" * bool(done)
-        lines.append(f"done        {done:,} of {done + len(todo):,} texts{cut}")
-        return Plan(lines, self.metrics, self.defences, todo, grid.key)
+        pending = []
+        parts = [("texts", documents), *((f"curve {n}", texts) for n, texts in curves.items())]
+        for part, texts in parts:
+            done = run.finished_ids(part)
+            pending += [document for document in texts if document.id not in done]
+        total = sum(len(texts) for _, texts in parts)
+        finished = total - len(pending)
+        resumed = ", by an interrupted run" * bool(finished)
+        lines.append(f"done        {finished:,} of {total:,} texts{resumed}")
+        pipelines = {
+            f"{metric}, {column}": pipeline
+            for metric, columns in grid.pipelines.items()
+            for column, pipeline in columns.items()
+        }
+        keys = {
+            f"{metric}, {column}": grid.key(metric, column)
+            for metric, columns in grid.pipelines.items()
+            for column in columns
+        }
+        return Plan(lines, pipelines, pending, keys.__getitem__)
 
     def _planned_texts(
         self, documents: Sequence[Document], curves: dict[str, list[Document]]
@@ -183,11 +223,12 @@ class Robustness(Experiment):
         for (kind, generator), texts in cells.items():
             topics = len({document.topic for document in texts})
             claims = sum(document.claims is not None for document in texts)
+            gold = sum(document.gold is not None for document in texts)
             bins = Counter(document.bin for document in texts if document.bin is not None)
             counts = "".join(f"; {name} {count:,}" for name, count in sorted(bins.items()))
             yield (
                 f"texts       {kind:16} {generator or '':20} {len(texts):6,} on {topics:,} topics, "
-                f"{claims:,} with claims{counts}"
+                f"{claims:,} with claims, {gold:,} with gold{counts}"
             )
         for name, texts in curves.items():
             steps = sorted({k for _, k in map(twin_of, texts) if k is not None})
@@ -196,65 +237,62 @@ class Robustness(Experiment):
     def _planned_stages(self) -> Iterator[str]:
         for name, pipeline in self.metrics.items():
             stages = (pipeline.decompose, pipeline.revise, pipeline.retrieve, *pipeline.verify)
-            yield self._planned("metric", name, *(stage for stage in stages if stage is not None))
-        yield f"defence     {NONE}"
-        for name, select in self.defences.items():
-            yield self._planned("defence", name, select)
+            names = [type(stage).__name__ for stage in stages if stage is not None]
+            yield self._planned("metric", name, " → ".join(names))
+        yield from (self._planned("text metric", n, "") for n in (LABELS, *self.text_metrics))
+        for name, parts in {NONE: (), **self.members}.items():
+            yield self._planned("defence", name, " + ".join(part for part in parts if part != name))
 
-    def _planned(self, what: str, name: str, *stages: object) -> str:
-        names = " → ".join(getattr(stage, "__name__", type(stage).__name__) for stage in stages)
-        return f"{what:11} {name:16} {names}{', a control' * (name in self.controls)}"
+    def _planned(self, role: str, name: str, parts: str) -> str:
+        label = f"{name}, a control" if name in self.controls else name
+        return f"{role:11} {label:16} {parts}".rstrip()
 
     def _texts(self) -> tuple[list[Document], dict[str, list[Document]]]:
         documents = self.documents()
         drawn = {d.topic for d in documents} if self.half is not None or self.topics else None
         curves = {name: read_curve(name, files, drawn) for name, files in self.curves.items()}
         for name, texts in curves.items():
-            self._skip(twins_that_do_not_count(name, texts))
-        kinds = {document.kind for document in documents}
-        self._skip(
-            f"rising: the run has no kind {kind!r}" for kind in self.rising if kind not in kinds
-        )
-        for target in self.targets:
-            for what, names in (("kind", kinds), ("selection", self.defences)):
-                if (name := getattr(target, what)) not in names:
-                    self._skip([f"targets: {target.kind}: the run has no {what} {name!r}"])
+            self._skip(report_incomplete_curves(name, texts))
         return documents, curves
 
     def _skip(self, lines: Iterable[str]) -> None:
         for line in lines:
             if line not in self._skipped:
-                print(printable(line), file=sys.stderr)
+                print(printable(f"skipped {line}"), file=sys.stderr)
             self._skipped[line] = None
 
     def documents(self) -> list[Document]:
-        """The texts that are scored, each with a kind and an id of its own."""
+        """The texts to score, each with a kind and a unique id."""
         files = self.texts.items() if isinstance(self.texts, dict) else [(None, self.texts)]
         read = []
         for kind, paths in files:
             for path in paths:
-                texts, skipped = read_texts(path, kind, len(paths))
+                of_file, skipped = read_texts(path, kind, len(paths))
                 self._skip([skipped] if skipped else [])
-                read.append((path, texts))
-        every = with_distinct_ids(read)
+                read.append((path, of_file))
+        texts = with_distinct_ids(read)
+        honest = [document for document in texts if document.kind == self.against]
+        gold = {d.id: d for d in add_label_gold(honest, "labels", self.gold_k)}
+        texts = [gold.get(document.id, document) for document in texts]
         for name in ("generator", "group", "bin"):
-            if ALL in {getattr(document, name) for document in every}:
+            if ALL in {getattr(document, name) for document in texts}:
                 raise UserError(f"texts: {name}: {ALL!r} means all texts in the results; rename it")
-        topics = draw_topics(every, self.against, self.half, self.topics, self.seed)
-        seen: Counter[tuple] = Counter()
+        topics = draw_topics(texts, self.against, self.half, self.topics, self.seed)
+        counts: Counter[tuple] = Counter()
         kept = []
-        for document in every:
+        for document in texts:
             cell = (document.kind, document.generator, document.topic)
-            seen[cell] += 1
-            if document.topic in topics and (not self.per_topic or seen[cell] <= self.per_topic):
+            counts[cell] += 1
+            is_extra = self.per_topic and counts[cell] > self.per_topic
+            if document.topic in topics and not is_extra:
                 kept.append(document)
         if not any(document.kind == self.against for document in kept):
+            kinds = ", ".join(sorted({d.kind for d in kept})) or "none"
             raise UserError(
-                f"against: no text of kind {self.against!r} to compare with; the texts have "
-                f"{', '.join(sorted({d.kind for d in kept})) or 'none'}"
+                f"against: no text of kind {self.against!r} to compare with; kinds: {kinds}"
             )
         drawn = topics if self.half is not None or self.topics else None
-        self._skip(kinds_that_do_not_count(every, kept, self.against, drawn))
+        self._skip(report_skipped_texts(texts, kept, self.against, drawn))
         return kept
 
     def _training_curves(self, output: Path) -> None:
@@ -264,4 +302,13 @@ class Robustness(Experiment):
             if logs:
                 shutil.copyfile(logs[-1], output / "training" / f"{name}.csv")
             else:
-                self._skip([f"training_logs: {name}: {folder} has no metrics.csv"])
+                self._skip([f"training curve {name}: {folder} has no metrics.csv"])
+
+
+def _sources(documents: Sequence[Document]) -> dict[str, str]:
+    """Kind of text to the sources of its gold scores."""
+    sources: dict[str, set[str]] = {}
+    for document in documents:
+        name = document.gold.source if document.gold else "none"
+        sources.setdefault(document.kind or "normal", set()).add(name)
+    return {kind: ", ".join(sorted(names)) for kind, names in sources.items()}

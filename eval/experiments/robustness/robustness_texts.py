@@ -1,4 +1,4 @@
-"""The texts of a robustness run: reading, drawing topics, curves, and what does not count."""
+"""Read the texts of a robustness run, draw topics, and report what is skipped."""
 
 import random
 from collections import Counter, defaultdict
@@ -12,35 +12,35 @@ from eval.run.run import check_ids
 from records import BadInput, Document, UserError, read_records, to_bad_input
 
 
-class _Place(BaseModel):
-    """Where a corrupted text is on its curve; a table's column may have ``k`` as text."""
+class _Point(BaseModel):
+    """Point of a corrupted text on its curve; a CSV column has ``k`` as text."""
 
     clean: str
     k: NonNegativeInt
 
 
 def twin_of(document: Document) -> tuple[str, int | None]:
-    """The id of a text's clean twin, and how many sentences are behind it; ``None`` of the twin."""
+    """The id of a text's clean twin, and the number of appended sentences (twin: ``None``)."""
     more = document.model_extra or {}
     return (document.id, None) if more.get("k") is None else (more["clean"], more["k"])
 
 
 def read_texts(path: str, kind: str | None, files: int) -> tuple[list[Document], str]:
-    """The texts of a file, and a line on its rows of other kinds, which are left out.
+    """Read the texts of a file; also returns a sentence on skipped rows of other kinds, or "".
 
     Args:
-        kind: of which texts are read; ``None`` where each row has its kind.
-        files: how many there are of this kind: where several have no generator, they are told apart
-            by their names.
+        kind: kind of texts to read; ``None`` if each row has a kind.
+        files: number of files of this kind; if there are several, a file's name is the default
+            generator.
     """
-    texts, others = [], Counter()
+    texts, skipped_kinds = [], Counter()
     for number, document in enumerate(read_records(path, Document), 1):
         row_kind = document.kind or kind
         if row_kind is None:
-            say = "say it for the file, as texts: {normal: [FILE]}"
-            raise BadInput([f"{path}:{number}: kind: field required; {say}"])
+            advice = "add it, or set it for the file: texts: {normal: [FILE]}"
+            raise BadInput([f"{path}:{number}: kind: field required; {advice}"])
         if kind is not None and row_kind != kind:
-            others[row_kind] += 1
+            skipped_kinds[row_kind] += 1
             continue
         generator = document.generator or (Path(path).stem if files > 1 else "given")
         update = {"kind": row_kind, "generator": generator}
@@ -48,29 +48,29 @@ def read_texts(path: str, kind: str | None, files: int) -> tuple[list[Document],
     check_ids(path, texts)
     if not texts:
         raise UserError(f"{path}: no text of kind {kind!r}")
-    counts = ", ".join(f"{count} {name}" for name, count in sorted(others.items()))
-    skipped = f"{path}: {counts} (the file is configured for {kind})" if others else ""
+    counts = ", ".join(f"{count} `{name}`" for name, count in sorted(skipped_kinds.items()))
+    skipped = f"{counts} rows of {path} (the file is configured for `{kind}`)" if counts else ""
     return [document for _, document in texts], skipped
 
 
 def with_distinct_ids(files: Sequence[tuple[str, Sequence[Document]]]) -> list[Document]:
-    """The texts of all files; an id that several have gets the number of its file in front.
+    """The texts of all files; an id that occurs twice gets the number of its file as a prefix.
 
-    A text that was made of one of the same file (``clean``) goes on naming it.
+    ``clean`` of an attacked text is updated with the id that it refers to in the same file.
 
     Args:
-        files: path and texts of each; a path may occur again with texts of another kind.
+        files: path and texts of each; a path can occur again with texts of another kind.
     """
     times = Counter(document.id for _, texts in files for document in texts)
-    every = [
+    numbered = [
         (path, document, f"{number}:{document.id}" if times[document.id] > 1 else document.id)
         for number, (path, texts) in enumerate(files)
         for document in texts
     ]
-    # Reversed: where a path occurs twice, the first file's texts are named.
-    ids = {(path, document.id): distinct for path, document, distinct in reversed(every)}
+    # Reversed, so that the first occurrence of a path wins.
+    ids = {(path, document.id): distinct for path, document, distinct in reversed(numbered)}
     renamed = []
-    for path, document, distinct in every:
+    for path, document, distinct in numbered:
         clean = ids.get((path, str((document.model_extra or {}).get("clean"))))
         update = {"id": distinct} if clean is None else {"id": distinct, "clean": clean}
         renamed.append(document.model_copy(update=update))
@@ -78,17 +78,17 @@ def with_distinct_ids(files: Sequence[tuple[str, Sequence[Document]]]) -> list[D
 
 
 def draw_topics(
-    documents: Sequence[Document], against: str, half: Half | None, most: int, seed: int
+    documents: Sequence[Document], against: str, half: Half | None, maximum: int, seed: int
 ) -> set[str]:
-    """The topics that are scored: of those that honest texts have, and of the others.
+    """Draw the topics that are scored.
 
-    Where honest texts have it, an attack can be compared with them on it, the better the more
-    kinds and generators have it: those with most of them come first. Others are drawn of the
-    attacks that are hardly on any of these, since only what a defence keeps of them counts.
+    Topics of honest texts come first by the number of kinds and generators that have them, since
+    attacks are compared on shared topics. For attacks that share fewer than two topics with honest
+    texts, as many of their own topics are drawn.
 
     Args:
         against: kind of the honest texts.
-        most: topics of each of the two sorts; 0 for all.
+        maximum: number of topics of each of the two groups; 0 for all.
     """
     cells: dict[tuple, set[str]] = defaultdict(set)
     for document in documents:
@@ -98,22 +98,22 @@ def draw_topics(
     shared = honest & set().union(*cells.values())
     if honest and not shared:
         raise UserError(f"half: none of {len(honest)} topics is in the half {half!r}")
-    if not most:
+    if not maximum:
         return set().union(*cells.values())
     apart = [topics - honest for topics in cells.values() if len(topics & honest) < 2]
     drawn: set[str] = set()
     for names in (shared, set().union(*apart)):
         ranked = random.Random(seed).sample(sorted(names), len(names))
         ranked.sort(key=lambda topic: -sum(topic in topics for topics in cells.values()))
-        drawn |= set(ranked[:most])
+        drawn |= set(ranked[:maximum])
     return drawn
 
 
 def read_curve(name: str, files: Sequence[str], topics: set[str] | None) -> list[Document]:
-    """Corrupted texts and their clean twins, which each of them needs.
+    """Read corrupted texts and their clean twins.
 
     Args:
-        topics: those that are drawn; ``None`` for all.
+        topics: the drawn topics; ``None`` for all.
     """
     texts = [d for path in files for d in _of_curve(path) if topics is None or d.topic in topics]
     if not texts:
@@ -127,43 +127,39 @@ def read_curve(name: str, files: Sequence[str], topics: set[str] | None) -> list
         )
     (twin, k), times = Counter(map(twin_of, texts)).most_common(1)[0]
     if times > 1:
-        what = f"have the id {twin!r}" if k is None else f"of {twin!r} have k = {k}"
+        problem = f"have the id {twin!r}" if k is None else f"of {twin!r} have k = {k}"
         raise UserError(
-            f"curves: {name}: {times} texts {what}; give one, and another adversary's texts as "
-            "a curve of their own"
+            f"curves: {name}: {times} texts {problem}; use a separate curve for each adversary"
         )
     if len(texts) == len(twins):
-        raise UserError(f"curves: {name}: no row has `clean` and `k`; give corrupted texts")
+        raise UserError(f"curves: {name}: no row has `clean` and `k`; expected corrupted texts")
     return texts
 
 
 def _of_curve(path: str) -> Iterator[Document]:
     for number, document in enumerate(read_records(path, Document), 1):
         more = document.model_extra or {}
-        place = {name: more[name] for name in ("clean", "k") if more.get(name) is not None}
-        if place:
+        point = {name: more[name] for name in ("clean", "k") if more.get(name) is not None}
+        if point:
             try:
-                place = dict(_Place.model_validate(place))
+                point = dict(_Point.model_validate(point))
             except ValidationError as error:
                 raise to_bad_input(f"{path}:{number}", error) from None
-        yield document.model_copy(update=place)
+        yield document.model_copy(update=point)
 
 
-# What does not count: nothing is skipped silently
-
-
-def kinds_that_do_not_count(
-    every: Iterable[Document], kept: Sequence[Document], against: str, drawn: Collection[str] | None
+def report_skipped_texts(
+    texts: Iterable[Document], kept: Sequence[Document], against: str, drawn: Collection[str] | None
 ) -> Iterator[str]:
-    """Kinds of which no text is scored, or few that can be compared with honest ones.
+    """Report kinds with no scored text, or few that can be compared with honest texts.
 
     Args:
-        every: the texts of the files.
-        kept: those that are scored.
+        texts: the texts of the files.
+        kept: the texts that are scored.
         against: kind of the honest texts.
-        drawn: the topics that are drawn; ``None`` where all are scored.
+        drawn: the drawn topics; ``None`` if all are scored.
     """
-    read = Counter(document.kind for document in every)
+    read = Counter(document.kind for document in texts)
     topics: dict[str, set[str]] = {kind: set() for kind in read}
     for document in kept:
         topics[document.kind].add(document.topic)
@@ -172,32 +168,31 @@ def kinds_that_do_not_count(
     for kind, names in topics.items():
         shared = len(names & honest)
         if not names:
-            yield f"texts: {kind}: none of {read[kind]} texts is of the topics that are scored"
+            yield f"all {read[kind]} `{kind}` texts: their topics are not scored"
         elif shared < 2:
             yield (
-                f"gain: {kind}: shares {shared} of {len(names)} topics with {against} "
-                "texts, so that all are compared with all, unpaired"
+                f"pairing of `{kind}` texts: {shared} of their {len(names)} topics have "
+                f"`{against}` texts, so means over all texts are compared"
             )
         elif drawn is not None and shared < len(honest):
-            yield f"texts: {kind}: on {shared} of the {len(honest)} topics that are drawn"
-        texts = [document for document in kept if document.kind == kind]
-        paired = [d for d in texts if (d.model_extra or {}).get("clean") in originals]
-        # Only with such pairs of two topics are texts compared with what they were made of.
-        if len({d.topic for d in paired}) > 1 and len(paired) < len(texts):
+            yield f"`{kind}` on {len(honest) - shared} of the {len(honest)} drawn topics: no text"
+        made = [d for d in kept if d.kind == kind and (d.model_extra or {}).get("clean")]
+        unpaired = [d for d in made if d.clean not in originals]
+        if unpaired:
             yield (
-                f"gain: {kind}: {len(texts) - len(paired)} of {len(texts)} texts do not count, as "
-                "the honest text that they were made of (`clean`) is not scored"
+                f"{len(unpaired)} of {len(made)} `{kind}` texts in comparisons: the honest text "
+                "that they were made from (`clean`) is not scored"
             )
 
 
-def twins_that_do_not_count(name: str, texts: Sequence[Document]) -> Iterator[str]:
-    """Twins without a corrupted text at every k: a curve has the same texts at each."""
+def report_incomplete_curves(name: str, texts: Sequence[Document]) -> Iterator[str]:
+    """Report texts that lack some k; a curve has the same texts at every k."""
     by_twin: dict[str, set[int]] = defaultdict(set)
     for document in texts:
         twin, k = twin_of(document)
         by_twin[twin] |= set() if k is None else {k}
-    every = set().union(*by_twin.values())
-    lacking = sum(steps != every for steps in by_twin.values())
-    if lacking:
-        steps = ", ".join(map(str, sorted(every)))
-        yield f"curves: {name}: {lacking} of {len(by_twin)} texts lack some k of {steps}"
+    all_steps = set().union(*by_twin.values())
+    incomplete = sum(steps != all_steps for steps in by_twin.values())
+    if incomplete:
+        steps = ", ".join(map(str, sorted(all_steps)))
+        yield f"{incomplete} of {len(by_twin)} texts of curve {name}: they lack some k of {steps}"

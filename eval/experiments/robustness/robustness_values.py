@@ -1,381 +1,421 @@
-"""What a grid of metrics and defences says about gaming: gain, cost, curve, agreement.
+"""What a grid of metrics and defences shows: gain, success rate, verdict, costs.
 
-Source: Core (2407.03572), section 5 with Table 2, section 5.3 with Figure 4, section 5.4 with Table
-4. All values are means over texts of factual precision, or of F1@K (SAFE, 2403.18802, section 5),
-under one metric and one defence; intervals are over topics.
+A verdict answers one question per attack, metric and defence: does the attacked text score higher
+than the honest one although it is not better by gold? ``held``: the mean gain is below δ = 0.05;
+``gamed``: it is above 0; ``unclear``: neither is shown at a family-wise level of 1 %.
+
+Source: Core (2407.03572), section 5 with Table 2; F1@K: SAFE (2403.18802), section 5; max-T:
+Westfall and Young (1993).
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
-from components.statistics import Ratio, difference, pearson, ratio, spearman
-from eval.experiments.robustness.robustness_grid import NONE, Judged, Row
-from eval.experiments.robustness.robustness_texts import twin_of
-from eval.metrics.document import DocumentScore, f1_at_k
+from components.statistics import (
+    difference,
+    pearson,
+    sign_flips,
+    skewness,
+    spearman,
+    t_interval,
+    wilson,
+)
+from eval.defences import NO_DEFENCE, Defence
+from eval.experiments.robustness.robustness_cells import (
+    ALL,
+    By,
+    Cells,
+    Pair,
+    Text,
+    Value,
+    bound,
+    by_kind,
+    fields_of,
+    mean,
+    pair_texts,
+    strata,
+    topic_means,
+)
+from eval.experiments.robustness.robustness_grid import NONE
 from eval.metrics.probabilities import labelled_precision
-from records import Document
 
-Value = dict[str, Any]
-By = Literal["generator", "bin", "group"]
-ALL = "all"
-# Names of a mean score in the results: that of a metric, and that of the same with K.
-SCORES = ("factual_precision", "f1_at_k")
-# What is left of a difference of equal means is the rounding of their sums, and no gain.
-_ROUNDING = 1e-12
+DELTA = 0.05  # a smaller mean gain is none
+LEVEL = 0.01  # family-wise, of each of the two tests
+LEAST_TOPICS = 10  # for a verdict
+SKEWED_BELOW = 20  # topics, below which a skewness beyond 1 makes the level uncertain
+# Names of a mean score in the results, by the ``score`` of a defence; "score" of a text metric.
+SCORES = {None: "factual_precision", "precision": "factual_precision"} | {
+    name: name for name in ("factscore", "f1_at_k")
+}
+TEXT_SCORE = "score"
+_EQUAL = 1e-9
 
-
-class Text(NamedTuple):
-    """A text with its score by one metric under one defence.
-
-    Attributes:
-        k: of F1@K; ``None`` where the score is precision.
-    """
-
-    document: Document
-    score: DocumentScore
-    k: int | None = None
-
-    @property
-    def value(self) -> float:
-        """The score: NaN where nothing could be judged; of a refusal NaN, and F1@K 0."""
-        found = self.score.precision if self.k is None else self.score.at_k(self.k).f1
-        return math.nan if found is None else found
-
-    def bound(self, supported: bool) -> float:
-        """The score if all claims that failed were supported, or none."""
-        total = self.score.judged + self.score.failed
-        if not self.score.responded or not total:
-            return self.value
-        count = self.score.supported + supported * self.score.failed
-        return count / total if self.k is None else f1_at_k(count / total, count, self.k)
-
-
-# Metric (with the name of its verdict, where it has several) and defence to the texts' scores.
-Cells = dict[tuple[str, str], list[Text]]
-
-
-def cells_of(rows: Sequence[Row], k: int | None = None) -> Cells:
-    """The scores of all texts by metric and defence; a text without verdicts is in all of them.
-
-    With ``k`` each metric stands there a second time, by F1@K in the place of precision.
-    """
-    found: Cells = defaultdict(list)
-    for metric in rows[0].metrics if rows else ():
-        names = names_of(row.metrics[metric] for row in rows)
-        for row in rows:
-            for score in row.metrics[metric].scores:
-                own = (score.assessor, score.name)
-                for name in [own] if own in names or not names else names:
-                    label = label_of(metric, name, names)
-                    found[label, score.selection].append(Text(row.document, score))
-    if k:
-        for (label, defence), texts in list(found.items()):
-            found[with_k(label, k), defence] = [text._replace(k=k) for text in texts]
-    return dict(found)
-
-
-def with_k(metric: str, k: int | str) -> str:
-    """The name of a metric by F1@K; with an empty K what all such names begin with."""
-    return f"{metric}, F1@{k}"
-
-
-def by_k(texts: Sequence[Text]) -> bool:
-    """Whether the texts of a cell are scored by F1@K."""
-    return any(text.k is not None for text in texts)
-
-
-def names_of(judged: Iterable[Judged]) -> list[tuple[str, str]]:
-    """The assessors and their named verdicts that a metric gives."""
-    return list(dict.fromkeys((s.assessor, s.name) for j in judged for s in j.scores if s.kept))
-
-
-def label_of(metric: str, own: tuple[str, str], names: Sequence[tuple[str, str]]) -> str:
-    """The metric's name; of a metric with several verdicts with theirs."""
-    if len(names) < 2:
-        return metric
-    several = len({assessor for assessor, _ in names}) > 1
-    return ".".join([metric, *([own[0]] if several else []), own[1]])
-
-
-def strata(texts: Sequence[Text], by: Sequence[By]) -> Iterator[tuple[Value, list[Text]]]:
-    """All texts, and those of each generator, bin and group that there are several of."""
-    yield {"generator": ALL}, list(texts)
-    for field in by:
-        own: dict[str, list[Text]] = defaultdict(list)
-        for text in texts:
-            if (name := getattr(text.document, field)) is not None:
-                own[name].append(text)
-        if len(own) > 1:
-            for name in sorted(own):
-                yield {"generator": ALL} | {field: name}, own[name]
+Role = Literal["attack", "rising", "invariance", "unknown"]
+_GAIN_NAMES = {"attack": "gain", "unknown": "gain", "rising": "rise", "invariance": "shift"}
 
 
 # Texts by kind
 
 
-def of_texts(cells: Cells, by: Sequence[By], seed: int) -> Iterator[Value]:
-    """``factual_precision`` and ``claims``, ``respond_ratio``, with a defence ``kept_share``.
-
-    By F1@K only ``f1_at_k``. Beside each score its bounds, as ``variant``: what it would be if
-    every claim that could not be judged were supported, or none.
-    """
-    for (metric, defence), texts in cells.items():
-        for kind, own in by_kind(texts).items():
-            for stratum, some in strata(own, by):
-                shared = {"assessor": metric, "selection": defence, "kind": kind} | stratum
-                shared["failed"] = sum(text.score.failed for text in some)
-                for name, (variant, column) in _columns(some, defence).items():
-                    yield (
-                        shared
-                        | {"metric": name.split(":")[0], "variant": variant}
-                        | mean(column, some, seed)
-                    )
-
-
-def _columns(texts: Sequence[Text], defence: str) -> dict[str, tuple[str | None, np.ndarray]]:
-    scores = [text.score for text in texts]
-    name = SCORES[by_k(texts)]
-    found = {name: (None, np.array([text.value for text in texts]))}
-    if any(score.failed for score in scores):
-        for variant, said in (("failed_supported", True), ("failed_not_supported", False)):
-            column = np.array([text.bound(said) for text in texts])
-            found[f"{name}:{variant}"] = (variant, column)
-    if by_k(texts):
-        return found  # the claims are those of the precision
-    found["claims"] = (None, _column(s.kept if s.responded else None for s in scores))
-    if defence == NONE:
-        found["respond_ratio"] = (None, _column(float(s.responded) for s in scores))
-    else:
-        found["kept_share"] = (None, _column(s.kept_share for s in scores))
-    return found
-
-
-# Gain and cost
-
-
-def gains(
-    cells: Cells, against: str, rising: Collection[str], by: Sequence[By], seed: int
+def score_values(
+    cells: Cells, defences: Mapping[str, Defence], by: Sequence[By], seed: int
 ) -> Iterator[Value]:
-    """``gain`` of each kind of text against ``against``, and whether the metric is ``gamed`` by it.
+    """Mean score, ``claims``, ``respond_ratio`` and ``kept_share`` by kind of text.
 
-    Texts that say which honest text they were made of (``clean``) are paired with it: the mean of
-    the differences. Else the mean over topics of the difference of the two kinds' means on a topic,
-    where at least two topics have both; else the difference of the means of all (``variant`` is
-    ``unpaired``). The metric is gamed (1) where the interval is above 0. A stratum of generators is
-    that of the attack; a stratum of topics is that of both sides. Of the kinds in ``rising``, which
-    are better than the honest texts, the same is a ``rise``, and nothing is gamed.
+    Next to each score its bounds as ``variant``: the score if every claim that could not be judged
+    were supported, or none.
     """
-    for (metric, defence), texts in cells.items():
+    for (metric, column), texts in cells.items():
+        for kind, members in by_kind(texts).items():
+            for stratum, some in strata(members, by):
+                shared = {"assessor": metric, "selection": column, "kind": kind} | stratum
+                shared["failed"] = sum(text.failed for text in some)
+                defence = defences.get(column, NO_DEFENCE)
+                for name, variant, values in _columns(some, column, defence):
+                    row = shared | {"metric": name, "variant": variant}
+                    yield row | mean(np.array(values, dtype=float), some, seed)
+
+
+def _columns(
+    texts: Sequence[Text], column: str, defence: Defence
+) -> Iterator[tuple[str, str | None, list[float]]]:
+    scores = [text.score for text in texts]
+    name = TEXT_SCORE if None in scores else SCORES[defence.score]
+    yield name, None, [text.value for text in texts]
+    if any(text.failed for text in texts):
+        for variant, supported in (("failed_supported", True), ("failed_not_supported", False)):
+            yield name, variant, [bound(text, defence, supported) for text in texts]
+    if None in scores:
+        return
+    yield "claims", None, [s.kept if s.responded else math.nan for s in scores]
+    if column == NONE:
+        yield "respond_ratio", None, [float(s.responded) for s in scores]
+    elif any(s.kept_share not in (None, 1.0) for s in scores):
+        yield "kept_share", None, [s.kept_share if s.claims else math.nan for s in scores]
+
+
+# Attacks
+
+
+@dataclass
+class Comparison:
+    """Attacked texts of one kind against honest ones, by one metric with one defence.
+
+    Attributes:
+        role: ``attack`` if the texts are not better by gold, ``rising`` if they are, ``invariance``
+            if gold is equal, ``unknown`` without gold.
+        gains: topic to the mean gain of its pairs.
+        is_control: whether metric or defence is a control, or repeats another column.
+    """
+
+    kind: str
+    metric: str
+    column: str
+    role: Role
+    pairs: list[Pair]
+    failed: int
+    is_control: bool
+    gains: dict[str, float] = field(init=False)
+
+    def __post_init__(self):
+        self.gains = topic_means((p.attacked.document.topic, p.gain) for p in self.pairs)
+
+    @property
+    def place(self) -> Value:
+        """The fields of a result that name this comparison."""
+        return {"assessor": self.metric, "selection": self.column, "kind": self.kind}
+
+
+def compare(
+    cells: Cells, against: str, controls: Collection[str], duplicates: Mapping[tuple, str]
+) -> list[Comparison]:
+    """Compare each kind of text with the honest ones, in every cell."""
+    comparisons, roles = [], {}
+    for (metric, column), texts in cells.items():
         kinds = by_kind(texts)
         honest = kinds.pop(against, [])
-        for kind, own in kinds.items():
-            for stratum, some in strata(own, by):
-                field = next((f for f in ("bin", "group") if f in stratum), None)
-                base = [t for t in honest if _is(t, field, stratum)]
-                paired, (value, ci95, n) = gain(some, base, seed)
-                shared = {"assessor": metric, "selection": defence, "kind": kind} | stratum
-                shared |= {"against": against, "variant": None if paired else "unpaired", "n": n}
-                shared["failed"] = sum(text.score.failed for text in (*some, *base))
-                if kind in rising:
-                    yield shared | {"metric": "rise", "value": value, "ci95": ci95}
-                else:
-                    yield from gained(shared, value, ci95)
+        for kind, attacked in kinds.items():
+            pairs = pair_texts(attacked, honest)
+            role = roles.setdefault(kind, _role(pairs)) if pairs else roles.get(kind, "unknown")
+            is_control = not {metric.partition(".")[0], metric, column}.isdisjoint(controls)
+            comparisons.append(
+                Comparison(
+                    kind=kind,
+                    metric=metric,
+                    column=column,
+                    role=role,
+                    pairs=pairs,
+                    failed=sum(text.failed for text in (*attacked, *honest)),
+                    is_control=is_control or (metric, column) in duplicates,
+                )
+            )
+    return comparisons
 
 
-def gained(shared: Value, value: float | None, ci95: tuple[float, float] | None) -> Iterator[Value]:
-    """``gain`` and whether the metric is ``gamed``, with the fields that both share."""
-    yield shared | {"metric": "gain", "value": value, "ci95": ci95}
-    gamed = None if ci95 is None else float(ci95[0] > 0)
-    yield shared | {"metric": "gamed", "value": gamed, "ci95": None}
+def _role(pairs: Sequence[Pair]) -> Role:
+    gold = [pair.gold_gain for pair in pairs if not math.isnan(pair.gold_gain)]
+    if not gold:
+        return "unknown"
+    if max(map(abs, gold)) < _EQUAL:
+        return "invariance"
+    return "rising" if sum(gold) > 0 else "attack"
 
 
-def gain(attack: Sequence[Text], honest: Sequence[Text], seed: int) -> tuple[bool, Ratio]:
-    """Whether topics or texts were paired, and the mean difference of the score."""
-    texts = {t.document.id: t for t in honest}
-    pairs = [(t, texts[name]) for t in attack if (name := _made_of(t)) in texts]
-    pairs = [(t, of) for t, of in pairs if not math.isnan(t.value - of.value)]
-    topics = [one.document.topic for one, _ in pairs]
-    if len({*topics}) > 1:
-        differences = np.array([one.value - of.value for one, of in pairs])
-        return True, _told(ratio(differences, np.ones(len(pairs)), topics, seed))
-    first, second = _by_topic(attack), _by_topic(honest)
-    shared = sorted(first.keys() & second.keys())
-    if len(shared) > 1:
-        differences = np.array([np.mean(first[t]) - np.mean(second[t]) for t in shared])
-        return True, _told(ratio(differences, np.ones(len(shared)), shared, seed))
-    sides = [[(t, v) for t, own in side.items() for v in own] for side in (first, second)]
-    values = [np.array([v for _, v in side]) for side in sides]
-    value, ci95, n = difference(*values, *([t for t, _ in side] for side in sides), seed)
-    n = min(n, len(first.keys() | second.keys()))  # a topic of both sides is one
-    return False, _told(Ratio(value, ci95, n))
+def duplicate_columns(cells: Cells) -> dict[tuple[str, str], str]:
+    """Cells with the same score for every text as an earlier one, and the name of that one."""
+    seen: dict[tuple, str] = {}
+    duplicates = {}
+    for place, texts in cells.items():
+        values = tuple(None if math.isnan(text.value) else text.value for text in texts)
+        name = seen.setdefault(values, f"{place[0]}, {place[1]}")
+        if name != f"{place[0]}, {place[1]}":
+            duplicates[place] = name
+    return duplicates
 
 
-def costs(cells: Cells, against: str, by: Sequence[By], seed: int) -> Iterator[Value]:
-    """What each defence does to honest texts.
+def attack_values(comparisons: Sequence[Comparison], seed: int) -> Iterator[Value]:
+    """``gain`` with verdict, ``asr``, ``asr_both`` and ``worst_asr`` of the attacks.
 
-    - ``cost``: mean over texts of the score without it minus the score with it;
-    - ``label_correlation``: Pearson's correlation of the texts' precision with that of their labels
-      (S against NS), where they have any, also without a defence; not of F1@K;
-    - ``generator_order``: Spearman's correlation of the generators' mean score with and without
-      it, of three generators or more.
+    - ``gain`` (``rise`` of texts that are better by gold, ``shift`` of texts that are equal): mean
+      over topics with Student's interval, not corrected. ``p`` is the corrected p-value of the test
+      that decided the verdict.
+    - ``asr``: attack success rate over the pairs that are worse by gold F1, mean over topics, with
+      Wilson's interval; ``asr_both`` over those that are worse in precision and in recall.
+    - ``worst_asr``: the largest ``asr`` of a metric and defence over the attacks on at least ten
+      topics; ``variant`` names the attack.
     """
-    for (metric, defence), texts in cells.items():
-        own = by_kind(texts).get(against, [])
-        shared = {"assessor": metric, "selection": defence, "kind": against}
-        if not by_k(own):
-            yield from _label_correlation(own, shared, seed)
-        if defence == NONE or not own:
+    attacks = [c for c in comparisons if c.role == "attack"]
+    tests = dict(zip(map(id, attacks), _verdicts(attacks, seed), strict=True))
+    worst: dict[tuple[str, str], Value] = {}
+    for c in comparisons:
+        shared = c.place | {"generator": ALL, "failed": c.failed}
+        interval = t_interval(np.array(list(c.gains.values())))
+        row = shared | {"metric": _GAIN_NAMES[c.role]} | fields_of(interval)
+        yield row | tests.get(id(c), {})
+        if c.role != "attack":
             continue
-        without = {t.document.id: t for t in by_kind(cells[metric, NONE]).get(against, [])}
-        for stratum, some in strata(own, by):
-            column = np.array([without[t.document.id].value - t.value for t in some])
-            row = shared | stratum | {"metric": "cost", "against": NONE}
-            yield row | {"failed": sum(t.score.failed for t in some)} | mean(column, some, seed)
-        yield from _order(own, without, shared)
+        for name, pairs in (
+            ("asr", c.pairs),
+            ("asr_both", [pair for pair in c.pairs if pair.is_worse_in_both]),
+        ):
+            rate = success_rate(pairs)
+            yield shared | {"metric": name} | rate
+            if name == "asr" and rate["n"] >= LEAST_TOPICS:
+                key = (c.metric, c.column)
+                if key not in worst or rate["value"] > worst[key]["value"]:
+                    worst[key] = shared | rate | {"variant": c.kind}
+    for row in worst.values():
+        yield row | {"metric": "worst_asr", "kind": ALL}
 
 
-def _label_correlation(texts: Sequence[Text], shared: Value, seed: int) -> Iterator[Value]:
-    pairs = [(t, t.value, labelled_precision(t.document.claims or [])) for t in texts]
-    pairs = [(t, one, other) for t, one, other in pairs if other is not None and one == one]
-    if len(pairs) < 3:
-        return
-    found = correlation([(one, other) for _, one, other in pairs])
-    topics = len({t.document.topic for t, _, _ in pairs})
-    yield shared | {
-        "metric": "label_correlation",
-        "against": "labels",
-        "generator": ALL,
-        "n": topics,
-        "failed": sum(t.score.failed for t, _, _ in pairs),
-        "value": found,
-        "ci95": fisher(found, topics),
+def success_rate(pairs: Sequence[Pair]) -> Value:
+    """Share of the pairs worse by gold in which the attacked text does not score lower."""
+    topics = topic_means(
+        (pair.attacked.document.topic, pair.success) for pair in pairs if pair.gold_gain < -_EQUAL
+    )
+    n = len(topics)
+    value = sum(topics.values()) / n if n else None
+    return {"value": value, "ci95": wilson(value, n) if n else None, "n": n}
+
+
+def _verdicts(comparisons: Sequence[Comparison], seed: int) -> list[Value]:
+    effects = _table([c.gains for c in comparisons])
+    family = np.array([not c.is_control for c in comparisons], dtype=bool)
+    above = sign_flips(effects, family, seed)
+    below = sign_flips(DELTA - effects, family, seed)
+    rows = []
+    for c, above_zero, below_delta in zip(comparisons, above, below, strict=True):
+        if len(c.gains) < LEAST_TOPICS:
+            rows.append({"verdict": "unclear"})
+        elif below_delta <= LEVEL:
+            rows.append({"verdict": "held", "p": float(below_delta)})
+        else:
+            verdict = "gamed" if above_zero <= LEVEL else "unclear"
+            rows.append({"verdict": verdict, "p": float(above_zero)})
+    return rows
+
+
+def _table(gains: Sequence[Mapping[str, float]]) -> np.ndarray:
+    """Gains of shape (comparisons, topics); NaN where a comparison lacks the topic."""
+    topics = sorted({topic for row in gains for topic in row})
+    table = np.full((len(gains), len(topics)), math.nan)
+    for number, row in enumerate(gains):
+        table[number] = [row.get(topic, math.nan) for topic in topics]
+    return table
+
+
+def skewed(comparisons: Sequence[Comparison]) -> list[str]:
+    """Attacks on few topics with skewed gains, for which the tests' level is not guaranteed."""
+    kinds = {
+        c.kind
+        for c in comparisons
+        if c.role == "attack"
+        and not c.is_control
+        and LEAST_TOPICS <= len(c.gains) < SKEWED_BELOW
+        and abs(skewness(np.array(list(c.gains.values())))) > 1
     }
+    return sorted(kinds)
 
 
-def _order(texts: Sequence[Text], without: Mapping[str, Text], shared: Value) -> Iterator[Value]:
-    means: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    topics = set()
-    for text in texts:
-        pair = (without[text.document.id].value, text.value)
-        if text.document.generator is not None and not any(map(math.isnan, pair)):
-            means[text.document.generator].append(pair)
-            topics.add(text.document.topic)
-    if len(means) > 2:
-        columns = np.array([np.mean(own, axis=0) for own in means.values()])
-        value = float(spearman(columns[:, 0], columns[:, 1]))
-        yield shared | {
-            "metric": "generator_order",
-            "against": NONE,
-            "generator": ALL,
-            "n": len(topics),
-            "failed": sum(text.score.failed for text in texts),
-            "value": None if math.isnan(value) else value,
-            "ci95": None,
+def effect_values(comparisons: Sequence[Comparison], seed: int) -> Iterator[Value]:
+    """``effect`` of each defence: gain without it minus gain with it, on the topics of both.
+
+    A family of its own; ``verdict`` is ``reduces`` or ``unclear``.
+    """
+    plain = {(c.metric, c.kind): c for c in comparisons if c.column == NONE}
+    tested, effects = [], []
+    for c in comparisons:
+        if c.role == "attack" and c.column != NONE:
+            before = plain[c.metric, c.kind].gains
+            tested.append(c)
+            effects.append({t: before[t] - gain for t, gain in c.gains.items() if t in before})
+    if not tested:
+        return
+    family = np.array([not c.is_control for c in tested], dtype=bool)
+    p_values = sign_flips(_table(effects), family, seed)
+    for c, effect, p in zip(tested, effects, p_values, strict=True):
+        row = c.place | {"metric": "effect", "against": NONE, "generator": ALL, "failed": c.failed}
+        row |= fields_of(t_interval(np.array(list(effect.values()))))
+        is_clear = len(effect) >= LEAST_TOPICS and p <= LEVEL
+        yield row | {
+            "verdict": "reduces" if is_clear else "unclear",
+            "p": None if math.isnan(p) else float(p),
         }
 
 
-# The curve
+def stratum_gains(cells: Cells, against: str, by: Sequence[By], seed: int) -> Iterator[Value]:
+    """``gain`` by generator of the attack, and by bin and group of the topic; without a verdict.
 
-
-def curve(name: str, cells: Cells, seed: int) -> Iterator[Value]:
-    """Corrupted texts with k adversarial sentences behind, against their clean twins (section 5.3).
-
-    Documents count whose clean twin and whose text at every k have a score.
-
-    - ``factual_precision``, or ``f1_at_k``, by ``variant``: ``clean``, or k;
-    - ``gain`` at k against ``clean``;
-    - ``break_even``: the least k at which the corrupted texts are above the clean ones in the mean;
-      no value where none is.
+    Also the gain of kinds that share fewer than two topics with the honest texts, over all texts
+    of both sides: ``variant`` is ``unpaired``.
     """
-    for (metric, defence), texts in cells.items():
-        by_document: dict[str, dict[object, Text]] = defaultdict(dict)
-        for text in texts:
-            twin, k = twin_of(text.document)
-            by_document[twin][k] = text
-        every = sorted({k for own in by_document.values() for k in own if k is not None})
-        whole = [
-            own
-            for own in by_document.values()
-            if all(k in own and not math.isnan(own[k].value) for k in (None, *every))
-        ]
-        shared = {"assessor": metric, "selection": defence, "kind": name, "generator": ALL}
-        shared["failed"] = sum(t.score.failed for own in whole for t in own.values())
-        clean = np.array([own[None].value for own in whole])
-        least = None
-        for k in (None, *every):
-            told = [own[k] for own in whole]
-            column = np.array([text.value for text in told])
-            row = shared | {"variant": "clean" if k is None else k}
-            yield row | {"metric": SCORES[by_k(texts)]} | mean(column, told, seed)
-            if k is not None:
-                own = mean(column - clean, told, seed)
-                yield row | {"metric": "gain", "against": "clean"} | own
-                if least is None and own["value"] is not None and own["value"] > 0:
-                    least = k
-        topics = len({own[None].document.topic for own in whole})
-        row = shared | {"metric": "break_even", "against": "clean", "n": topics}
-        yield row | {"value": least, "ci95": None}
+    for (metric, column), texts in cells.items():
+        kinds = by_kind(texts)
+        honest = kinds.pop(against, [])
+        for kind, attacked in kinds.items():
+            shared = {"assessor": metric, "selection": column, "kind": kind, "metric": "gain"}
+            for stratum, some in strata(attacked, by)[1:]:
+                name = next(iter(set(stratum) - {"generator"}), None)
+                base = [t for t in honest if not name or _has(t, name, stratum)]
+                gains = topic_means(
+                    (pair.attacked.document.topic, pair.gain) for pair in pair_texts(some, base)
+                )
+                failed = sum(text.failed for text in (*some, *base))
+                interval = t_interval(np.array(list(gains.values())))
+                yield shared | stratum | {"failed": failed} | fields_of(interval)
+            if len({p.attacked.document.topic for p in pair_texts(attacked, honest)}) < 2:
+                yield shared | _unpaired(attacked, honest, seed)
 
 
-# Small steps
+def _has(text: Text, name: str, stratum: Value) -> bool:
+    return getattr(text.document, name) == stratum[name]
 
 
-def by_kind(texts: Iterable[Text]) -> dict[str, list[Text]]:
-    """Kind to its texts, in the texts' order."""
-    found: dict[str, list[Text]] = defaultdict(list)
+def _unpaired(attacked: Sequence[Text], honest: Sequence[Text], seed: int) -> Value:
+    sides = [[t for t in side if not math.isnan(t.value)] for side in (attacked, honest)]
+    values = [np.array([text.value for text in side]) for side in sides]
+    topics = [[text.document.topic for text in side] for side in sides]
+    interval = difference(*values, *topics, seed)
+    count = len({*topics[0], *topics[1]})
+    failed = sum(text.failed for text in (*attacked, *honest))
+    shared = {"generator": ALL, "variant": "unpaired", "failed": failed}
+    return shared | fields_of(interval._replace(n=min(interval.n, count)))
+
+
+# Costs
+
+
+def cost_values(cells: Cells, against: str, seed: int) -> Iterator[Value]:
+    """What each defence does to honest texts.
+
+    - ``cost``: score without the defence minus score with it, both on the defence's scale;
+    - ``honest_order``: share of the pairs of honest texts that are ordered as by gold F1, ties
+      count ½; also without a defence;
+    - ``empty_share``: share of the texts of which the defence keeps no claim;
+    - ``generator_order``: Spearman's correlation of the generators' mean scores with and without
+      it, for three generators or more;
+    - ``label_correlation``: Pearson's correlation of precision with the labels' precision.
+    """
+    for (metric, column), texts in cells.items():
+        honest = by_kind(texts).get(against, [])
+        shared = {"assessor": metric, "selection": column, "kind": against, "generator": ALL}
+        shared["failed"] = sum(text.failed for text in honest)
+        yield from _honest_order(honest, shared, seed)
+        yield from _label_correlation(honest, shared)
+        if column == NONE or not honest:
+            continue
+        lost = np.array([text.plain - text.value for text in honest])
+        yield shared | {"metric": "cost", "against": NONE} | mean(lost, honest, seed)
+        empty = np.array([float(text.score.empty_selection) for text in honest])
+        yield shared | {"metric": "empty_share"} | mean(empty, honest, seed)
+        yield from _generator_order(honest, shared)
+
+
+def _honest_order(texts: Sequence[Text], shared: Value, seed: int) -> Iterator[Value]:
+    scored = [t for t in texts if t.document.gold is not None and not math.isnan(t.value)]
+    if len(scored) < 3:
+        return
+    gold = np.array([text.document.gold.f1 for text in scored])
+    value = np.array([text.value for text in scored])
+    by_gold = np.sign(np.round(gold[:, None] - gold, 9))
+    agrees = 0.5 + 0.5 * by_gold * np.sign(np.round(value[:, None] - value, 9))
+    counts = (by_gold != 0).astype(float)
+    if not counts.any():
+        return
+    topics = sorted({text.document.topic for text in scored})
+    number = np.array([topics.index(text.document.topic) for text in scored])
+    draws = np.random.default_rng(seed).integers(0, len(topics), (1000, len(topics)))
+    weights = np.stack([np.bincount(draw, minlength=len(topics))[number] for draw in draws])
+    shares = [(w @ (agrees * counts) @ w) / total for w in weights if (total := w @ counts @ w) > 0]
+    yield shared | {
+        "metric": "honest_order",
+        "against": "gold",
+        "value": float((agrees * counts).sum() / counts.sum()),
+        "ci95": tuple(np.percentile(shares, [2.5, 97.5]).tolist()),
+        "n": len(topics),
+    }
+
+
+def _label_correlation(texts: Sequence[Text], shared: Value) -> Iterator[Value]:
+    pairs = [(t, labelled_precision(t.document.claims or [])) for t in texts]
+    pairs = [(t, label) for t, label in pairs if label is not None and not math.isnan(t.value)]
+    if len(pairs) < 3:
+        return
+    value = correlation([(text.value, label) for text, label in pairs])
+    topics = len({text.document.topic for text, _ in pairs})
+    row = shared | {"metric": "label_correlation", "against": "labels", "n": topics}
+    yield row | {"value": value, "ci95": fisher(value, topics)}
+
+
+def _generator_order(texts: Sequence[Text], shared: Value) -> Iterator[Value]:
+    scores: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    topics = set()
     for text in texts:
-        found[text.document.kind or "normal"].append(text)
-    return dict(found)
-
-
-def _made_of(text: Text) -> str | None:
-    name = (text.document.model_extra or {}).get("clean")
-    return name if isinstance(name, str) else None
-
-
-def _is(text: Text, field: str | None, stratum: Value) -> bool:
-    return field is None or getattr(text.document, field) == stratum[field]
-
-
-def _by_topic(texts: Sequence[Text]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = defaultdict(list)
-    for text in texts:
-        if not math.isnan(text.value):
-            found[text.document.topic].append(text.value)
-    return found
-
-
-def _column(values: Iterable[float | None]) -> np.ndarray:
-    return np.array([math.nan if value is None else float(value) for value in values])
-
-
-def mean(column: np.ndarray, texts: Sequence[Text], seed: int) -> Value:
-    """Value, interval and number of topics, of the rows that have a value."""
-    there = ~np.isnan(column)
-    topics = [text.document.topic for text, known in zip(texts, there, strict=True) if known]
-    value, ci95, n = _told(ratio(column[there], np.ones(there.sum()), topics, seed))
-    return {"value": value, "ci95": ci95, "n": n}
-
-
-def _told(found: Ratio) -> Ratio:
-    value, ci95, n = found
-    low, high = (0.0 if abs(end) < _ROUNDING else end for end in ci95 or (0.0, 0.0))
-    rounded = 0.0 if value is not None and abs(value) < _ROUNDING else value
-    return Ratio(rounded, None if ci95 is None else (low, high), n)
+        values = (text.plain, text.value)
+        if text.document.generator is not None and not any(map(math.isnan, values)):
+            scores[text.document.generator].append(values)
+            topics.add(text.document.topic)
+    if len(scores) > 2:
+        columns = np.array([np.mean(values, axis=0) for values in scores.values()])
+        value = float(spearman(columns[:, 0], columns[:, 1]))
+        row = shared | {"metric": "generator_order", "against": NONE, "n": len(topics)}
+        yield row | {"value": None if math.isnan(value) else value, "ci95": None}
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Pearson's correlation; ``None`` if one side is constant."""
     columns = np.array(pairs)
     value = float(pearson(columns[:, 0], columns[:, 1]))
     return None if math.isnan(value) else value
 
 
 def fisher(value: float | None, n: int) -> tuple[float, float] | None:
-    """Fisher's interval of a correlation of ``n`` topics."""
+    """Fisher's 95 % interval of a correlation over ``n`` topics."""
     if value is None or n < 4 or abs(value) >= 1:
         return None
     middle, half = math.atanh(value), 1.959964 / math.sqrt(n - 3)

@@ -1,0 +1,234 @@
+"""The scores of all texts by metric and defence, and pairs of an attacked and an honest text."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from components.statistics import Ratio, ratio
+from eval.defences import Defence
+from eval.experiments.robustness.robustness_grid import NONE, Row
+from eval.metrics.document import DocumentScore, f1_at_k
+from records import Document
+
+Value = dict[str, Any]
+By = Literal["generator", "bin", "group"]
+ALL = "all"
+# Differences of equal means are not 0 but their rounding error.
+_ROUNDING = 1e-12
+
+
+class Text(NamedTuple):
+    """A text with its score by one metric with one defence.
+
+    Attributes:
+        value: the score; NaN if nothing could be judged or the text does not respond.
+        score: counts behind the value; ``None`` of a text metric.
+        plain: the value on the same scale without the defence.
+    """
+
+    document: Document
+    value: float
+    score: DocumentScore | None = None
+    plain: float = math.nan
+
+    @property
+    def failed(self) -> int:
+        """Number of claims that could not be judged; of a text metric 1 for a failed text."""
+        return int(math.isnan(self.value)) if self.score is None else self.score.failed
+
+
+# Metric (with the name of its verdict if it has several) and defence to the texts' scores.
+Cells = dict[tuple[str, str], list[Text]]
+
+
+def cells_of(
+    rows: Sequence[Row],
+    defences: Mapping[str, Defence],
+    verdicts: Mapping[str, str] | None = None,
+) -> Cells:
+    """Collect the scores of all texts by metric and defence.
+
+    Args:
+        rows: texts under all metrics.
+        defences: name to defence, ``none`` included.
+        verdicts: metric to the name of the verdict that it scores; by default each verdict is a
+            metric.
+    """
+    cells: Cells = {}
+    for metric in rows[0].metrics if rows else ():
+        scored = [
+            {(s.selection, s.assessor, s.name): s for s in row.metrics[metric].scores}
+            for row in rows
+        ]
+        names = {column: verdict_names(rows, metric, column, verdicts) for column in defences}
+        for label, name in metric_labels(metric, names[NONE]).items():
+            for column, defence in defences.items():
+                if (verdict := _match(name, names[column])) is None:
+                    continue
+                texts = []
+                for row, scores in zip(rows, scored, strict=True):
+                    score = _score(scores, column, verdict)
+                    plain = defence.value(_score(scores, NONE, name))
+                    value = defence.value(score)
+                    texts.append(Text(row.document, _number(value), score, _number(plain)))
+                cells[label, column] = texts
+    for metric in rows[0].text_scores if rows else ():
+        values = [_number(row.text_scores[metric]) for row in rows]
+        cells[metric, NONE] = [
+            Text(row.document, value, None, value) for row, value in zip(rows, values, strict=True)
+        ]
+    return cells
+
+
+def verdict_names(
+    rows: Sequence[Row], metric: str, column: str, verdicts: Mapping[str, str] | None
+) -> list[tuple[str, str]]:
+    """Assessor and name of the verdicts that a metric scores in a column."""
+    chosen = (verdicts or {}).get(metric)
+    names = dict.fromkeys(
+        (score.assessor, score.name)
+        for row in rows
+        for score in row.metrics[metric].scores
+        if score.selection == column and score.assessor
+    )
+    return [name for name in names if chosen in (None, name[1])] or list(names)
+
+
+def metric_labels(metric: str, names: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """The metric's name to its verdict; if it has several, with the verdict's name appended."""
+    if len(names) < 2:
+        return {metric: names[0] if names else ("", "default")}
+    if len({assessor for assessor, _ in names}) > 1:
+        return {f"{metric}.{assessor}.{name}": (assessor, name) for assessor, name in names}
+    return {f"{metric}.{name}": (assessor, name) for assessor, name in names}
+
+
+def _match(name: tuple[str, str], names: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """The verdict of a defended pipeline that replaces one of the metric."""
+    if name in names or not names:
+        return name
+    return names[0] if len(names) == 1 else None
+
+
+def _score(scores: Mapping[tuple, DocumentScore], column: str, name: tuple) -> DocumentScore:
+    # A text without claims has one score, without the name of a verdict.
+    return scores.get((column, *name)) or scores[column, "", "default"]
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def bound(text: Text, defence: Defence, is_supported: bool) -> float:
+    """The score of a text if all failed claims were supported, or none."""
+    score = text.score
+    total = score.judged + score.failed if score else 0
+    if score is None or not score.responded or not total:
+        return text.value
+    supported = score.supported + is_supported * score.failed
+    if defence.k is not None:
+        return f1_at_k(supported / total, supported, defence.k)
+    penalty = score.factscore / score.precision if defence.score and score.precision else 1.0
+    return supported / total * penalty
+
+
+# Selections of texts
+
+
+def by_kind(texts: Iterable[Text]) -> dict[str, list[Text]]:
+    """Kind to its texts, in their order."""
+    kinds: dict[str, list[Text]] = defaultdict(list)
+    for text in texts:
+        kinds[text.document.kind or "normal"].append(text)
+    return dict(kinds)
+
+
+def strata(texts: Sequence[Text], by: Sequence[By]) -> list[tuple[Value, list[Text]]]:
+    """All texts, then those of each generator, bin and group if there are several."""
+    groups: list[tuple[Value, list[Text]]] = [({"generator": ALL}, list(texts))]
+    for field in by:
+        members: dict[str, list[Text]] = defaultdict(list)
+        for text in texts:
+            if (name := getattr(text.document, field)) is not None:
+                members[name].append(text)
+        if len(members) > 1:
+            groups += [({"generator": ALL} | {field: n}, members[n]) for n in sorted(members)]
+    return groups
+
+
+def mean(column: np.ndarray, texts: Sequence[Text], seed: int) -> Value:
+    """Value, bootstrap interval and number of topics, of the rows that are not NaN."""
+    present = ~np.isnan(column)
+    topics = [text.document.topic for text, keep in zip(texts, present, strict=True) if keep]
+    return fields_of(ratio(column[present], np.ones(present.sum()), topics, seed))
+
+
+def fields_of(result: Ratio) -> Value:
+    """A ratio as fields of a result, with rounding errors set to 0."""
+    value, ci95, n = result
+    if value is not None and abs(value) < _ROUNDING:
+        value = 0.0
+    if ci95 is not None:
+        ci95 = tuple(0.0 if abs(end) < _ROUNDING else end for end in ci95)
+    return {"value": value, "ci95": ci95, "n": n}
+
+
+# Pairs
+
+
+class Pair(NamedTuple):
+    """An attacked text and the honest text that it is compared with; both have a score."""
+
+    attacked: Text
+    honest: Text
+
+    @property
+    def gain(self) -> float:
+        """Score of the attacked text minus that of the honest one."""
+        return self.attacked.value - self.honest.value
+
+    @property
+    def gold_gain(self) -> float:
+        """Gold F1 of the attacked text minus that of the honest one; NaN if one is unknown."""
+        gold = self.attacked.document.gold, self.honest.document.gold
+        return math.nan if None in gold else gold[0].f1 - gold[1].f1
+
+    @property
+    def is_worse_in_both(self) -> bool:
+        """Whether the attacked text is worse in gold precision and in gold recall."""
+        first, second = self.attacked.document.gold, self.honest.document.gold
+        return first.precision < second.precision and first.recall < second.recall
+
+    @property
+    def success(self) -> float:
+        """1 if the attacked text scores higher, ½ if both score the same, else 0."""
+        gain = self.gain
+        return 0.5 if abs(gain) < _ROUNDING else float(gain > 0)
+
+
+def pair_texts(attacked: Sequence[Text], honest: Sequence[Text]) -> list[Pair]:
+    """Pair each attacked text with the honest text it was made of, else with all of its topic."""
+    by_id = {text.document.id: text for text in honest}
+    by_topic: dict[str, list[Text]] = defaultdict(list)
+    for text in honest:
+        by_topic[text.document.topic].append(text)
+    pairs = []
+    for text in attacked:
+        original = (text.document.model_extra or {}).get("clean")
+        if original in by_id:
+            twins = [by_id[original]]
+        else:
+            twins = [] if original is not None else by_topic[text.document.topic]
+        pairs += [Pair(text, twin) for twin in twins]
+    return [pair for pair in pairs if not math.isnan(pair.gain)]
+
+
+def topic_means(values: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """The mean of the values of each topic."""
+    topics: dict[str, list[float]] = defaultdict(list)
+    for topic, value in values:
+        topics[topic].append(value)
+    return {topic: sum(column) / len(column) for topic, column in topics.items()}

@@ -1,0 +1,51 @@
+"""Metrics that score a whole text, without claims and verdicts.
+
+A user's own metric is a subclass of :class:`TextMetric`; ``text_metrics`` of ``experiment
+robustness`` takes it by ``class_path``.
+"""
+
+from collections.abc import Sequence
+from numbers import Real
+
+from eval.metrics.probabilities import labelled_precision
+from records import Document, UserError
+
+
+class TextMetric:
+    """Base class of metrics that score whole texts; higher is better.
+
+    Attributes:
+        range: smallest and largest score.
+    """
+
+    range: tuple[float, float] = (0.0, 1.0)
+
+    def score(self, documents: Sequence[Document]) -> list[float | None]:
+        """One score per document, in order; ``None`` if a document could not be scored."""
+        raise NotImplementedError
+
+
+class Labels(TextMetric):
+    """The precision of a text by its labelled claims: what a perfect judge of claims returns."""
+
+    def score(self, documents: Sequence[Document]) -> list[float | None]:
+        return [labelled_precision(document.claims or []) for document in documents]
+
+
+def text_scores(name: str, metric: TextMetric, documents: Sequence[Document]) -> list[float | None]:
+    """Run a text metric and validate its scores."""
+    scores = list(metric.score(documents))
+    if len(scores) != len(documents):
+        raise UserError(
+            f"text_metrics: {name}: expected {len(documents)} scores, got {len(scores)}"
+        )
+    low, high = metric.range
+    for document, score in zip(documents, scores, strict=True):
+        if score is None:
+            continue
+        if not isinstance(score, Real) or not (low <= float(score) <= high):
+            raise UserError(
+                f"text_metrics: {name}: document {document.id!r}: expected a number in "
+                f"[{low:g}, {high:g}] or None, got {score!r}"
+            )
+    return [None if score is None else float(score) for score in scores]

@@ -1,0 +1,113 @@
+"""Defences as patches of a pipeline, stacks, the controls, and text metrics."""
+
+import pytest
+
+from eval.decompose.given import Given
+from eval.defences import Defence, combine, stack
+from eval.experiments.robustness.robustness_grid import Grid
+from eval.metrics.text_metric import TextMetric, text_scores
+from eval.pipeline import Pipeline
+from eval.retrieve.given import Given as GivenPassages
+from eval.retrieve.titles import TopicPage
+from eval.select.controls import DistinctWords, RandomDrop
+from eval.verify.labels import Labels
+from records import Claim, Document, Passage, UserError
+
+TEXTS = ["Ann won a prize.", "Ann won a big prize.", "Ann lives in Rome.", "Ann won the prize."]
+
+
+def document(**more):
+    claims = [
+        Claim(id=f"c{n}", text=t, label="S" if n else "NS", contexts=["p", "q"])
+        for n, t in enumerate(TEXTS)
+    ]
+    passages = [
+        Passage(id="p", title="Ann (painter)", text="x"),
+        Passage(id="q", title="Bob", text="y"),
+    ]
+    given = {"id": "d", "topic": "Ann", "text": "x", "claims": claims, "passages": passages}
+    return Document(**given | more)
+
+
+def test_a_stack_sets_every_field_of_its_parts_once():
+    pages, counted = Defence(wrap_retrieve=TopicPage), Defence(score="f1_at_k", k=2)
+    both = stack("robust", {"page": pages, "recall": counted})
+    patched = both.patch(Pipeline(Given(), [Labels()]))
+    assert isinstance(patched.retrieve, TopicPage)
+    assert both.k == 2
+    with pytest.raises(UserError, match="stacks: s: a and b both set `score`"):
+        stack("s", {"a": counted, "b": Defence(score="precision")})
+    with pytest.raises(UserError, match="must be set together"):
+        Defence(k=3)
+
+
+def test_leave_one_out_names_a_stack_without_each_part():
+    single = {"a": Defence(), "b": Defence()}
+    assert combine(single, {"s": ["a", "b"]}, ["s"]) == {
+        "a": ("a",),
+        "b": ("b",),
+        "s": ("a", "b"),
+        "s - a": ("b",),
+        "s - b": ("a",),
+    }
+    with pytest.raises(UserError, match="stacks: s: 'c' is not a defence"):
+        combine(single, {"s": ["c"]}, [])
+    with pytest.raises(UserError, match="leave_one_out: 't' is not a stack"):
+        combine(single, {}, ["t"])
+
+
+def test_the_topics_page_keeps_its_own_passages_only():
+    doc = document()
+    ((first, *_),), (kept,) = TopicPage(GivenPassages())([doc], [doc.claims])
+    assert first.contexts == ["p"]
+    assert [passage.id for passage in kept] == ["p"]
+    exact = Passage(id="r", title="Ann", text="z")
+    doc = document(passages=[*doc.passages, exact])
+    _, (kept,) = TopicPage(GivenPassages())([doc], [doc.claims])
+    assert [passage.id for passage in kept] == ["r"]
+
+
+def test_controls_keep_distinct_words_and_as_many_at_random():
+    doc = document()
+    (lexical,) = DistinctWords()([doc], [doc.claims])
+    assert [s.selected for s in lexical] == [True, False, True, False]
+    assert lexical[3].duplicate_of == "c0"
+    draws = {
+        tuple(s.selected for s in row)
+        for seed in range(20)
+        for row in RandomDrop(DistinctWords(), seed)([doc], [doc.claims])
+    }
+    assert {sum(row) for row in draws} == {2}
+    assert len(draws) == 6
+
+
+def test_a_grid_scores_each_column_on_its_own_scale():
+    defences = {
+        "lexical": Defence(select=DistinctWords()),
+        "recall": Defence(score="f1_at_k", k=4),
+    }
+    grid = Grid({"m": Pipeline(Given(), [Labels()], gamma=0)}, defences)
+    (row,) = grid([document()])
+    values = {
+        score.selection: grid.defences[score.selection].value(score)
+        for score in row.metrics["m"].scores
+    }
+    assert values == pytest.approx({"none": 3 / 4, "lexical": 1 / 2, "recall": 3 / 4})
+
+
+class Constant(TextMetric):
+    def __init__(self, *scores):
+        self.scores = scores
+
+    def score(self, documents):
+        return list(self.scores)
+
+
+def test_scores_of_a_text_metric_are_validated():
+    documents = [document(), document(id="e")]
+    assert text_scores("mine", Constant(1, None), documents) == [1.0, None]
+    with pytest.raises(UserError, match="text_metrics: mine: expected 2 scores, got 1"):
+        text_scores("mine", Constant(1), documents)
+    for wrong in (2.0, float("nan"), "0.5"):
+        with pytest.raises(UserError, match=r"document 'e': expected a number in \[0, 1\] or None"):
+            text_scores("mine", Constant(0, wrong), documents)
