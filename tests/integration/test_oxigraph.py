@@ -155,5 +155,5 @@ def test_files_that_cannot_be_served(tmp_path):
     with pytest.raises(UserError, match="no such file"), local_endpoint(tmp_path / "none.ttl"):
         pass
     (tmp_path / "bad.ttl").write_text("this is no turtle", encoding="utf-8")
-    with pytest.raises(UserError, match="not Turtle"), local_endpoint(tmp_path / "bad.ttl"):
+    with pytest.raises(UserError, match="not valid Turtle"), local_endpoint(tmp_path / "bad.ttl"):
         pass
