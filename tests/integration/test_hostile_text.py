@@ -105,7 +105,8 @@ def score_runs(folder: Path, said: str) -> list[Path]:
         more |= {"kept": [[said, True]]}
         verdicts = [Verdict(**dict(v), **more) for v in documents[0].verdicts]
         documents[0] = documents[0].model_copy(update={"verdicts": verdicts})
-        usage = [{"model": {"model": said}, "answers": 1}]
+        tokens = dict.fromkeys(("failed", "prompt_tokens", "completion_tokens"), 0)
+        usage = [{"model": {"model": said}, "answers": 1, **tokens}]
         given = {"usage": usage, "models": [{"model": said}], "prompts": {said: said}}
         (folder / name).mkdir(parents=True)
         scored_run(folder / name, documents, config={said: said}, **given)
