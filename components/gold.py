@@ -11,9 +11,14 @@ from records.gold import GoldSource
 GOLD_K = 10
 
 
+def fact_key(text: str) -> str:
+    """The stems of a statement, by which equal facts are recognised."""
+    return " ".join(stems(text))
+
+
 def credited_texts(claims: Sequence[Claim]) -> list[set[str]]:
     """The facts that labelled claims credit: the stems of a supported claim, else nothing."""
-    return [{" ".join(stems(c.text))} if c.label == "S" else set() for c in claims]
+    return [{fact_key(c.text)} if c.label == "S" else set() for c in claims]
 
 
 def add_label_gold(

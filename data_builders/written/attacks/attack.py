@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from jsonargparse.typing import PositiveInt
+
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.validity import Attacked, Invariant, NotApplicable
@@ -22,14 +24,6 @@ class Attack(ABC):
     """
 
     keeps: Invariant
-    sentences: int | None = None
-
-    def length(self, source: Source, default: int = 14) -> int:
-        """Number of sentences: ``sentences``, else that of the document's claims.
-
-        F1@K and the length penalty react to length alone, so attacks match the honest text.
-        """
-        return self.sentences or len(source.claims) or default
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -65,3 +59,20 @@ class Attack(ABC):
             except NotApplicable as reason:
                 results.append(reason)
         return results
+
+
+class SizedAttack(Attack):
+    """Base class of attacks with a configurable number of sentences.
+
+    F1@K and the length penalty react to length alone, so by default attacks match the honest text.
+
+    Args:
+        sentences: maximum number of sentences; by default that of the document's claims.
+    """
+
+    def __init__(self, sentences: PositiveInt | None = None):
+        self.sentences = sentences
+
+    def length(self, source: Source) -> int:
+        """Number of sentences for a document; 14 if it has no claims."""
+        return self.sentences or len(source.claims) or 14

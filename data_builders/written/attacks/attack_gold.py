@@ -1,6 +1,6 @@
 """Gold scores of attacked texts, by what their claims rest on."""
 
-from components.overlap import stems
+from components.gold import fact_key
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.validity import Attacked, basis_ids
@@ -38,8 +38,8 @@ def _credited(claim: Claim, source: Source, world: World, is_separated: bool) ->
     of_document = [claims[name] for name in basis if name in claims]
     if of_document:
         # A corrected claim rests on a false one, and is a fact of its own.
-        return {" ".join(stems(c.text)) if c.label == "S" else c.id for c in of_document}
+        return {fact_key(c.text) if c.label == "S" else c.id for c in of_document}
     facts = [world.facts[name] for name in basis if name in world.facts]
     if not is_separated and not all(world.is_topic_page(source, page) for _, page in facts):
         return set()
-    return {" ".join(stems(fact.text)) for fact, _ in facts}
+    return {fact_key(fact.text) for fact, _ in facts}

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from jsonargparse.typing import PositiveInt
 
-from data_builders.written.attacks.attack import Attack
+from data_builders.written.attacks.attack import SizedAttack
 from data_builders.written.claims.clauses import (
     clause_of,
     has_negation,
@@ -32,22 +32,16 @@ from records import Passage
 MIN_NAMESAKE_FACTS, MIN_RELATED_FACTS = 2, 3
 
 
-class Namesake(Attack):
+class Namesake(SizedAttack):
     """Facts about a namesake, stated of the topic.
 
     Each fact is supported by the namesake's page and false of the topic (``NS``); facts that may be
     true of both are excluded. Needs a namesake in ``pages`` or in other documents.
 
     Source: AmbigBio and D-FActScore, arXiv 2402.05629, section 2.
-
-    Args:
-        sentences: maximum number of sentences; by default that of the document's claims.
     """
 
     keeps = OtherEntityFacts(namesake=True)
-
-    def __init__(self, sentences: PositiveInt | None = None):
-        self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         page, facts = _pick_namesake(source, world, rng)
@@ -56,7 +50,7 @@ class Namesake(Attack):
         return join_sentences(claims, passages=passages, more={"other": page.title})
 
 
-class Merged(Attack):
+class Merged(SizedAttack):
     """Facts about the topic and a namesake, interleaved as if about one person.
 
     Each fact is supported by the page of a person of that name, but the text is true of neither:
@@ -72,7 +66,7 @@ class Merged(Attack):
     """
 
     def __init__(self, sentences: PositiveInt | None = None, apart: bool = False):
-        self.sentences = sentences
+        super().__init__(sentences)
         self.apart = apart
 
     @property
@@ -95,7 +89,7 @@ class Merged(Attack):
         return _insert_aside(text, number, page.title) if self.apart else text
 
 
-class Related(Attack):
+class Related(SizedAttack):
     """True facts about a related person, under that person's name.
 
     Related is a person whom the document names; else the one whose facts share most names (a
@@ -104,15 +98,9 @@ class Related(Attack):
 
     Source: relevance in Core, arXiv 2407.03572, section 5 (Rel), and in SAFE, arXiv 2403.18802,
     section 3.
-
-    Args:
-        sentences: maximum number of sentences; by default that of the document's claims.
     """
 
     keeps = OtherEntityFacts(namesake=False)
-
-    def __init__(self, sentences: PositiveInt | None = None):
-        self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         name = name_of(source.topic).casefold()

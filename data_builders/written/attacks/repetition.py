@@ -13,7 +13,7 @@ from typing import Any
 from jsonargparse.typing import PositiveInt
 
 from data_builders.written.adversarial import PROMPTS
-from data_builders.written.attacks.attack import Attack
+from data_builders.written.attacks.attack import SizedAttack
 from data_builders.written.claims.clauses import (
     Clause,
     capitalise,
@@ -67,7 +67,7 @@ MIN_WORDS = 4
 MIN_PIECES = 5
 
 
-class NearParaphrases(Attack):
+class NearParaphrases(SizedAttack):
     """One supported fact, repeated in other words.
 
     Rules frame the fact ("In other words, …"), move its end to the front ("It was in 2004 that …"),
@@ -85,7 +85,7 @@ class NearParaphrases(Attack):
     keeps = OnlyTrue(adds=_EMPTY)
 
     def __init__(self, sentences: PositiveInt | None = None, writer: Writer | None = None):
-        self.sentences = sentences
+        super().__init__(sentences)
         self.writer = writer
 
     @cached_property
@@ -166,7 +166,7 @@ class NearParaphrases(Attack):
                 yield swap_date_format(moved)
 
 
-class Split(Attack):
+class Split(SizedAttack):
     """One supported fact, split into the less specific facts that follow from it.
 
     A date is split into month, year, decade, century, and times before and after it. Each piece is
@@ -174,15 +174,9 @@ class Split(Attack):
 
     Source: the decomposer's choice of granularity decides the score (Wanner et al.,
     arXiv 2403.11903; Core, arXiv 2407.03572, section 3).
-
-    Args:
-        sentences: maximum number of sentences; by default that of the document's claims.
     """
 
     keeps = OnlyTrue()
-
-    def __init__(self, sentences: PositiveInt | None = None):
-        self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         dated = [

@@ -3,10 +3,8 @@
 import random
 import re
 
-from jsonargparse.typing import PositiveInt
-
 from data_builders.kb.graph import MONTHS
-from data_builders.written.attacks.attack import Attack
+from data_builders.written.attacks.attack import Attack, SizedAttack
 from data_builders.written.claims.clauses import clause_of, has_negation, mid_sentence, name_of
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
@@ -76,7 +74,7 @@ HEDGES = (
 )
 
 
-class Alternatives(Attack):
+class Alternatives(SizedAttack):
     """Exhaustive alternatives: "born in May or in another month", "either he won or he did not".
 
     Each sentence covers all cases, so it is true of anyone. Half of the sentences are about the
@@ -84,15 +82,9 @@ class Alternatives(Attack):
 
     Source: Core, arXiv 2407.03572, section 3: "heads or tails" carries no information and
     should add nothing to a score.
-
-    Args:
-        sentences: maximum number of sentences; by default that of the document's claims.
     """
 
     keeps = TrueByForm()
-
-    def __init__(self, sentences: PositiveInt | None = None):
-        self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         name = name_of(source.topic)
@@ -117,22 +109,16 @@ def _either(text: str, source: Source) -> str | None:
     return f"Either {clause.with_subject(name)}, or this is not the case."
 
 
-class HedgedTrivia(Attack):
+class HedgedTrivia(SizedAttack):
     """Hedged statements that may be true of anyone, e.g. "X may have had a favourite colour".
 
     No sentence has a name, a number or another detail that could be false. Needs no claims.
 
     Source: the uninformative texts of Core, arXiv 2407.03572, section 5.1, with hedges that keep
     them true even if the trivia are not.
-
-    Args:
-        sentences: maximum number of sentences; by default that of the document's claims.
     """
 
     keeps = Possible()
-
-    def __init__(self, sentences: PositiveInt | None = None):
-        self.sentences = sentences
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         trivia = rng.sample(TRIVIA, min(len(TRIVIA), self.length(source)))

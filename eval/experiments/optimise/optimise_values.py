@@ -22,7 +22,7 @@ from eval.experiments.robustness.robustness_cells import (
     fields_of,
     mean,
     pair_texts,
-    topic_means,
+    topic_gains,
 )
 from eval.experiments.robustness.robustness_grid import Row
 from eval.experiments.robustness.robustness_values import score_values
@@ -76,10 +76,7 @@ def gain_values(cells: Cells, against: str) -> Iterator[Value]:
                 bases = {against: honest} if honest else {}
                 bases |= {START: steps[first]} if step != first else {}
                 for name, base in bases.items():
-                    gains = topic_means(
-                        (pair.attacked.document.topic, pair.gain)
-                        for pair in pair_texts(written, base)
-                    )
+                    gains = topic_gains(pair_texts(written, base))
                     if len(gains) < 2:
                         unpaired[f"{adversary} with {name}"] += 1
                         continue

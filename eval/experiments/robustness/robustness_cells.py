@@ -232,3 +232,8 @@ def topic_means(values: Iterable[tuple[str, float]]) -> dict[str, float]:
     for topic, value in values:
         topics[topic].append(value)
     return {topic: sum(column) / len(column) for topic, column in topics.items()}
+
+
+def topic_gains(pairs: Iterable[Pair]) -> dict[str, float]:
+    """The mean gain of the pairs of each topic."""
+    return topic_means((pair.attacked.document.topic, pair.gain) for pair in pairs)

@@ -39,6 +39,7 @@ from eval.experiments.robustness.robustness_cells import (
     mean,
     pair_texts,
     strata,
+    topic_gains,
     topic_means,
 )
 from eval.experiments.robustness.robustness_grid import NONE
@@ -123,7 +124,7 @@ class Comparison:
     gains: dict[str, float] = field(init=False)
 
     def __post_init__(self):
-        self.gains = topic_means((p.attacked.document.topic, p.gain) for p in self.pairs)
+        self.gains = topic_gains(self.pairs)
 
     @property
     def place(self) -> Value:
@@ -302,13 +303,11 @@ def stratum_gains(cells: Cells, against: str, by: Sequence[By], seed: int) -> It
             for stratum, some in strata(attacked, by)[1:]:
                 name = next(iter(set(stratum) - {"generator"}), None)
                 base = [t for t in honest if not name or _has(t, name, stratum)]
-                gains = topic_means(
-                    (pair.attacked.document.topic, pair.gain) for pair in pair_texts(some, base)
-                )
+                gains = topic_gains(pair_texts(some, base))
                 failed = sum(text.failed for text in (*some, *base))
                 interval = t_interval(np.array(list(gains.values())))
                 yield shared | stratum | {"failed": failed} | fields_of(interval)
-            if len({p.attacked.document.topic for p in pair_texts(attacked, honest)}) < 2:
+            if len(topic_gains(pair_texts(attacked, honest))) < 2:
                 yield shared | _unpaired(attacked, honest, seed)
 
 
