@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
+EXTRAS := .venv/.extras
 
 # One thread per process, two processes: fastest on few cores. The thread count affects the weights.
 export OMP_NUM_THREADS ?= 1
@@ -135,18 +136,23 @@ bench: $(READY) data/kb/manifest.json $(SMALL)/relation/component.json ## measur
 test: $(READY) ## run the tests, except integration and slow tests
 	$(PY) -m pytest -n 2 -m 'not integration and not slow'
 
-test-integration: $(READY) mediawiki ## run the tests against a real SPARQL server and a real MediaWiki
-	$(PY) -m pytest -n 2 -m 'integration and not slow'
+test-integration: $(EXTRAS) mediawiki ## run the tests with real servers, Ray, spaCy, loggers and Chromium
+	$(PY) -m pytest -n 2 -m 'integration and not slow' -rs
+
+$(EXTRAS): $(READY) requirements-ray.txt requirements-spacy.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-ray.txt spacy==3.8.18 tensorboard==2.21.0
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-spacy.txt
+	@touch $@
 
 # micro-httpd and php-cgi satisfy the dependency on a web server instead of Apache; none is started.
-WIKI := mediawiki micro-httpd php-cgi php-cli php-sqlite3 php-mbstring php-xml php-intl
+WIKI := mediawiki micro-httpd php-cgi php-cli php-sqlite3 php-mbstring php-xml php-intl chromium
 
-mediawiki: ## install MediaWiki from Debian packages (as root; optional for the tests)
-	@if [ -d /usr/share/mediawiki ] && command -v php > /dev/null; then exit 0; fi; \
-	echo "installing MediaWiki from Debian's packages"; \
+mediawiki: ## install MediaWiki and Chromium from Debian packages (as root; optional for the tests)
+	@if [ -d /usr/share/mediawiki ] && command -v php > /dev/null && command -v chromium > /dev/null; then exit 0; fi; \
+	echo "installing MediaWiki and Chromium from Debian's packages"; \
 	{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
 	  apt-get install -y -qq --no-install-recommends $(WIKI) > /dev/null; } \
-	  || echo "MediaWiki could not be installed: its tests are skipped"
+	  || echo "MediaWiki and Chromium could not be installed: their tests are skipped"
 
 lint: $(READY) ## ruff check and format check, and no vague names
 	$(PY) -m ruff check .

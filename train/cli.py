@@ -141,8 +141,7 @@ class TrainCLI(LightningCLI):
             fingerprint = self._fingerprint()
             step = self._resolve_resume(fingerprint)
             callbacks += self._fit_callbacks(fingerprint, step)
-            if trainer.logger in (None, True):
-                trainer.logger = self._loggers(step)
+            trainer.logger = self._loggers(step, trainer.logger)
         else:
             self._resolve_checkpoint()
             trainer.logger = trainer.logger or False
@@ -188,10 +187,15 @@ class TrainCLI(LightningCLI):
             export.Export(self.export_to, self.folder / BEST, self.arguments, steps),
         ]
 
-    def _loggers(self, step: int) -> list[Logger]:
+    def _loggers(self, step: int, configured: object) -> list[Logger]:
+        """Loggers of the configuration (default: wandb), and one whose curves the card draws."""
+        if configured is False:
+            return []
         curves = resume.curves_logger(Path(self.options.runs), self.options.name, step)
         loggers: list[Logger] = [curves]
-        if os.environ.get("WANDB_MODE") != "disabled":
+        if configured not in (None, True):
+            loggers += configured if isinstance(configured, list) else [configured]
+        elif os.environ.get("WANDB_MODE") != "disabled":
             import wandb
             from lightning.pytorch.loggers import WandbLogger
 

