@@ -30,7 +30,7 @@ EVAL := $(shell find eval -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup mpnet demo demo-steps small small-steps bench test test-integration mediawiki lint format clean
+.PHONY: help setup mpnet demo demo-steps small small-steps papers bench test test-integration mediawiki lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -129,6 +129,9 @@ $(AGAINST:%=$(SMALL)/%/component.json): $(SMALL)/%/component.json: configs/train
 data/generations_steps/manifest.json: configs/data/small/generations_steps.yaml $(AGAINST:%=$(SMALL)/%/component.json) $(BUILDERS) $(EVAL)
 	@mkdir -p $(LOGS); echo "sampling  data/generations_steps (log: $(LOGS)/generations_steps.log)"
 	@$(PY) -m data_builders generations --config $< > $(LOGS)/generations_steps.log 2>&1 || { tail -n 20 $(LOGS)/generations_steps.log; exit 1; }
+
+papers: $(READY) ## compare the papers' figures with their authors' released files below FILES (default: downloads)
+	@$(PY) -m eval papers $(if $(FILES),--files $(FILES)) --output runs/papers
 
 bench: $(READY) data/kb/manifest.json $(SMALL)/relation/component.json ## measure speed against baselines in runs/bench (10 minutes)
 	@$(PY) benchmarks/bench.py --output runs/bench

@@ -14,6 +14,7 @@ COMMANDS = {
     "experiment": "run one of the papers' experiments",
     "report": "write a run's HTML report",
     "runs": "list the runs below a folder, or compare two runs",
+    "papers": "print the papers' figures next to ours, from their released files",
     "doctor": "check the installation, and list the missing inputs of each config",
 }
 

@@ -120,11 +120,19 @@ class _Line(NamedTuple):
 
 
 def ask_for_claims(
-    asker: Asker, prompts: Sequence[list[Message]], sentences: Sequence[str]
+    asker: Asker,
+    prompts: Sequence[list[Message]],
+    sentences: Sequence[str],
+    keep_duplicates: bool = False,
 ) -> list[list[str] | Failed]:
     """Ask the model for the subclaims of each sentence, with one prompt per sentence."""
     reads = [
-        partial(parse_claims, sentence=sentence, pattern=repeated_openings(messages))
+        partial(
+            parse_claims,
+            sentence=sentence,
+            pattern=repeated_openings(messages),
+            keep_duplicates=keep_duplicates,
+        )
         for messages, sentence in zip(prompts, sentences, strict=True)
     ]
     return [Failed(r.failed) if r.failed else r.value for r in asker.ask(prompts, reads)]
@@ -140,13 +148,16 @@ def repeated_openings(messages: Sequence[Message]) -> frozenset[str]:
     return frozenset(head for head, count in heads.items() if count > 1)
 
 
-def parse_claims(answer: str, sentence: str, pattern: Set[str] = frozenset()) -> list[str] | Failed:
+def parse_claims(
+    answer: str, sentence: str, pattern: Set[str] = frozenset(), keep_duplicates: bool = False
+) -> list[str] | Failed:
     """Parse the subclaims of an answer.
 
     Args:
         answer: the model's answer.
         sentence: the sentence to decompose.
         pattern: repeated line openings of the prompt (:func:`repeated_openings`).
+        keep_duplicates: return equal subclaims as often as the answer has them.
 
     Returns:
         The subclaims in the answer's order; empty if the answer states that there are none.
@@ -167,7 +178,8 @@ def parse_claims(answer: str, sentence: str, pattern: Set[str] = frozenset()) ->
     distinct: dict[str, str] = {}
     for claim in usable:
         distinct.setdefault(claim.rstrip(" .").casefold(), claim)
-    return list(distinct.values()) or _why_not(texts, sentence)
+    kept = usable if keep_duplicates else list(distinct.values())
+    return kept or _why_not(texts, sentence)
 
 
 def parse_statement(answer: str) -> str | None:

@@ -72,6 +72,8 @@ class Prompted(BySentence):
         temperature: sampling temperature; 0 is greedy decoding.
         max_new_tokens: maximum tokens of an answer.
         seed: sampling seed; a different seed gives different decompositions.
+        keep_duplicates: count equal subclaims of a sentence as often as the model writes them, as
+            in DecompScore and FActScore, whose code drops them only where its entity check passes.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Prompted(BySentence):
         temperature: float | None = None,
         max_new_tokens: int | None = None,
         seed: int = 0,
+        keep_duplicates: bool = False,
     ):
         if prompt is None and (method == "conllu") != (parser is not None):
             raise UserError(
@@ -102,6 +105,7 @@ class Prompted(BySentence):
         self.static = defaults.static if static is None else static
         self.retrieved = defaults.retrieved if retrieved is None else retrieved
         self.parser = parser
+        self.keep_duplicates = keep_duplicates
         bank_parses = self.bank.path.with_suffix(".conllu")
         self.parses = PromptFile(bank_parses) if parser and bank_parses.is_file() else None
         self.asker = Asker(
@@ -119,7 +123,8 @@ class Prompted(BySentence):
         todo = [row for row in range(len(places)) if self.parser is None or parses[row]]
         while todo:
             prompts = [self._messages(places[row], examples[row], parses[row]) for row in todo]
-            answers = ask_for_claims(self.asker, prompts, [places[row].sentence for row in todo])
+            sentences = [places[row].sentence for row in todo]
+            answers = ask_for_claims(self.asker, prompts, sentences, self.keep_duplicates)
             retried = []
             for row, answer in zip(todo, answers, strict=True):
                 too_long = isinstance(answer, Failed) and "too long" in answer.reason

@@ -9,7 +9,6 @@ import pytest
 from components.words import join_words
 from data_builders.annotated.labelstudio_exports import values_of
 from data_builders.annotated.lss.lss import Lss
-from data_builders.annotated.lss.lss_agreement import agreement, as_markdown
 from data_builders.annotated.lss.lss_project import LssProject
 from data_builders.annotated.lss.lss_tasks import (
     FORM,
@@ -17,8 +16,9 @@ from data_builders.annotated.lss.lss_tasks import (
     to_result,
     to_task,
 )
-from data_builders.annotated.lss.sources import merge, read_answers
+from data_builders.annotated.lss.sources import read_answers
 from data_builders.annotated.lss.votes import length_class, merge_gold, vote
+from eval.metrics.lss_agreement import agreement, as_markdown, merge
 from records import Annotation, BadInput, LssExample, UserError, read_records, write_jsonl
 
 CLAIM = "In 1931 Ann Lee, a painter from Oslo, won the Silver Brush."

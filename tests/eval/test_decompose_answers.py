@@ -157,6 +157,7 @@ def test_answers_of_every_shape(answer, claims):
 )
 def test_a_claim_that_opens_as_talk_does_is_one(claim):
     assert parse_claims(claim, claim, PATTERN) == [claim]
+    assert parse_claims(f"- {A}\n- {A}", claim, keep_duplicates=True) == [A, A]
     assert parse_claims(f"- {A}\n- {claim}", claim, PATTERN) == [A, claim]
 
 

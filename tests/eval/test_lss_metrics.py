@@ -183,8 +183,8 @@ def test_failures_are_counted_and_a_killed_run_goes_on(
     killed = make()
     killed.metrics["bleu"] = lambda pairs: (_ for _ in ()).throw(KeyboardInterrupt)
     first = make()._read()[:2]
-    work, done = make()._measure, []
-    monkeypatch.setattr(killed, "_measure", lambda p: work(p) if p == first else done.index(0))
+    work, done = make().score_pairs, []
+    monkeypatch.setattr(killed, "score_pairs", lambda p: work(p) if p == first else done.index(0))
     with pytest.raises(ValueError, match="0"):
         killed.run(tmp_path, {})
     Half.asked = 0

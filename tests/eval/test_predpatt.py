@@ -539,6 +539,8 @@ def test_equal_statements_of_a_sentence_count_once_and_failures_all():
     stage = PredPatt(Parses(), writer=writer, verbalise="one_by_one")
     place = [Place(DOCUMENT, ["Nora sold the dark red boat to Ivo."], 0)]
     assert stage.subclaims(place) == [["It is so."]]
+    stage.keep_duplicates = True
+    assert stage.subclaims(place) == [["It is so."] * 2]
     writer.said = {"sold": None, "dark": None}
     assert stage.subclaims(place) == [[Failed("cut"), Failed("cut")]]
 

@@ -14,13 +14,13 @@ from typing import ClassVar, Literal
 from tqdm import tqdm
 
 from data_builders.annotated.labelstudio_exports import project_pages
-from data_builders.annotated.lss.lss_agreement import agreement, as_markdown
 from data_builders.annotated.lss.lss_tasks import FORM, to_task
-from data_builders.annotated.lss.sources import Repeats, merge, read_answers
+from data_builders.annotated.lss.sources import read_answers
 from data_builders.annotated.lss.votes import By, OnTie, Vote, length_class, merge_gold, vote
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
 from data_builders.splits import SPLITS, by_split, drawn_splits, tied_groups
+from eval.metrics.lss_agreement import Repeats, agreement, as_markdown, merge
 from records import Annotation, LssExample, UserError
 from records.types import group_of
 

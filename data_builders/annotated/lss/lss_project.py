@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from data_builders.annotated.labelstudio_exports import project_pages
 from data_builders.annotated.lss.lss_tasks import FORM, to_task
-from data_builders.annotated.lss.sources import pair_of
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card
+from eval.metrics.lss_agreement import pair_of
 from records import Annotation, BadInput, LssExample, iter_rows, read_records, to_bad_input
 
 

@@ -15,6 +15,7 @@ from statistics import median
 from typing import Literal
 
 from components.words import Word, align, join_words, keep_targets
+from eval.metrics.lss_agreement import is_adjudicated
 from records import Annotation, LssExample
 
 OnTie = Literal["open", "keep", "remove"]
@@ -41,11 +42,6 @@ class Vote:
     voters: int
     unaligned: int
     decided: str
-
-
-def is_adjudicated(annotation: Annotation) -> bool:
-    """Whether an annotation overrides the others."""
-    return bool((annotation.model_extra or {}).get("adjudicated"))
 
 
 def vote(example: LssExample, on_tie: OnTie = "open", by: By = "words") -> Vote:

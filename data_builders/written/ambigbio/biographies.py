@@ -21,7 +21,6 @@ from eval.retrieve.knowledge import Knowledge
 from eval.retrieve.wikipedia import TEXT, page_passages, site_of
 from eval.stages import EntailmentModel, Retriever, entails
 from records import Claim, Document, Generation, Passage
-from records.abstention import responds
 
 
 def generations(
@@ -32,7 +31,9 @@ def generations(
     strata: Mapping[str, Stratum],
     dropped: Counter[str],
 ) -> Iterator[Generation]:
-    """Yield the answers as generation records with citations; count failures and refusals.
+    """Yield the answers as generation records with citations; count failures.
+
+    Texts that abstain are kept, since they lower the respond ratio.
 
     The records are also documents with passages: ``text`` is without brackets, for decomposers;
     ``cited_text`` is the original answer.
@@ -41,10 +42,6 @@ def generations(
         text = without_numbers(answer.text)
         if answer.failed is not None:
             dropped[f"biography that failed: {answer.failed}"] += 1
-        elif not text:
-            dropped["biography without a word"] += 1
-        elif not responds(Document(id=name, topic=name, text=text)):
-            dropped["biography that abstains"] += 1
         else:
             sentences = cited_sentences(answer.text)
             citations = list(_citations(sentences, by_name[name], dropped))

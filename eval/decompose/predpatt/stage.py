@@ -7,7 +7,7 @@ from typing import Literal
 from eval.decompose.by_sentence import BySentence, Failed, Place
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.predpatt.realise import realise
-from eval.decompose.predpatt.verbalise import METHODS, Structures
+from eval.decompose.predpatt.verbalise import METHODS, Structures, drop_duplicates
 from eval.decompose.ud.parsers import Parser
 from eval.decompose.ud.tree import check_ud
 from eval.models.chat import Writer
@@ -38,6 +38,8 @@ class PredPatt(BySentence):
         seed: sampling seed.
         verbalise: ``one_by_one`` (as published): one prompt per predicate, without its sentence;
             ``together``: one prompt per sentence, with the sentence and all its predicates.
+        keep_duplicates: with ``one_by_one``, count equal statements of a sentence as often as the
+            model writes them; the paper does not mention duplicates.
     """
 
     def __init__(
@@ -49,8 +51,10 @@ class PredPatt(BySentence):
         max_new_tokens: int = 512,
         seed: int = 0,
         verbalise: Literal["one_by_one", "together"] = "together",
+        keep_duplicates: bool = False,
     ):
         self.parser = parser
+        self.keep_duplicates = keep_duplicates
         self.verbalise = METHODS[verbalise]
         default = _TEMPERATURE[verbalise] if temperature is None else temperature
         self.asker = Asker(writer, default, max_new_tokens, 0, seed) if writer else None
@@ -74,5 +78,6 @@ class PredPatt(BySentence):
         if structures:
             answers = self.verbalise(self.asker, self.prompt, list(structures.values()))
             for row, statements in zip(structures, answers, strict=True):
-                subclaims[row] = statements
+                is_list = isinstance(statements, list) and not self.keep_duplicates
+                subclaims[row] = drop_duplicates(statements) if is_list else statements
         return subclaims

@@ -2,9 +2,8 @@
 
 ``one_by_one`` is the published method (2403.11903, appendix B): one prompt per structure, as a line
 of words without its sentence. The model has to guess references, tense and the meaning of
-fragments, which contributes to the incoherence that the paper measures. Equal statements of a
-sentence count once; the paper does not mention them. ``together`` is ours: one prompt per sentence,
-with the sentence and all its structures.
+fragments, which contributes to the incoherence that the paper measures. ``together`` is ours: one
+prompt per sentence, with the sentence and all its structures.
 """
 
 from collections.abc import Sequence
@@ -28,14 +27,14 @@ class Structures(NamedTuple):
 def one_by_one(
     asker: Asker, prompt: Prompt, structures: Sequence[Structures]
 ) -> list[list[str | Failed]]:
-    """Generate a statement for each structure, in one batch; a sentence's duplicates are removed.
+    """Generate a statement for each structure, in one batch.
 
     The prompt's field is ``structure``.
     """
     lines = [format_inline(predicate) for s in structures for predicate in s.predicates]
     readings = asker.ask([prompt.messages(structure=line) for line in lines], parse_statement)
     statements = iter([Failed(r.failed) if r.failed else r.value for r in readings])
-    return [_drop_duplicates([next(statements) for _ in s.predicates]) for s in structures]
+    return [[next(statements) for _ in s.predicates] for s in structures]
 
 
 def together(
@@ -59,7 +58,8 @@ def together(
 METHODS = {"one_by_one": one_by_one, "together": together}
 
 
-def _drop_duplicates(statements: Sequence[str | Failed]) -> list[str | Failed]:
+def drop_duplicates(statements: Sequence[str | Failed]) -> list[str | Failed]:
+    """Return the statements without repeats of an earlier one; failures are kept."""
     seen: set[str] = set()
     distinct: list[str | Failed] = []
     for statement in statements:

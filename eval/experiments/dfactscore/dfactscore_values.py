@@ -78,6 +78,7 @@ def _responding(value: Callable[[JudgedText], float | None]) -> Callable:
 FACTSCORE = Measure("factual_precision", "independent")
 D_FACTSCORE = Measure("factual_precision", "grouped")
 GAP = Measure("gap")
+LINKED = Measure("linked_people")
 VALUES: dict[Measure, TextValue] = {
     FACTSCORE: TextValue(lambda t: factual_precision(t, "independent"), _fails("independent")),
     D_FACTSCORE: TextValue(lambda t: factual_precision(t, "grouped"), _fails("grouped")),
@@ -90,7 +91,7 @@ VALUES: dict[Measure, TextValue] = {
     ),
     Measure("biographies"): TextValue(_responding(biographies), lambda t: t.failed + ungrouped(t)),
     Measure("entities"): TextValue(_responding(entities), _fails("independent")),
-    Measure("linked_people"): TextValue(_responding(linked_people), _fails("grouped")),
+    LINKED: TextValue(_responding(linked_people), _fails("grouped")),
     Measure("claims"): TextValue(_responding(lambda t: len(t.claims)), _fails()),
     Measure("respond_ratio"): TextValue(
         lambda t: None if t.responded is None else float(t.responded), lambda t: 0
@@ -146,8 +147,11 @@ def _to_array(values: Iterable[float | None]) -> np.ndarray:
 
 def _means(kind: str, texts: Sequence[JudgedText], seed: int) -> list[dict]:
     rows = []
+    # Some released files have no titles after grouping; without a title, people were not linked.
+    linked = {t.generator for t in texts if any(c.entity is not None for c in t.claims)}
     for generator, part in _parts(texts):
         columns = {name: _to_array(map(text.value, part)) for name, text in VALUES.items()}
+        columns[LINKED][[text.generator not in linked for text in part]] = math.nan
 
         def statistics(chosen: np.ndarray, columns: dict = columns) -> dict[Measure, float]:
             return {measure: nan_mean(values[chosen]) for measure, values in columns.items()}

@@ -135,15 +135,15 @@ class LssMetrics(Experiment):
 
     def measure(self, run: Run) -> Outcome:
         pairs = self._read()
-        target = np.asarray([_target(pair, self.target) for pair in pairs])
+        target = np.asarray([target_of(pair, self.target) for pair in pairs])
         if np.isnan(target).all():
             raise UserError(
                 f"target: no pair has a {self.target}; use rating, factual or kept_words, or run "
                 "experiment lss_generation, which needs no target"
             )
-        measured = run.process("pairs", self._measure, pairs, Measured, CHUNK)
+        measured = run.process("pairs", self.score_pairs, pairs, Measured, CHUNK)
         values = compute_values(
-            _columns(measured),
+            score_columns(measured),
             target,
             [row.pair.group for row in measured],
             [row.pair.generator for row in measured],
@@ -158,7 +158,8 @@ class LssMetrics(Experiment):
         )
         return make_ids_unique([pair for pair in pairs if pair.group in groups])
 
-    def _measure(self, pairs: Sequence[ClaimPair]) -> list[Measured]:
+    def score_pairs(self, pairs: Sequence[ClaimPair]) -> list[Measured]:
+        """Score each pair in all forms."""
         judgements: list[dict[str, Judgement]] = [{NO_LSS: Judgement()} for _ in pairs]
         for by_engine, pair in zip(judgements, pairs, strict=True):
             if pair.annotations and self.target != "kept_words":
@@ -209,7 +210,8 @@ class LssMetrics(Experiment):
 Jobs = dict[tuple[str, str], list[tuple[str, str]]]
 
 
-def _columns(measured: Sequence[Measured]) -> list[Column]:
+def score_columns(measured: Sequence[Measured]) -> list[Column]:
+    """Return one column per engine, metric and form."""
     names: dict[tuple[str, str, str], None] = {}
     for row in measured:
         for engine, judgement in row.engines.items():
@@ -224,7 +226,8 @@ def _columns(measured: Sequence[Measured]) -> list[Column]:
     return columns
 
 
-def _target(pair: ClaimPair, target: str) -> float:
+def target_of(pair: ClaimPair, target: str) -> float:
+    """Return what the scores of a pair are correlated with; NaN if unknown."""
     if target == "rating":
         values = [a.rating for a in pair.annotations if a.rating is not None]
     elif target == "factual":
@@ -237,7 +240,7 @@ def _target(pair: ClaimPair, target: str) -> float:
 
 def _rows(measured: Measured) -> list[dict]:
     pair = measured.pair
-    rating = _target(pair, "rating")
+    rating = target_of(pair, "rating")
     plain = _named_scores(measured.engines[NO_LSS])
     shared = {
         "rating": None if math.isnan(rating) else rating,

@@ -8,20 +8,56 @@ and only the pooled kappa, which needs no names, is then meaningful.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
 from components.statistics import kappa
 from components.words import align, split_words
-from data_builders.annotated.lss.votes import is_adjudicated
 from records import Annotation, LssExample
+
+Pair = tuple[str, str]
+Repeats = Literal["latest", "all"]
 
 LEVELS = 5
 # Table 1's rows, by how many different texts three annotators wrote.
 CASES = {1: "all_same", 2: "two_same", 3: "all_different"}
 MIN_COMPARISONS = 10  # kappas of two annotators from fewer pairs are excluded from the mean
+
+
+def pair_of(example: LssExample) -> Pair:
+    """Return the key of a pair: reference and claim with normalized whitespace."""
+    return " ".join(example.reference.split()), " ".join(example.claim.split())
+
+
+def merge(
+    examples: Iterable[LssExample], dropped: Counter[str], repeats: Repeats = "latest"
+) -> list[LssExample]:
+    """Merge records into one per pair, in the order of first occurrence, with all annotations.
+
+    ``repeats`` keeps the ``latest`` answer of a named annotator to a pair, or ``all``.
+    """
+    merged: dict[Pair, LssExample] = {}
+    for example in examples:
+        pair = pair_of(example)
+        first = merged.get(pair)
+        annotations = list(first.annotations) if first else []
+        for annotation in example.annotations:
+            name = (annotation.model_extra or {}).get("annotator") if repeats == "latest" else None
+            same = [
+                a for a in annotations if name and (a.model_extra or {}).get("annotator") == name
+            ]
+            dropped["annotation replaced by a later one"] += len(same)
+            annotations = [a for a in annotations if a not in same] + [annotation]
+        merged[pair] = (first or example).model_copy(update={"annotations": annotations})
+    return list(merged.values())
+
+
+def is_adjudicated(annotation: Annotation) -> bool:
+    """Whether an annotation overrides the others."""
+    return bool((annotation.model_extra or {}).get("adjudicated"))
 
 
 def agreement(examples: Sequence[LssExample]) -> dict:
