@@ -14,12 +14,15 @@ import pytest
 import yaml
 
 from data_builders import __main__ as data_builders
-from eval.commands import core, experiment, runs, score
+from eval.commands import core, experiment, papers, runs, score
 from train import __main__ as train
 from train.__main__ import parser_of
 
 ROOT = Path(__file__).parents[1]
-STATES = ("reproduced", "runs here", "needs a GPU", "needs data", "not code")
+STATES = (
+    *("reproduced", "runs here", "needs a GPU", "public, not available here"),
+    *("needs data", "not code"),
+)
 # What each paper numbers, counted in its text.
 NUMBERED = {
     "2407.03572": {"Figure": 10, "Table": 8, "Equation": 1},
@@ -84,7 +87,7 @@ def test_no_table_figure_or_equation_of_a_paper_is_missing(paper):
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_row_has_a_state_and_names_what_is_there(row):
     assert row.state.startswith(STATES), row.state
-    if row.state.startswith(("reproduced", "needs")):
+    if row.state.startswith(("reproduced", "needs", "public")):
         assert len(row.state.partition(":")[2].strip()) > 3, "reproduced what, needs which?"
     if row.state.startswith(("reproduced", "runs here", "needs a GPU")):
         assert row.file.strip("–"), "a file"
@@ -110,7 +113,9 @@ def parses(words: list[str]) -> None:
     elif name == "experiment":
         experiment.build_parser(rest[0]).parse_args(rest[1:])
     else:
-        {"score": score, "core": core, "runs": runs}[name].build_parser().parse_args(rest)
+        {"score": score, "core": core, "runs": runs, "papers": papers}[
+            name
+        ].build_parser().parse_args(rest)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
