@@ -57,4 +57,4 @@ def _cells(row: Row) -> list[str]:
     ours = [f"{k} {as_printed(row.ours[k], text)}" for k, text in row.printed.items() if row.ours]
     printed = [f"{name} {text}" for name, text in row.printed.items()]
     n = "" if row.n is None else f"{row.n:,}"
-    return [row.paper, row.table, row.what, ", ".join(ours), ", ".join(printed), n, row.state]
+    return [row.paper, row.table, row.name, ", ".join(ours), ", ".join(printed), n, row.state]

@@ -8,15 +8,17 @@ and only the pooled kappa, which needs no names, is then meaningful.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
+from pydantic import ValidationError
 
 from components.statistics import kappa
 from components.words import align, split_words
-from records import Annotation, LssExample
+from records import Annotation, BadInput, LssExample, iter_rows, to_bad_input
+from records.formats.lss_eval import published_answer
 
 Pair = tuple[str, str]
 Repeats = Literal["latest", "all"]
@@ -25,6 +27,17 @@ LEVELS = 5
 # Table 1's rows, by how many different texts three annotators wrote.
 CASES = {1: "all_same", 2: "two_same", 3: "all_different"}
 MIN_COMPARISONS = 10  # kappas of two annotators from fewer pairs are excluded from the mean
+
+
+def read_published_table(path: str) -> Iterator[LssExample]:
+    """Read ``LSS_test.csv`` of facebookresearch/lss_eval: one record per answer."""
+    for number, row in iter_rows(path):
+        try:
+            yield LssExample.model_validate(published_answer(row))
+        except ValidationError as error:
+            raise to_bad_input(f"{path}:{number}", error) from None
+        except ValueError as error:
+            raise BadInput([f"{path}:{number}: {error}"]) from None
 
 
 def pair_of(example: LssExample) -> Pair:

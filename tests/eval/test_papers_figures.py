@@ -30,7 +30,7 @@ def rows_of(folder, output):
     assert papers.main(["--files", str(folder), "--output", str(output)]) == 0
     rows = json.loads((output / "papers.json").read_text(encoding="utf-8"))
     assert len((output / "papers.md").read_text(encoding="utf-8").splitlines()) >= len(rows)
-    return {(row["table"], row["what"]): row for row in rows}
+    return {(row["table"], row["name"]): row for row in rows}
 
 
 @pytest.mark.skipif("FACTFOUNDRY_DATA" not in os.environ, reason="FACTFOUNDRY_DATA is not set")

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from data_builders.annotated.labelstudio_exports import SHORT, Task, read_tasks
 from data_builders.annotated.lss.lss_tasks import Unreadable, example_of, from_values
+from eval.metrics.lss_agreement import read_published_table
 from records import (
     Annotation,
     BadInput,
@@ -21,7 +22,7 @@ from records import (
     read_records,
     to_bad_input,
 )
-from records.formats.lss_eval import TABLE, read_published_table
+from records.formats.lss_eval import TABLE
 
 
 def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:

@@ -25,7 +25,7 @@ from eval.experiments.lss.lss_pairs import ClaimPair
 from eval.metrics.dfactscore_files import read_texts, reported
 from eval.metrics.document import f1_at_k, median_claims
 from eval.metrics.judged_texts import from_file
-from eval.metrics.lss_agreement import agreement, merge
+from eval.metrics.lss_agreement import agreement, merge, read_published_table
 from eval.metrics.probabilities import e_measure
 from eval.pipeline import Pipeline
 from eval.similarity.bleu import Bleu
@@ -37,7 +37,6 @@ from eval.verify.factreasoner.network import Factor, Network
 from eval.verify.labels import Labels
 from eval.verify.recorded import Recorded
 from records import Document, LssExample, UserError, iter_rows, read_records
-from records.formats.lss_eval import read_published_table
 from records.reading import load_json
 
 ABSENT = "public, not available here"
@@ -61,7 +60,7 @@ class Entry(BaseModel):
 
     paper: str
     table: str
-    what: str
+    name: str
     measure: str
     source: str = ""
     files: list[str] = []
@@ -84,7 +83,7 @@ class Row(BaseModel):
 
     paper: str
     table: str
-    what: str
+    name: str
     ours: dict[str, float] = {}
     n: int | None = None
     printed: dict[str, str]
@@ -96,9 +95,9 @@ def read_entries() -> list[Entry]:
     """Read ``printed.yaml``: per table, the shared fields and the entries of its rows."""
     content = yaml.safe_load(Path(__file__).with_name("printed.yaml").read_text("utf-8"))
     return [
-        Entry(**{**part, "what": what, **row})
+        Entry(**{**part, "name": name, **row})
         for part in content
-        for what, row in part.pop("rows").items()
+        for name, row in part.pop("rows").items()
     ]
 
 
@@ -111,7 +110,7 @@ def compare(folder: Path) -> Iterator[Row]:
     for entry in read_entries():
         paths = [_find(names, files) for names in entry.files]
         row = Row(
-            paper=entry.paper, table=entry.table, what=entry.what, printed=entry.prints, state=""
+            paper=entry.paper, table=entry.table, name=entry.name, printed=entry.prints, state=""
         )
         if None in paths:
             absent = f"{ABSENT}: {entry.source}: {entry.files[paths.index(None)]}"
@@ -283,10 +282,12 @@ def _lss_metrics(paths: Sequence[Path], form: str) -> Computed:
 
 def _lss_agreement(paths: Sequence[Path]) -> Computed:
     pairs = _lss_pairs(paths[0])
-    found = agreement(pairs)
-    triples = found["triples"]["lss"]
+    statistics = agreement(pairs)
+    triples = statistics["triples"]["lss"]
     share = 100 * triples["pairs"] * triples["letters"]["all_different"] / len(pairs)
-    return Computed({"all different": share, "kappa": found["rating"]["kappa_pooled"]}, len(pairs))
+    return Computed(
+        {"all different": share, "kappa": statistics["rating"]["kappa_pooled"]}, len(pairs)
+    )
 
 
 MEASURES: dict[str, Callable[..., Computed]] = {
