@@ -1,14 +1,17 @@
 """Metrics that score a whole text, without claims and verdicts.
 
 A user's own metric is a subclass of :class:`TextMetric`; ``text_metrics`` of ``experiment
-robustness`` takes it by ``class_path``.
+robustness`` takes it by ``class_path``. Ready ones: ``eval.metrics.checked_text.CheckedText``,
+``eval.metrics.prompted_score.PromptedScore``, ``eval.metrics.evaluate_module.EvaluateModule``.
 """
 
 from collections.abc import Sequence
 from numbers import Real
 
 from eval.metrics.probabilities import labelled_precision
-from records import Document, UserError
+from eval.retrieve.given import Given
+from eval.stages import Retriever, run_retriever
+from records import Claim, Document, Passage, UserError
 
 
 class TextMetric:
@@ -32,8 +35,25 @@ class Labels(TextMetric):
         return [labelled_precision(document.claims or []) for document in documents]
 
 
+def retrieve_for_texts(
+    retrieve: Retriever | None, documents: Sequence[Document]
+) -> list[list[Passage]]:
+    """The passages for each whole text, best first; empty if there are none.
+
+    Args:
+        retrieve: gets each text as one claim; null uses the documents' passages.
+    """
+    claims = [[Claim(id="text", text=document.text)] for document in documents]
+    claims, passages = run_retriever(retrieve or Given(), documents, claims)
+    by_id = [{passage.id: passage for passage in row} for row in passages]
+    return [
+        [row[name] for name in claim.contexts or ()]
+        for (claim,), row in zip(claims, by_id, strict=True)
+    ]
+
+
 def text_scores(name: str, metric: TextMetric, documents: Sequence[Document]) -> list[float | None]:
-    """Run a text metric and validate its scores."""
+    """Run a text metric, validate its scores and rescale them to [0, 1], as verdicts need."""
     scores = list(metric.score(documents))
     if len(scores) != len(documents):
         raise UserError(
@@ -48,4 +68,4 @@ def text_scores(name: str, metric: TextMetric, documents: Sequence[Document]) ->
                 f"text_metrics: {name}: document {document.id!r}: expected a number in "
                 f"[{low:g}, {high:g}] or None, got {score!r}"
             )
-    return [None if score is None else float(score) for score in scores]
+    return [None if score is None else (float(score) - low) / (high - low) for score in scores]

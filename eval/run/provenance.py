@@ -18,7 +18,7 @@ _COST_OPTIONS = {
 # Suffixes of files that configurations name.
 _SUFFIXES = {
     *(".jsonl", ".json", ".csv", ".tsv", ".parquet", ".txt", ".db", ".sqlite", ".jinja", ".conllu"),
-    *(".npz", ".npy", ".gguf"),
+    *(".npz", ".npy", ".gguf", ".py"),
 }
 
 # Folders of this repository's data and runs; a name below one is a path even if it does not exist.

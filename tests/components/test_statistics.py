@@ -284,6 +284,17 @@ def test_sign_flips_keep_the_family_wise_level(kind, topics):
     assert max(level(kind, topics)) <= 0.1  # 5 % and the noise of 60 families
 
 
+@pytest.mark.parametrize(("topics", "size"), [(10, 2), (16, 1.5), (26, 1)])
+def test_sign_flips_find_an_effect_of_one_to_two_standard_deviations(topics, size):
+    found = 0
+    for seed in range(40):
+        draws = np.random.default_rng(seed).normal(size=(40, topics))
+        effects = (draws + draws[:1]) / np.sqrt([[4]] + [[2]] * 39)
+        effects[0] += size
+        found += statistics.sign_flips(effects, seed=seed, flips=1000)[0] <= 0.01
+    assert found / 40 >= 0.6  # power; 0.77, 0.87 and 0.90 in 60 other families
+
+
 def test_sign_flips_find_an_effect_and_correct_for_the_family():
     rng = np.random.default_rng(0)
     effects = rng.normal(scale=0.1, size=(30, 16))

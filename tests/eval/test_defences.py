@@ -5,13 +5,19 @@ import pytest
 from eval.decompose.given import Given
 from eval.defences import Defence, combine, stack
 from eval.experiments.robustness.robustness_grid import Grid
+from eval.metrics.checked_text import CheckedText
+from eval.metrics.evaluate_module import EvaluateModule
+from eval.metrics.prompted_score import PromptedScore, read_score
 from eval.metrics.text_metric import TextMetric, text_scores
+from eval.models.encoder import Entailment
+from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
 from eval.retrieve.titles import TopicPage
 from eval.select.controls import DistinctWords, RandomDrop
 from eval.verify.labels import Labels
-from records import Claim, Document, Passage, UserError
+from records import Claim, Document, Passage, UserError, write_text
+from tests.model_server import ModelServer
 
 TEXTS = ["Ann won a prize.", "Ann won a big prize.", "Ann lives in Rome.", "Ann won the prize."]
 
@@ -111,3 +117,77 @@ def test_scores_of_a_text_metric_are_validated():
     for wrong in (2.0, float("nan"), "0.5"):
         with pytest.raises(UserError, match=r"document 'e': expected a number in \[0, 1\] or None"):
             text_scores("mine", Constant(0, wrong), documents)
+
+
+MODULE = """
+import datasets
+import evaluate
+
+
+class Shared(evaluate.Metric):
+    def _info(self):
+        text = datasets.Value("string")
+        features = datasets.Features({"predictions": text, "references": text})
+        return evaluate.MetricInfo("words", "nobody", features)
+
+    def _compute(self, predictions, references, times=1):
+        words = [set(text.split()) for text in (*predictions, *references)]
+        return {"shared": times * len(words[0] & words[1]) / len(words[0])}
+"""
+
+
+def test_an_evaluate_module_scores_each_text_by_its_passages(tmp_path):
+    script = tmp_path / "shared" / "shared.py"
+    write_text(script, MODULE)
+    documents = [document(text="x z"), document(passages=None), document(text="Ann lives")]
+    for module in (script, script.parent):
+        metric = EvaluateModule(str(module), "shared", settings={"times": 50}, range=(0, 100))
+        assert text_scores("mine", metric, documents) == [0.25, None, 0.0]
+    topic = EvaluateModule(str(script), "shared", {"predictions": "topic", "references": "text"})
+    assert topic.score(documents) == [0, 0, 1]
+    with pytest.raises(UserError, match="no result 'f1'; results: shared"):
+        EvaluateModule(str(script), "f1").score(documents)
+    with pytest.raises(UserError, match="not an evaluate module"):
+        EvaluateModule(str(tmp_path / "no.py"), "f1").score(documents)
+
+
+def test_a_checker_scores_a_text_by_its_sentences_best_passages(relation, tmp_path):
+    model = Entailment(relation, cache=tmp_path / "answers.sqlite")
+    text = document(text="Ann won a prize. Ann lives in Rome.")
+    pairs = [(p.text, s) for s in ("Ann won a prize.", "Ann lives in Rome.") for p in text.passages]
+    support = model.relations(pairs)[:, 0].reshape(2, 2)
+    scores = CheckedText(model).score([text, document(passages=None)])
+    assert scores == [pytest.approx(support.max(axis=1).mean()), None]
+
+
+def test_a_language_models_number_is_a_score_and_an_answer_without_one_a_failure(tmp_path):
+    asked = []
+
+    def answer(body):
+        asked.append(body["messages"][-1]["content"])
+        return "Score: 80" if "Ann (painter): x" in asked[-1] else "I cannot tell."
+
+    with ModelServer(answer) as server:
+        writer = OpenAIServer("m", server.url, when_cut="fail", cache=tmp_path / "a.sqlite")
+        metric = PromptedScore(writer, retries=1)
+        documents = [document(), document(id="e", passages=None)]
+        assert text_scores("mine", metric, documents) == [0.8, None]
+    assert len(asked) == 3
+    assert "Evidence" not in asked[-1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "score"),
+    [
+        ("4", 4),
+        ("**4/5**", 4),
+        ("The score is between 1 and 5. Final score: **3.5**", 3.5),
+        ("Rating: 4 / 10", None),
+        ("Score: 7", None),
+        ("Score: -1", None),
+        ("3 of 5 statements are true.", None),
+        ("", None),
+    ],
+)
+def test_a_score_is_read_from_an_answer(answer, score):
+    assert read_score(answer, (1, 5)) == score

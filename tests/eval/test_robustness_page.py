@@ -137,7 +137,6 @@ def test_the_matrix_comes_first_with_rates_verdicts_and_margins(tmp_path):
         "Attack": "Score lost by honest texts",
         "no defence": "n/a",
         "core": "0.02 [-0.03, 0.07]",
-        "bad (control)": "n/a",
     }
     assert (
         "nli. no defence: of 1 attacks 1 gamed, worst success rate 0.90 (info); "

@@ -134,6 +134,18 @@ def test_a_tie_counts_half_and_fewer_than_ten_topics_are_unclear():
     assert only(values, metric="gain")["verdict"] == "unclear"
     assert only(values, metric="asr")["n"] == 9
     assert not [v for v in values if v["metric"] == "worst_asr"]
+    # Three topics, of which a quarter of the flips has one sign, take no power from other cells.
+    few["info"] = (lambda n: None if n > 2 else 0.9, 0.1)
+    few["trivia"] = (lambda n: 0.6 + n / 100, 0.1)
+    assert only(attacks(few), metric="gain", kind="trivia")["verdict"] == "gamed"
+
+
+def test_texts_made_of_one_document_are_paired():
+    made = {"clean": "A-normal-0", "gold": gold(0.1)}
+    texts = [document("A", "apart", 7, **made | {"gold": gold(1)}), document("A", "merged", **made)]
+    scored = [Row(document=d, metrics={}, text_scores={"m": d.gold.f1 / 2}) for d in texts]
+    (merged,) = compare(cells_of(scored, {NONE: NO_DEFENCE}), "apart", [], {})
+    assert merged.gains == pytest.approx({"A": -0.45})
 
 
 def test_texts_are_paired_with_the_text_they_were_made_of():

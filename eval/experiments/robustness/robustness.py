@@ -239,7 +239,9 @@ class Robustness(Experiment):
             stages = (pipeline.decompose, pipeline.revise, pipeline.retrieve, *pipeline.verify)
             names = [type(stage).__name__ for stage in stages if stage is not None]
             yield self._planned("metric", name, " → ".join(names))
-        yield from (self._planned("text metric", n, "") for n in (LABELS, *self.text_metrics))
+        yield self._planned("text metric", LABELS, "")
+        for name, metric in self.text_metrics.items():
+            yield self._planned("text metric", name, f"{type(metric).__name__}, calls not counted")
         for name, parts in {NONE: (), **self.members}.items():
             yield self._planned("defence", name, " + ".join(part for part in parts if part != name))
 

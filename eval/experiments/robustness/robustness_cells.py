@@ -10,6 +10,7 @@ import numpy as np
 from components.statistics import Ratio, ratio
 from eval.defences import Defence
 from eval.experiments.robustness.robustness_grid import NONE, Row
+from eval.experiments.robustness.robustness_texts import original_of
 from eval.metrics.document import DocumentScore, f1_at_k
 from records import Document
 
@@ -210,16 +211,21 @@ class Pair(NamedTuple):
 
 
 def pair_texts(attacked: Sequence[Text], honest: Sequence[Text]) -> list[Pair]:
-    """Pair each attacked text with the honest text it was made of, else with all of its topic."""
-    by_id = {text.document.id: text for text in honest}
+    """Pair each attacked text with the honest text it was made of, else with all of its topic.
+
+    An honest text that was made of the same document as the attacked one (a control that quotes its
+    evidence as well) is its twin, too.
+    """
+    by_original: dict[str, Text] = {}
     by_topic: dict[str, list[Text]] = defaultdict(list)
     for text in honest:
+        by_original[original_of(text.document) or text.document.id] = text
         by_topic[text.document.topic].append(text)
     pairs = []
     for text in attacked:
-        original = (text.document.model_extra or {}).get("clean")
-        if original in by_id:
-            twins = [by_id[original]]
+        original = original_of(text.document)
+        if original in by_original:
+            twins = [by_original[original]]
         else:
             twins = [] if original is not None else by_topic[text.document.topic]
         pairs += [Pair(text, twin) for twin in twins]

@@ -55,7 +55,7 @@ class Row(BaseModel):
     """A document under every metric.
 
     Attributes:
-        text_scores: score by each text metric, on the metric's scale; ``None`` if it failed.
+        text_scores: score by each text metric, rescaled to [0, 1]; ``None`` if it failed.
     """
 
     document: Document

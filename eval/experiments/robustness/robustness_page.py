@@ -82,10 +82,11 @@ def _matrices(file: ResultFile, folder: Path) -> Iterator[TextTable]:
     rates = [row for row in rows if row.metric == "asr"]
     gains = {(r.assessor, r.selection, r.kind): r for r in rows if r.metric == "gain"}
     margins = {(r.assessor, r.selection, r.metric): r for r in rows if r.metric in MARGINS}
-    columns = list(dict.fromkeys(row.selection for row in rates))
     kinds = list(dict.fromkeys(row.kind for row in rates))
     for metric in dict.fromkeys(row.assessor for row in rates):
         cells = {(r.kind, r.selection): r for r in rates if r.assessor == metric}
+        # Defences do not apply to a text metric: it has one column
+        columns = list(dict.fromkeys(column for _, column in cells))
         lines: list[list[Cell | str]] = []
         for kind in kinds:
             lines.append([kind])

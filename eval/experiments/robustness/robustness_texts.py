@@ -19,6 +19,11 @@ class _Point(BaseModel):
     k: NonNegativeInt
 
 
+def original_of(document: Document) -> str | None:
+    """The id of the document that a text was made of; ``None`` for an original text."""
+    return (document.model_extra or {}).get("clean")
+
+
 def twin_of(document: Document) -> tuple[str, int | None]:
     """The id of a text's clean twin, and the number of appended sentences (twin: ``None``)."""
     more = document.model_extra or {}
@@ -71,7 +76,7 @@ def with_distinct_ids(files: Sequence[tuple[str, Sequence[Document]]]) -> list[D
     ids = {(path, document.id): distinct for path, document, distinct in reversed(numbered)}
     renamed = []
     for path, document, distinct in numbered:
-        clean = ids.get((path, str((document.model_extra or {}).get("clean"))))
+        clean = ids.get((path, str(original_of(document))))
         update = {"id": distinct} if clean is None else {"id": distinct, "clean": clean}
         renamed.append(document.model_copy(update=update))
     return renamed
@@ -164,7 +169,7 @@ def report_skipped_texts(
     for document in kept:
         topics[document.kind].add(document.topic)
     honest = topics.pop(against)
-    originals = {document.id for document in kept if document.kind == against}
+    originals = {original_of(d) or d.id for d in kept if d.kind == against}
     for kind, names in topics.items():
         shared = len(names & honest)
         if not names:
@@ -176,8 +181,8 @@ def report_skipped_texts(
             )
         elif drawn is not None and shared < len(honest):
             yield f"`{kind}` on {len(honest) - shared} of the {len(honest)} drawn topics: no text"
-        made = [d for d in kept if d.kind == kind and (d.model_extra or {}).get("clean")]
-        unpaired = [d for d in made if d.clean not in originals]
+        made = [d for d in kept if d.kind == kind and original_of(d)]
+        unpaired = [d for d in made if original_of(d) not in originals]
         if unpaired:
             yield (
                 f"{len(unpaired)} of {len(made)} `{kind}` texts in comparisons: the honest text "

@@ -226,7 +226,7 @@ def success_rate(pairs: Sequence[Pair]) -> Value:
 
 def _verdicts(comparisons: Sequence[Comparison], seed: int) -> list[Value]:
     effects = _table([c.gains for c in comparisons])
-    family = np.array([not c.is_control for c in comparisons], dtype=bool)
+    family = _family(comparisons, [c.gains for c in comparisons])
     above = sign_flips(effects, family, seed)
     below = sign_flips(DELTA - effects, family, seed)
     rows = []
@@ -239,6 +239,16 @@ def _verdicts(comparisons: Sequence[Comparison], seed: int) -> list[Value]:
             verdict = "gamed" if above_zero <= LEVEL else "unclear"
             rows.append({"verdict": verdict, "p": float(above_zero)})
     return rows
+
+
+def _family(comparisons: Sequence[Comparison], values: Sequence[Mapping]) -> np.ndarray:
+    """The tests that verdicts are corrected for, bool (comparisons,).
+
+    Cells on too few topics for a verdict are not among them: a quarter of the sign flips of three
+    topics have one sign and thus a large t, so that no other cell would reach the level.
+    """
+    rows = zip(comparisons, values, strict=True)
+    return np.array([not c.is_control and len(v) >= LEAST_TOPICS for c, v in rows], dtype=bool)
 
 
 def _table(gains: Sequence[Mapping[str, float]]) -> np.ndarray:
@@ -277,7 +287,7 @@ def effect_values(comparisons: Sequence[Comparison], seed: int) -> Iterator[Valu
             effects.append({t: before[t] - gain for t, gain in c.gains.items() if t in before})
     if not tested:
         return
-    family = np.array([not c.is_control for c in tested], dtype=bool)
+    family = _family(tested, effects)
     p_values = sign_flips(_table(effects), family, seed)
     for c, effect, p in zip(tested, effects, p_values, strict=True):
         row = c.place | {"metric": "effect", "against": NONE, "generator": ALL, "failed": c.failed}
