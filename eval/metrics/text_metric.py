@@ -1,17 +1,14 @@
 """Metrics that score a whole text, without claims and verdicts.
 
 A user's own metric is a subclass of :class:`TextMetric`; ``text_metrics`` of ``experiment
-robustness`` takes it by ``class_path``. Ready ones: ``eval.metrics.checked_text.CheckedText``,
-``eval.metrics.prompted_score.PromptedScore``, ``eval.metrics.evaluate_module.EvaluateModule``.
+robustness`` takes it by ``class_path``. Ready ones are in ``eval/text_metrics/``.
 """
 
 from collections.abc import Sequence
 from numbers import Real
 
 from eval.metrics.probabilities import labelled_precision
-from eval.retrieve.given import Given
-from eval.stages import Retriever, run_retriever
-from records import Claim, Document, Passage, UserError
+from records import Document, UserError
 
 
 class TextMetric:
@@ -33,23 +30,6 @@ class Labels(TextMetric):
 
     def score(self, documents: Sequence[Document]) -> list[float | None]:
         return [labelled_precision(document.claims or []) for document in documents]
-
-
-def retrieve_for_texts(
-    retrieve: Retriever | None, documents: Sequence[Document]
-) -> list[list[Passage]]:
-    """The passages for each whole text, best first; empty if there are none.
-
-    Args:
-        retrieve: gets each text as one claim; null uses the documents' passages.
-    """
-    claims = [[Claim(id="text", text=document.text)] for document in documents]
-    claims, passages = run_retriever(retrieve or Given(), documents, claims)
-    by_id = [{passage.id: passage for passage in row} for row in passages]
-    return [
-        [row[name] for name in claim.contexts or ()]
-        for (claim,), row in zip(claims, by_id, strict=True)
-    ]
 
 
 def text_scores(name: str, metric: TextMetric, documents: Sequence[Document]) -> list[float | None]:
