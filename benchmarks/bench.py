@@ -40,6 +40,8 @@ DESCRIPTIONS = {
     "training_speedup": "Trainer grouped by length / `train fit`, time for the same steps",
     "training_speedup_plain": "Trainer with defaults / `train fit`",
     "core_seconds_at_5000": "seconds of Core's selection among 5,000 claims, slowest graph",
+    "sampling_speedup": "tokens/s of `CausalLM.write` / `generate` in batches of equal length",
+    "sampling_speedup_generate": "the same / `generate` in left-padded batches",
     "builders_records_per_second": "`pairs`, records per second",
     "builders_entities_per_second": "`bios` from a SPARQL server, entities per second",
     "builders_memory_growth": "peak memory at ten times the size / at the size, largest ratio",
@@ -77,6 +79,7 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
             *("builders.py", "--sizes", "1000", "10000", "--topics", "64"),
             *("--only", "bios", "knowledge", "pairs"),
         ],
+        "sampling": ["sampling.py", "--threads", str(threads)],
         "gpu": ["gpu.py"],
     }
 
@@ -104,6 +107,7 @@ def figures(parts: dict[str, object]) -> dict[str, object]:
     largest = [row for row in parts["core_selection"] if row["claims"] == 5000]
     precision = parts["training"][-1]["precision"]
     seconds = {r["method"]: r["seconds"] for r in parts["training"] if r["precision"] == precision}
+    sampled = {row["way"]: row["per_second"] for row in parts["sampling"]}
     builder_rows = {row["part"]: row for row in parts["builders"]["rows"]}  # largest size
     return {
         "entailment_speedup": short["bfloat16_speedup"],
@@ -120,6 +124,8 @@ def figures(parts: dict[str, object]) -> dict[str, object]:
         "training_speedup": seconds["grouped"] / seconds["fit"],
         "training_speedup_plain": seconds["plain"] / seconds["fit"],
         "core_seconds_at_5000": max(row["seconds"] for row in largest),
+        "sampling_speedup": sampled["engine"] / sampled["equal lengths"],
+        "sampling_speedup_generate": sampled["engine"] / sampled["generate"],
         "builders_records_per_second": builder_rows["pairs"]["records_per_second"],
         "builders_entities_per_second": builder_rows["bios"]["entities_per_second"],
         "builders_memory_growth": max(row["memory_growth"] for row in parts["builders"]["growth"]),

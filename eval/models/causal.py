@@ -165,7 +165,6 @@ class CausalLM:
         return likelihoods
 
     def _nll(self, rows: Sequence[list[int]], heads: Sequence[int]) -> list[float]:
-        self._attend("sdpa")
         ids = pad(rows, self._tokenizer.eos_token_id).to(self.device)  # (rows, longest)
         mask = pad([[1] * len(row) for row in rows], 0).to(self.device)
         keep = ids.shape[1] - min(heads) + 1  # logits that predict a completion token
@@ -192,10 +191,11 @@ class CausalLM:
     ) -> list[list[str]]:
         """Sample ``n`` texts per topic.
 
-        The random numbers of a text depend only on the seed, the topic and the text's index, and
-        its prompt is padded to a width that does not depend on the batch. Therefore a text is
-        independent of the other topics and of interruptions. This is bit-exact on a CPU with common
-        head sizes; GPU kernels that round by batch size can change a text.
+        The random numbers of a text depend only on the seed, the topic and the text's index. Its
+        logits depend on the batch by rounding at most: prompts are padded to multiples of 16, and a
+        batch has two rows or more. On a CPU with common head sizes texts are the same in every
+        batch. Elsewhere (GPU kernels that round by batch size) they are the same for the same
+        topics: batches are formed in a fixed order, so that a resumed run forms the remaining ones.
 
         Args:
             topics: values of ``{topic}`` in the prompt template.
@@ -264,18 +264,20 @@ class CausalLM:
 
         Yields:
             The prompt's index, the generated tokens and their natural log-probabilities (before
-            temperature and top_p), in batches of the same padded width. A complete text ends with
-            an end token (see :meth:`ended`).
+            temperature and top_p), in batches, shortest prompts first. A complete text ends with an
+            end token (see :meth:`ended`).
         """
-        widths = [padded_width(len(prompt)) for prompt in prompts]
-        order = sorted(range(len(prompts)), key=lambda place: widths[place])
-        for width, group in groupby(order, key=lambda place: widths[place]):
+        order = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
+        # Widths of at most a factor of 2 in a batch: attention covers the widest prompt.
+        for _, group in groupby(order, lambda row: padded_width(len(prompts[row])).bit_length()):
             members = list(group)
             for start in range(0, len(members), self.batch_size):
                 batch = members[start : start + self.batch_size]
-                inputs = self._left_padded([prompts[place] for place in batch], width)
+                batch_prompts = [tuple(prompts[place]) for place in batch]
                 batch_draws = [draws[place] for place in batch]
-                written = self._write(inputs, batch_draws, temperature, top_p, max_new_tokens)
+                written = self._write(
+                    batch_prompts, batch_draws, temperature, top_p, max_new_tokens
+                )
                 yield from zip(batch, *written, strict=True)
 
     def ended(self, tokens: Sequence[int]) -> bool:
@@ -313,10 +315,37 @@ class CausalLM:
         }
         return {name: torch.tensor(values, device=self.device) for name, values in rows.items()}
 
+    def _prefill(self, prompts: Sequence[tuple[int, ...]]) -> tuple[DynamicCache, torch.Tensor]:
+        """Process each distinct prompt once, in batches of one padded width.
+
+        Returns:
+            The cache of all prompts, left-padded to the widest, and the logits of their next
+            tokens, of shape (prompts, vocabulary).
+        """
+        caches, logits, rows = [], [], {}
+        distinct = sorted(set(prompts), key=lambda prompt: (len(prompt), prompt))
+        for width, group in groupby(distinct, key=lambda prompt: padded_width(len(prompt))):
+            members = list(group)
+            first = sum(len(part) for part in logits)
+            rows |= {prompt: first + at for at, prompt in enumerate(members)}
+            cache = DynamicCache()
+            inputs = self._left_padded(members * 2 if len(members) == 1 else members, width)
+            output = self._model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1)
+            caches.append(cache)
+            logits.append(output.logits[:, -1])
+        index = torch.tensor([rows[prompt] for prompt in prompts], device=self.device)
+        merged = DynamicCache()
+        for number, layers in enumerate(zip(*(cache.layers for cache in caches), strict=True)):
+            keys, values = [layer.keys for layer in layers], [layer.values for layer in layers]
+            merged.update(
+                _stack_left_padded(keys)[index], _stack_left_padded(values)[index], number
+            )
+        return merged, torch.cat(logits)[index]
+
     @torch.inference_mode()
     def _write(
         self,
-        inputs: dict[str, torch.Tensor],
+        prompts: Sequence[tuple[int, ...]],
         draws: Sequence[random.Random],
         temperature: float,
         top_p: float,
@@ -325,37 +354,36 @@ class CausalLM:
         written: list[list[int]] = [[] for _ in draws]
         logprobs: list[list[float]] = [[] for _ in draws]
         alive = list(range(len(draws)))
-        cache = DynamicCache()
-        self._attend("eager")
-        if len(alive) == 1:
-            inputs = {name: tensor.repeat(2, 1) for name, tensor in inputs.items()}
+        # A single row would use another kernel with different rounding, so it is duplicated.
+        rows = alive * 2 if len(alive) == 1 else alive  # the texts in the cache
+        cache, logits = self._prefill([prompts[row] for row in rows])
+        inputs = self._left_padded([prompts[row] for row in rows], cache.get_seq_length())
+        mask, positions = inputs["attention_mask"], inputs["position_ids"][:, -1:]
         for _ in range(max_new_tokens):
-            output = self._model(**inputs, past_key_values=cache, use_cache=True, logits_to_keep=1)
-            last = output.logits[: len(alive), -1].float()  # (alive, vocabulary)
-            for row, scores in zip(alive, last.cpu().numpy(), strict=True):
-                token = draw_token(scores, draws[row].random(), temperature, top_p)
+            scores = dict(zip(rows, logits.float().cpu().numpy(), strict=True))
+            for row in alive:
+                token = draw_token(scores[row], draws[row].random(), temperature, top_p)
                 written[row].append(token)
-                logprobs[row].append(log_probability(scores, token))
-            going = [at for at, row in enumerate(alive) if written[row][-1] not in self._ends]
-            if not going:
+                logprobs[row].append(log_probability(scores[row], token))
+            alive = [row for row in alive if not self.ended(written[row])]
+            if not alive:
                 break
-            # A single row would use another kernel with different rounding, so it is duplicated.
-            kept = going * 2 if len(going) == 1 else going
-            if len(going) < len(alive):
+            # Complete texts leave together: each time, the cache is copied.
+            if len(alive) <= 0.9 * len(set(rows)):
+                kept = [rows.index(row) for row in (alive * 2 if len(alive) == 1 else alive)]
                 cache.batch_select_indices(torch.tensor(kept, device=self.device))
-            mask = torch.nn.functional.pad(inputs["attention_mask"][kept], (0, 1), value=1)
-            inputs = {
-                "input_ids": mask.new_tensor([[written[alive[at]][-1]] for at in kept]),
-                "attention_mask": mask,
-                "position_ids": inputs["position_ids"][kept, -1:] + 1,
-            }
-            alive = [alive[at] for at in going]
+                mask, positions = mask[kept], positions[kept]
+                rows = [rows[at] for at in kept]
+            mask = torch.nn.functional.pad(mask, (0, 1), value=1)
+            positions = positions + 1
+            logits = self._model(
+                input_ids=mask.new_tensor([[written[row][-1]] for row in rows]),
+                attention_mask=mask,
+                position_ids=positions,
+                past_key_values=cache,
+                use_cache=True,
+            ).logits[:, -1]
         return written, logprobs
-
-    def _attend(self, implementation: str) -> None:
-        # On a CPU the fused kernel takes twice as long for one new token per row.
-        if self.device.type == "cpu":
-            self._model.set_attn_implementation(implementation)
 
     @cached_property
     def _ends(self) -> set[int]:
@@ -369,10 +397,17 @@ class CausalLM:
 
 
 def padded_width(length: int) -> int:
-    """Width in tokens to which a prompt is padded; few distinct widths give full batches.
+    """Width in tokens to which a prompt is padded.
 
-    The next multiple of 32; from 256 tokens on, of a power of two that is an eighth to a quarter of
-    the length. It depends only on the prompt, and so does the rounding of the logits.
+    The next multiple of 16; from 128 tokens on, of a power of two that is an eighth to a quarter of
+    the length. It depends only on the prompt, so that prompts of one width are processed together
+    and vector operations round a text's sums equally in every batch.
     """
-    step = max(32, 2 ** (length.bit_length() - 3))
+    step = max(16, 2 ** (length.bit_length() - 3))
     return -(-length // step) * step
+
+
+def _stack_left_padded(states: Sequence[torch.Tensor]) -> torch.Tensor:
+    width = max(part.shape[2] for part in states)  # (rows, heads, width, size)
+    gaps = [(0, 0, width - part.shape[2], 0) for part in states]
+    return torch.cat([torch.nn.functional.pad(p, g) for p, g in zip(states, gaps, strict=True)])
