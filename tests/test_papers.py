@@ -19,10 +19,8 @@ from train import __main__ as train
 from train.__main__ import parser_of
 
 ROOT = Path(__file__).parents[1]
-STATES = (
-    *("reproduced", "runs here", "needs a GPU", "public, not available here"),
-    *("needs data", "not code"),
-)
+PUBLIC = "public, not available here"
+STATES = ("reproduced", "runs here", "needs a GPU", PUBLIC, "needs data", "not code")
 # What each paper numbers, counted in its text.
 NUMBERED = {
     "2407.03572": {"Figure": 10, "Table": 8, "Equation": 1},

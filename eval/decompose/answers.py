@@ -126,13 +126,9 @@ def ask_for_claims(
     keep_duplicates: bool = False,
 ) -> list[list[str] | Failed]:
     """Ask the model for the subclaims of each sentence, with one prompt per sentence."""
+    read = partial(parse_claims, keep_duplicates=keep_duplicates)
     reads = [
-        partial(
-            parse_claims,
-            sentence=sentence,
-            pattern=repeated_openings(messages),
-            keep_duplicates=keep_duplicates,
-        )
+        partial(read, sentence=sentence, pattern=repeated_openings(messages))
         for messages, sentence in zip(prompts, sentences, strict=True)
     ]
     return [Failed(r.failed) if r.failed else r.value for r in asker.ask(prompts, reads)]

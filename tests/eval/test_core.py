@@ -124,8 +124,8 @@ def test_bleached_files_hold_together(tmp_path):
 # The stage.
 
 
-def test_figure_3_left_repeated_paraphrases():
-    """After the idea of Figure 3's left panel; the claims are ours.
+def test_figure_3_upper_panel_repeated_paraphrases():
+    """After the idea of Figure 3's upper panel; the claims are ours.
 
     One fact is told in three wordings; the middle one entails both others, and they do not entail
     each other. With uniform weights the larger set of claims without a repetition is kept.
@@ -137,8 +137,8 @@ def test_figure_3_left_repeated_paraphrases():
     assert (selections[1].reason, selections[1].duplicate_of) == ("duplicate", "d2")
 
 
-def test_figure_3_right_the_specific_claim():
-    """After the idea of Figure 3's right panel; the claims are ours.
+def test_figure_3_upper_panel_with_informativeness():
+    """The claims of the test above.
 
     The same claims with informativeness weights: the specific claim is worth more than the two
     that it entails, and stays.

@@ -26,7 +26,6 @@ from eval.metrics.dfactscore_files import read_texts, reported
 from eval.metrics.document import f1_at_k, median_claims
 from eval.metrics.judged_texts import from_file
 from eval.metrics.lss_agreement import agreement, merge, read_published_table
-from eval.metrics.probabilities import e_measure
 from eval.pipeline import Pipeline
 from eval.similarity.bleu import Bleu
 from eval.similarity.rouge import Rouge
@@ -36,27 +35,16 @@ from eval.verify.factreasoner.inference import solve
 from eval.verify.factreasoner.network import Factor, Network
 from eval.verify.labels import Labels
 from eval.verify.recorded import Recorded
-from records import Document, LssExample, UserError, iter_rows, read_records
+from records import Document, LssExample, UserError, read_records
 from records.reading import load_json
 
 ABSENT = "public, not available here"
 
 
-class Entry(BaseModel):
-    """Figures that a paper prints, from ``printed.yaml``.
+class Row(BaseModel):
+    """Figures that a paper prints, and ours; ``printed.yaml`` explains its fields."""
 
-    Attributes:
-        measure: name of the function in ``MEASURES``.
-        source: where to get the files.
-        files: names (or ends of paths) of the released files; of names separated by ``|`` the first
-            that is present is read.
-        prints: name of a figure to its printed digits; empty if the file itself has them.
-        whole: number of rows in the complete file.
-        because: why figures of the complete file differ.
-        options: further arguments of the measure.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid")
 
     paper: str
     table: str
@@ -68,6 +56,9 @@ class Entry(BaseModel):
     whole: int | None = None
     because: str = ""
     options: dict[str, Any] = {}
+    ours: dict[str, float] = {}
+    n: int | None = None
+    state: str = ""
 
 
 class Computed(NamedTuple):
@@ -78,53 +69,32 @@ class Computed(NamedTuple):
     stated: Mapping[str, str] = {}
 
 
-class Row(BaseModel):
-    """Our figures next to the printed ones."""
-
-    paper: str
-    table: str
-    name: str
-    ours: dict[str, float] = {}
-    n: int | None = None
-    printed: dict[str, str]
-    state: str
-    files: list[str] = []
-
-
-def read_entries() -> list[Entry]:
-    """Read ``printed.yaml``: per table, the shared fields and the entries of its rows."""
+def read_rows() -> list[Row]:
+    """Read ``printed.yaml``: per table, the shared fields and its rows."""
     content = yaml.safe_load(Path(__file__).with_name("printed.yaml").read_text("utf-8"))
     return [
-        Entry(**{**part, "name": name, **row})
+        Row(**{**part, "name": name, **row})
         for part in content
         for name, row in part.pop("rows").items()
     ]
 
 
 def compare(folder: Path) -> Iterator[Row]:
-    """Yield a row per entry; files are searched by name anywhere below ``folder``.
+    """Yield the rows with our figures; files are searched by name anywhere below ``folder``.
 
     Of several files of one name, the largest is read: released files exist cut and whole.
     """
     files = sorted((p for p in folder.rglob("*") if p.is_file()), key=lambda p: -p.stat().st_size)
-    for entry in read_entries():
-        paths = [_find(names, files) for names in entry.files]
-        row = Row(
-            paper=entry.paper, table=entry.table, name=entry.name, printed=entry.prints, state=""
-        )
+    for row in read_rows():
+        paths = [_find(names, files) for names in row.files]
         if None in paths:
-            absent = f"{ABSENT}: {entry.source}: {entry.files[paths.index(None)]}"
-            row.state = absent if "://" in entry.source else entry.source
+            absent = f"{ABSENT}: {row.source}: {row.files[paths.index(None)]}"
+            row.state = absent if "://" in row.source else row.source
         else:
-            row.files = [str(path) for path in paths]
             try:
-                computed = MEASURES[entry.measure](paths, **entry.options)
+                row.state = _fill(row, MEASURES[row.measure](paths, **row.options))
             except UserError as error:
                 row.state = f"cannot be read: {error}"
-            else:
-                row.ours, row.n = dict(computed.values), computed.n
-                row.printed = entry.prints or dict(computed.stated)
-                row.state = _state(entry, row)
         yield row
 
 
@@ -138,48 +108,33 @@ def as_printed(value: float, printed: str) -> str:
     return f"{value:.{len(printed.partition('.')[2])}f}"
 
 
-def _state(entry: Entry, row: Row) -> str:
-    other = [k for k, text in row.printed.items() if as_printed(row.ours[k], text) != text]
-    equal = "equal to all printed digits" if entry.prints else "equal to the file's own figures"
+def _fill(row: Row, computed: Computed) -> str:
+    equal = "equal to all printed digits" if row.prints else "equal to the file's own figures"
+    row.ours, row.n = dict(computed.values), computed.n
+    row.prints = row.prints or dict(computed.stated)
+    other = [k for k, text in row.prints.items() if as_printed(row.ours[k], text) != text]
     state = f"differs in {', '.join(other)}" if other else equal
-    if entry.whole and row.n and row.n < entry.whole:
-        return f"first rows, {row.n:,} of {entry.whole:,}: {state}"
-    return f"{state}: {entry.because}" if other and entry.because else state
-
-
-# Merging Facts, Crafting Fallacies (2402.05629)
+    if row.whole and row.n and row.n < row.whole:
+        return f"first rows, {row.n:,} of {row.whole:,}: {state}"
+    return f"{state}: {row.because}" if other and row.because else state
 
 
 def _mean(values: Sequence[float | None]) -> float:
     return float(nan_mean(np.asarray([math.nan if v is None else v for v in values], dtype=float)))
 
 
-def _table_4(paths: Sequence[Path]) -> Computed:
-    texts = [from_file(document) for document in read_texts({"file": [str(p) for p in paths]})]
-    means = {m: _mean([VALUES[m].value(t) for t in texts]) for m in (FACTSCORE, D_FACTSCORE)}
-    values = {"FS": 100 * means[FACTSCORE], "D-FS": 100 * means[D_FACTSCORE]}
-    values["entities"] = _mean([VALUES[Measure("entities")].value(text) for text in texts])
+def _dfactscore(paths: Sequence[Path]) -> Computed:
+    files = {"file": [str(path) for path in paths]}
+    texts = [from_file(document) for document in read_texts(files)]
+    shares = {"FS": FACTSCORE, "D-FS": D_FACTSCORE, "recall": Measure("citation_recall")}
+    means = {"entities": Measure("entities")} | shares
+    values = {name: _mean([VALUES[m].value(t) for t in texts]) for name, m in means.items()}
     # Groups are not released, their mean number is.
-    values["biographies (recorded)"] = reported({"file": str(paths[0])})["file"]["biographies"]
-    return Computed(values, len(texts))
-
-
-def _citations(paths: Sequence[Path]) -> Computed:
-    names = [str(path) for path in paths]
-    texts = [from_file(document) for document in read_texts({"file": names})]
-    header = reported({"file": names})["file"]
-    recall = _mean([VALUES[Measure("citation_recall")].value(text) for text in texts])
-    values = {"recall": recall, "recall (recorded)": header["citation recall"]}
-    values["precision (recorded)"] = header["citation precision"]
-    return Computed({name: 100 * value for name, value in values.items()}, len(texts))
-
-
-def _rows(paths: Sequence[Path]) -> Computed:
-    n = sum(1 for _ in iter_rows(paths[0]))
-    return Computed({"rows": n}, n)
-
-
-# FactReasoner (2502.18573)
+    stated = {f"{name} (recorded)": value for name, value in reported(files)["file"].items()}
+    return Computed(
+        {k: 100 * v if k in shares or "citation" in k else v for k, v in (values | stated).items()},
+        len(texts),
+    )
 
 
 def _scored(path: Path, verify: Verifier, k: int | None = None) -> tuple[dict, int, int]:
@@ -224,13 +179,6 @@ def _f1(paths: Sequence[Path], supported: int, atoms: int, k: int) -> Computed:
     return Computed({"Pr": precision, "F1@K": f1_at_k(precision, supported, k)})
 
 
-def _e_measure(paths: Sequence[Path], p: float) -> Computed:
-    return Computed({"E": e_measure(np.array([p]))})
-
-
-# Core (2407.03572) and A Closer Look at Claim Decomposition (2403.11903)
-
-
 def _topics(paths: Sequence[Path]) -> Computed:
     bins = list(load_json(paths[0]).values())
     # The file goes through Table 1's groups, and in each through the bins.
@@ -248,9 +196,6 @@ def _correlation(paths: Sequence[Path], ours: Sequence[float], theirs: Sequence[
     return Computed({"Pearson": float(pearson(np.asarray(ours), np.asarray(theirs)))}, len(ours))
 
 
-# Longest Supported Subsequence (2308.12157)
-
-
 @cache
 def _lss_pairs(path: Path) -> list[LssExample]:
     return merge(read_published_table(str(path)), Counter(), "all")
@@ -259,10 +204,8 @@ def _lss_pairs(path: Path) -> list[LssExample]:
 @cache
 def _lss_correlations(path: Path) -> dict[tuple[str, str], float]:
     pairs = [
-        ClaimPair(
-            id=str(n), group=str(n), **e.model_dump(include={"reference", "claim", "annotations"})
-        )
-        for n, e in enumerate(_lss_pairs(path))
+        ClaimPair(**dict(example) | {"id": str(n), "group": str(n)})
+        for n, example in enumerate(_lss_pairs(path))
     ]
     metrics = {"ROUGE-1": Rouge("rouge1"), "ROUGE-L": Rouge(), "BLEU": Bleu(blanks=True)}
     experiment = LssMetrics([str(path)], metrics, control=False)
@@ -285,23 +228,14 @@ def _lss_agreement(paths: Sequence[Path]) -> Computed:
     statistics = agreement(pairs)
     triples = statistics["triples"]["lss"]
     share = 100 * triples["pairs"] * triples["letters"]["all_different"] / len(pairs)
-    return Computed(
-        {"all different": share, "kappa": statistics["rating"]["kappa_pooled"]}, len(pairs)
-    )
+    kappa = statistics["rating"]["kappa_pooled"]
+    return Computed({"all different": share, "kappa": kappa}, len(pairs))
 
 
 MEASURES: dict[str, Callable[..., Computed]] = {
-    "table_4": _table_4,
-    "citations": _citations,
-    "rows": _rows,
-    "labelled": _labelled,
-    "recorded": _recorded,
-    "example": _example,
-    "f1": _f1,
-    "e_measure": _e_measure,
-    "topics": _topics,
-    "texts_per_topic": _texts_per_topic,
-    "correlation": _correlation,
-    "lss_metrics": _lss_metrics,
-    "lss_agreement": _lss_agreement,
+    measure.__name__.removeprefix("_"): measure
+    for measure in (
+        *(_dfactscore, _labelled, _recorded, _example, _f1, _topics, _texts_per_topic),
+        *(_correlation, _lss_metrics, _lss_agreement),
+    )
 }
