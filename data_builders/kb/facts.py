@@ -158,7 +158,7 @@ def _values(
     client: SparqlClient, iris: Sequence[str], prop: str, dropped: Counter[str]
 ) -> dict[str, tuple[Value, ...]]:
     date = prop in DATES
-    raw = raw_values(client, iris, prop, typed=date)
+    raw = raw_values(client, iris, prop, dropped, typed=date)
     labels = labelled(client, set().union(*raw.values()), prop, date)
     values_of = {}
     for iri, values in raw.items():

@@ -25,6 +25,9 @@ PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
 PREFIX skos: <http://www.w3.org/2004/02/skos/core#>
 PREFIX owl: <http://www.w3.org/2002/07/owl#>
 PREFIX schema: <http://schema.org/>
+PREFIX p: <http://www.wikidata.org/prop/>
+PREFIX psv: <http://www.wikidata.org/prop/statement/value/>
+PREFIX wikibase: <http://wikiba.se/ontology#>
 """
 
 # All humans; restrict it on Wikidata, e.g. by occupation and year.
@@ -39,8 +42,10 @@ MONTHS = (
 )
 
 
-# A value as the endpoint writes it, with its datatype.
-Raw = tuple[str, str]
+# A value as the endpoint writes it, with its datatype and, for dates, ``wikibase:timePrecision``.
+Raw = tuple[str, str, int]
+# Precisions: 8 is a decade, 7 a century. Endpoints other than Wikidata have none.
+YEAR, MONTH, NO_PRECISION = 9, 10, 99
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ class Value:
     """One value of a property.
 
     Attributes:
-        label: English label; ``7 May 1861`` for a date, ``1861`` if only the year is known.
+        label: English label; ``7 May 1861`` for a date, ``May 1861`` or ``1861`` if less is known.
         iri: the value's IRI; ``None`` for dates.
         year: of a date, as in XSD 1.1 and Wikidata: 0 is 1 BC, -43 is 44 BC.
     """
@@ -157,7 +162,7 @@ def single_values(
 
     Items with several values and values without a label are counted in ``dropped``.
     """
-    values_of = raw_values(client, iris, prop, subject="item", typed=True)
+    values_of = raw_values(client, iris, prop, dropped, subject="item", typed=True)
     single = {iri: min(values) for iri, values in values_of.items() if len(values) == 1}
     dropped[f"item with several values of {prop}"] += len(values_of) - len(single)
     converted = labelled(client, single.values(), prop, date)
@@ -167,15 +172,37 @@ def single_values(
 
 
 def raw_values(
-    client: SparqlClient, iris: Sequence[str], prop: str, *, subject: str = "person", typed: bool
+    client: SparqlClient,
+    iris: Sequence[str],
+    prop: str,
+    dropped: Counter[str],
+    *,
+    subject: str = "person",
+    typed: bool,
 ) -> dict[str, set[Raw]]:
-    """Return the values of a property as the endpoint writes them, optionally with datatypes."""
+    """Return the values of a property as the endpoint writes them, optionally with datatypes.
+
+    Typed dates that are known only to the decade or less are counted in ``dropped``.
+    """
     body, variables = f"?{subject} wdt:{prop} ?value .", "?value"
     if typed:
-        body, variables = f"{body} BIND(STR(DATATYPE(?value)) AS ?type)", "?value ?type"
-    values: dict[str, set[Raw]] = defaultdict(set)
+        body = (
+            f"{body} BIND(STR(DATATYPE(?value)) AS ?type) OPTIONAL {{ ?{subject} p:{prop} ?claim . "
+            f"?claim psv:{prop} ?node . ?node wikibase:timeValue ?value ; "
+            "wikibase:timePrecision ?precision . }"
+        )
+        variables = "?value ?type ?precision"
+    precisions: dict[tuple[str, str, str], int] = {}
     for row in rows_about(client, iris, body, prop, subject=subject, variables=variables):
-        values[row[subject]].add((row["value"], row.get("type", "")))
+        key = (row[subject], row["value"], row.get("type", ""))
+        precision = int(row.get("precision", NO_PRECISION))
+        precisions[key] = min(precision, precisions.get(key, NO_PRECISION))
+    values: dict[str, set[Raw]] = defaultdict(set)
+    for (iri, value, datatype), precision in precisions.items():
+        if precision < YEAR:
+            dropped[f"value of {prop} known only to the decade, century or less"] += 1
+        else:
+            values[iri].add((value, datatype, precision))
     return values
 
 
@@ -187,7 +214,7 @@ def labelled(
         dates = {value: parse_date(*value) for value in values}
         return {value: parsed for value, parsed in dates.items() if parsed is not None}
     values = list(values)
-    labels = labels_of(client, sorted({iri for iri, _ in values}), f"labels of {prop}")
+    labels = labels_of(client, sorted({iri for iri, *_ in values}), f"labels of {prop}")
     return {value: Value(labels[value[0]], value[0]) for value in values if value[0] in labels}
 
 
@@ -200,11 +227,11 @@ def frequency_of(text: str) -> int | None:
     return number if number >= 0 else None
 
 
-def parse_date(text: str, datatype: str) -> Value | None:
+def parse_date(text: str, datatype: str, precision: int = NO_PRECISION) -> Value | None:
     """Parse a date; ``None`` if the text is not a date.
 
-    Wikidata's truthy values are ``xsd:dateTime`` without precision; 1 January is read as a year
-    alone, which nearly all of them are. Its query service also writes years BC with three digits
+    Without a precision, 1 January of an ``xsd:dateTime`` is read as a year alone, which nearly all
+    of Wikidata's are. Its query service also writes years BC with three digits
     (``-099`` is 100 BC).
     """
     match = re.match(r"^([+-]?\d{4,}|-\d{3})(?:-(\d\d)-(\d\d))?(?:T.*)?Z?$", text)
@@ -216,6 +243,8 @@ def parse_date(text: str, datatype: str) -> Value | None:
     if month > 12:
         return None
     vague = datatype.endswith("dateTime") and (month, day) == (1, 1)
-    if not month or not day or vague:
+    if not month or not day or precision == YEAR or (vague and precision == NO_PRECISION):
         return Value(label, None, year)
+    if precision == MONTH:
+        return Value(f"{MONTHS[month - 1]} {label}", None, year)
     return Value(f"{day} {MONTHS[month - 1]} {label}", None, year)

@@ -1,6 +1,7 @@
 """BM25 retrieval over a passages file."""
 
 import logging
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ class PassageIndex:
 
         logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
         self.passages = passages
-        words = _words([f"{p.title} {p.text}" for p in passages])
+        words = _words([f"{p.title}.\n{p.text}" for p in passages])
         # bm25s rejects an empty vocabulary (only stop words)
         self._index = bm25s.BM25() if any(words) else None
         if self._index:
@@ -79,14 +80,23 @@ class BM25(SearchRetriever):
 
 
 def _words(texts: Sequence[str]) -> list[list[str]]:
-    normalised = [to_nfc(text) for text in texts]
-    import bm25s
     import Stemmer
+    from bm25s.stopwords import STOPWORDS_EN
 
-    options = {"token_pattern": _TOKEN, "stopwords": "en", "stemmer": Stemmer.Stemmer("english")}
-    return bm25s.tokenize(normalised, **options, return_ids=False, **_NO_PROGRESS)
+    stem, stop_words = Stemmer.Stemmer("english").stemWords, frozenset(STOPWORDS_EN)
+    tokens_of = (_TOKEN.findall(to_nfc(text)) for text in texts)
+    return [
+        stem([w for t in tokens if (w := t.lower()) not in stop_words or t == "A"])
+        for tokens in tokens_of
+    ]
 
 
-# Like the default of bm25s, but words may contain combining marks.
-_TOKEN = rf"\w[\w{INNER_CHARS}]+"
+# Words may contain combining marks. One-letter words and digits count (Vitamin C, Apollo 9), but
+# not the end of "don't" and "Ada's". "A" is a word unless it starts a sentence, where it is an
+# article.
+_ARTICLE = r"(?<!^)(?<![.!?:;\n]\s)(?<![\"“(])"
+_TOKEN = re.compile(
+    rf"{_ARTICLE}A(?!\w)|(?!A(?!\w))(?<!\w['’])\w[\w{INNER_CHARS}]*(?:\+\+|#)?"
+    rf"|\w[\w{INNER_CHARS}]+"
+)
 _NO_PROGRESS = {"show_progress": False}

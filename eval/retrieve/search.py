@@ -65,7 +65,10 @@ class SearchRetriever(ABC):
         topic = topic_name(document)
         if self.per == "topic":
             return topic
-        return f"{topic} {claim.text}" if self.topic_in_query else claim.text
+        if not self.topic_in_query:
+            return claim.text
+        # After a topic, "A" would be part of its name (Vitamin A).
+        return f"{topic} {'a' if claim.text[:2] == 'A ' else claim.text[:1]}{claim.text[1:]}"
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -382,7 +382,7 @@ def test_wikitext_keeps_the_prose_alone():
         "&amp; [http://x.org far].\n"
         "== See also ==\n* [[No]]\n=== No ===\nNo\n== Life ==\n[[CSI: Miami]] [[Category:No]]"
     )
-    assert plain_text(text) == "Ada (1815) was here.\n\nIt is 5 km & far.\n\nLife\n\nCSI: Miami"
+    assert plain_text(text)[0] == "Ada (1815) was here.\n\nIt is 5 km & far.\n\nLife\n\nCSI: Miami"
 
 
 @pytest.mark.parametrize(
@@ -395,6 +395,23 @@ def test_wikitext_keeps_the_prose_alone():
         ("{{convert|9|km|0}}, {{convert|9}}", "9 km, 9"),
         ("{{transl|ru|ISO|Moskva}}, {{transl|ru|Tver}}, {{lang|fr|mot}}", "Moskva, Tver, mot"),
         ("She met {{ill|Bo Yang|zh|楊}}.", "She met Bo Yang."),
+        ("{{formatnum:-7}} °C, {{val|45600|u=m}}, {{frac|3|1|4}}", "−7 °C, 45,600 m, 3 1/4"),
+        (
+            "{{As of|2019|5}}, {{US$|3 million}}, {{EUR|20000}}",
+            "As of May 2019, US$3 million, €20,000",
+        ),
+        (
+            "{{birth date|df=y|1990|01|02}}, {{death date and age|2001|12|9|1930|1|2}}",
+            "2 January 1990, 9 December 2001",
+        ),
+        ("{{date|14|juin|1890}}, {{s|XIX}}, {{unité|300|km}}", "14 juin 1890, XIXe siècle, 300 km"),
+        ("{{height|ft=5|in=9}}, {{convert|2|km|mi|abbr=off}}", "5 ft 9 in, 2 kilometres"),
+        ("In Danish {{langx|da|Ø}} or {{lang-de|Au}}: {{quote|Yes.}}", "In Danish Ø or Au: Yes."),
+        (
+            "{{Box}}It has {{x|3}} men. It is old.{{y}} Bo (né {{z}}) left {{fact}}.",
+            "It is old. Bo left.",
+        ),
+        ("Let <math>x</math> be.\nIt is {{#expr:3+4}}. So it goes.", "So it goes."),
         ("''Emma''{{'}}s plot, ''Emma''{{'s}} end", "Emma's plot, Emma's end"),
     ],
 )
@@ -402,7 +419,17 @@ def test_templates_that_stand_for_words_or_join_them_are_not_lost(wikitext, show
     pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
     from data_builders.published.knowledge.wikitext import plain_text
 
-    assert plain_text(wikitext) == shown
+    assert plain_text(wikitext)[0] == shown
+
+
+def test_sentences_with_unknown_templates_are_counted(tmp_path):
+    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
+    text = "<revision><text>It has {{x}} men. It is old.</text></revision>"
+    page = f"<page><title>T</title><ns>0</ns>{text}"
+    (tmp_path / "w.xml").write_text(f"<mediawiki>{page}</page></mediawiki>")
+    KnowledgeFile(tmp_path / "out", [str(tmp_path / "w.xml")]).build()
+    dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
+    assert dropped == {"sentence with a template whose text is unknown": 1}
 
 
 def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):

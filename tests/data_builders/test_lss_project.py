@@ -12,8 +12,10 @@ from data_builders.annotated.lss.lss import Lss
 from data_builders.annotated.lss.lss_project import LssProject
 from data_builders.annotated.lss.lss_tasks import (
     FORM,
+    Unreadable,
     from_values,
     to_result,
+    to_span,
     to_task,
 )
 from data_builders.annotated.lss.sources import read_answers
@@ -121,6 +123,16 @@ def test_what_people_mark_becomes_an_lss():
         lss=CLAIM, lss_star="All.", rating=5
     )
     assert from_values(answer(flags=["unrelated"]), CLAIM, None).lss == ""
+
+
+def test_marks_after_an_emoji_may_count_utf_16_units():
+    claim = "🎉👩‍🔬 Ann Lee won twice."  # three characters of two units
+    start = claim.index("twice")
+    for shift in (0, 3):
+        mark = {"start": start + shift, "end": start + shift + 5, "text": "twice"}
+        assert to_span(mark, claim) == (start, start + 5)
+    with pytest.raises(Unreadable):
+        to_span({"start": start + 1, "end": start + 6, "text": "twice"}, claim)
 
 
 def test_unusable_annotations_are_counted(tmp_path):

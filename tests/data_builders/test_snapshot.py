@@ -8,7 +8,7 @@ import pytest
 from rdflib import Graph, Namespace
 
 from data_builders.kb.facts import DATES, PROPERTIES, load_people
-from data_builders.kb.graph import Value, parse_date
+from data_builders.kb.graph import Value, parse_date, single_values
 from data_builders.kb.server import SNAPSHOT, open_client
 
 WD = Namespace("http://www.wikidata.org/entity/")
@@ -91,6 +91,31 @@ def test_what_every_person_has(people):
 )
 def test_dates_of_the_snapshot_and_of_wikidata(text, kind, value):
     assert parse_date(text, f"http://www.w3.org/2001/XMLSchema#{kind}") == value
+
+
+@pytest.mark.parametrize(
+    ("precision", "label"),
+    [(7, None), (8, None), (9, "1990"), (10, "January 1990"), (11, "1 January 1990"), ("", "1990")],
+)
+def test_dates_are_told_as_precisely_as_they_are_known(tmp_path, precision, label):
+    wiki = "http://www.wikidata.org"
+    lines = [
+        "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .",
+        "@prefix b: <http://wikiba.se/ontology#> .",
+        f"@prefix wd: <{wiki}/entity/> . @prefix wdt: <{wiki}/prop/direct/> .",
+        f"@prefix p: <{wiki}/prop/> . @prefix psv: <{wiki}/prop/statement/value/> .",
+        'wd:Q1 p:P569 wd:c ; wdt:P569 "1990-01-01T00:00:00Z"^^xsd:dateTime . wd:c psv:P569 wd:d .',
+    ]
+    if precision:
+        lines.append('wd:d b:timeValue "1990-01-01T00:00:00Z"^^xsd:dateTime .')
+        lines.append(f"wd:d b:timePrecision {precision} .")
+    (tmp_path / "people.ttl").write_text("\n".join(lines))
+    dropped = Counter()
+    with open_client(snapshot=tmp_path / "people.ttl") as client:
+        values = single_values(client, [f"{wiki}/entity/Q1"], "P569", True, dropped)
+    assert [value.label for value in values.values()] == [label] * (label is not None)
+    counted = "value of P569 known only to the decade, century or less"
+    assert dropped[counted] == (label is None)
 
 
 def test_a_frequency_that_is_no_number_is_counted(tmp_path):

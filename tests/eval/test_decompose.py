@@ -335,6 +335,11 @@ SPLITS = [
     ["He sang for Gen. He Long, feat. Bob Ray.", "It peaked at No. 5 in the U.K. charts."],
     ["It came out as vol. Two of a set.", "She drew capt. Ray."],
     ["Hello, Dolly! was a success.", "He said “Go.”", "Then he left."],
+    ["1. FSV Mainz 05 won.", "Bo Ray joined 1. FC Union Berlin in 2001."],
+    ["3. Liga has 20 clubs.", "He was the 5. Earl of Kent.", "Am 3. Mai kam er."],
+    ["She was ranked 12.", "Ada Roe won.", "It has a population of 12.", "The town is old."],
+    ["“Who goes there?” Mrs. Roe asked.", '"Stop it now!" Bo Ray shouted at Ada.', "She left."],
+    ['She asked, "Who are you?"', "Bo Ray replied that he was Bo."],
 ]
 
 
@@ -344,7 +349,7 @@ def test_sentences_end_where_they_end(sentences):
 
 
 def test_lines_end_sentences_and_bullets_are_none():
-    text = "Early life\n\n- Ada sang.\n2. She left. Twice.\n…\n\n* Yes. She did."
+    text = "Early life\n\n- Ada sang.\n2. She left. Twice.\n3. …\n\n* Yes. She did."
     assert split_sentences(text) == ["Early life", "Ada sang.", "She left. Twice.", "Yes. She did."]
 
 
@@ -354,6 +359,18 @@ def test_headings_and_fences_of_markdown_are_no_sentences():
     evidence = ["# Ada Roe", "### Early life", "Ada sang.", "x = 1", "#1 in Peru was her song."]
     assert split_sentences(text, headings=True) == evidence
     assert split_sentences("### 2. Her later life?\nShe left.") == ["She left."]
+
+
+def test_tables_bold_headings_and_marks_of_chat_answers_are_no_claims():
+    text = (
+        "***Early life***\nAda sang【7:1†file.pdf】.[^2] She *left* **soon**.[b]\n**Songs:**\n"
+        "| Year | Song |\n|---|---|\n| 1990 | Tide |\n__Later__\nOld age\n-------\n"
+        "Ada saw [Bo](https://bo.example/x)[[3]](https://a.example).\n[^2]: Lists, 1990.\n"
+        '**She had 2 * 3 songs.** Bo "[a] ray" sang a|b \ue200cite\ue202turn0\ue201.[Source 4]'
+    )
+    claims = ["Ada sang.", "She left soon.", "Ada saw Bo.", "She had 2 * 3 songs."]
+    sentences = split_sentences(remove_citations(text))
+    assert sentences == [*claims, 'Bo "[a] ray" sang a|b.']
 
 
 def test_a_text_whose_lines_were_joined_is_no_heading():

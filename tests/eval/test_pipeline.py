@@ -136,6 +136,18 @@ def test_of_equally_good_passages_the_first_is_found(tmp_path):
     assert found[1:] == [[], [], []]
 
 
+def test_one_letter_words_and_digits_are_words(tmp_path):
+    names = ["Type B", "Type A", "Gemini 5", "Gemini 4", "Louis X", "Louis XI", "C", "C++", "Ada"]
+    texts = {name: f"{name} is a thing of its kind." for name in names}
+    texts["Ada"] = "A thing is Ada's. A thing isn't."
+    write_jsonl(tmp_path / "p.jsonl", [Passage(id=n, title=n, text=texts[n]) for n in names])
+    bm25 = BM25(str(tmp_path / "p.jsonl"), k=1)
+    documents = [document(f"A thing is {name}.", topic=name) for name in names]
+    _, passages = bm25(documents, [Sentences()([d])[0] for d in documents])
+    assert [row[0].id for row in passages] == names
+    assert bm25.search(["Bob's s, and don't"], 1) == [[]]
+
+
 def test_an_accent_is_found_in_either_form_of_unicode(tmp_path):
     write_jsonl(tmp_path / "p.jsonl", [Passage(id="p", text="José wept."), *PASSAGES])
     found = BM25(str(tmp_path / "p.jsonl"), k=1).search(["José", "Jose\u0301", "Jose"], 1)

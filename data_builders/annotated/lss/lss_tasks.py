@@ -91,7 +91,7 @@ def from_values(values: dict[str, list], claim: str, annotator: str | None) -> A
         Unreadable: no answer, or marks that do not fit the claim.
     """
     seen = {
-        "removed": _merged([_span(value, claim) for value in values.get("removed", [])], claim),
+        "removed": _merged([to_span(value, claim) for value in values.get("removed", [])], claim),
         "lss_star": next(iter(values.get("lss_star", [])), None),
         "rating": next(iter(values.get("rating", [])), None),
         "flags": [flag for flag in FLAGS if flag in values.get("flags", [])],
@@ -125,16 +125,21 @@ def _imported(values: dict[str, list]) -> Annotation | None:
         return None
 
 
-def _span(value: dict, claim: str) -> tuple[int, int]:
+def to_span(value: dict, claim: str) -> tuple[int, int]:
     try:
         start, end = int(value["start"]), int(value["end"])
     except (KeyError, TypeError, ValueError):
         raise Unreadable("mark without start and end") from None
     text = value.get("text")
-    fits = 0 <= start < end <= len(claim)
-    if not fits or (isinstance(text, str) and text.split() != claim[start:end].split()):
-        raise Unreadable("mark whose position does not match its text")
-    return start, end
+    units = claim.encode("utf-16-le")  # Label Studio may count UTF-16 units: two per emoji
+    before, mark = units[: 2 * start], units[2 * start : 2 * end]
+    shifted = len(before.decode("utf-16-le", "ignore"))
+    spans = [(start, end), (shifted, shifted + len(mark.decode("utf-16-le", "ignore")))]
+    for start, end in spans if isinstance(text, str) else spans[:1]:
+        fits = 0 <= start < end <= len(claim)
+        if fits and (not isinstance(text, str) or text.split() == claim[start:end].split()):
+            return start, end
+    raise Unreadable("mark whose position does not match its text")
 
 
 def _merged(spans: list[tuple[int, int]], claim: str) -> list[tuple[int, int]]:

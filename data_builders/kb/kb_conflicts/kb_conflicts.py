@@ -371,8 +371,11 @@ def in_words(value: Value, date: bool) -> str:
     """Return a value as templates use it: dates with their preposition."""
     if not date:
         return value.label
-    day = len(value.label.split()) > 2  # "7 May 1861" rather than "1861" or "44 BC"
-    return f"{'on' if day else 'in'} {value.label}"
+    return f"{'on' if _precision(value) == 3 else 'in'} {value.label}"
+
+
+def _precision(value: Value) -> int:
+    return len(value.label.removesuffix(" BC").split())  # 1: a year, 2: a month, 3: a day
 
 
 def other_value(rng: random.Random, value: Value, pool: Sequence[Value]) -> Value | None:
@@ -383,8 +386,8 @@ def other_value(rng: random.Random, value: Value, pool: Sequence[Value]) -> Valu
     if value.year is None:
         fitting = [other for other in pool if not overlap(other.label, value.label)]
     else:
-        words = len(value.label.split())
-        fitting = [v for v in pool if v.year != value.year and len(v.label.split()) == words]
+        precise = _precision(value)
+        fitting = [v for v in pool if v.year != value.year and _precision(v) == precise]
         near = [v for v in fitting if abs(v.year - value.year) <= NEAR_YEARS]
         fitting = near or fitting
     return rng.choice(fitting) if fitting else None

@@ -120,7 +120,7 @@ class KnowledgeFile(Builder):
         parser = _parser_version() if any(map(is_dump, files)) else None
         hashes = [(path.name, sha256_file(path)) for path in files]
         category = () if self.category is None else (self.category.casefold(),)
-        return sha256_text(repr((2, self.source, self.limit, BATCH, parser, hashes, *category)))
+        return sha256_text(repr((3, self.source, self.limit, BATCH, parser, hashes, *category)))
 
     def _mark_other_category(self, item: Item) -> Item:
         if self.category is None or item.category.casefold() == self.category.casefold():
@@ -173,9 +173,9 @@ def _convert(batch: list[Item], pool: Pool | None) -> list[Item]:
     plain = []
     for item in batch:
         if item.wikitext:
-            text = next(texts)
+            text, left_out = next(texts)
             drop = NOT_PARSED if text is None else item.drop
-            item = replace(item, text=text or "", drop=drop)
+            item = replace(item, text=text or "", drop=drop, left_out=left_out)
         plain.append(item)
     return plain
 

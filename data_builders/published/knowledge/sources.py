@@ -32,6 +32,7 @@ class Item:
     drop: str | None = None  # reason to skip the item
     row: int | None = None  # rowid in the source table ``documents``
     wikitext: bool = False
+    left_out: int = 0  # sentences of the wikitext
     category: str = ""
 
 

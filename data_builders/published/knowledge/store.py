@@ -26,6 +26,7 @@ INDEX = (
 NO_TITLE = "page without a title"
 NO_TEXT = "page without text"
 DUPLICATE = "page whose title another page has"
+HOLES = "sentence with a template whose text is unknown"
 NOT_UNICODE = "page whose text is not valid Unicode"
 
 
@@ -116,6 +117,8 @@ class Store:
         title, text = item.title.strip(), item.text
         if item.row is not None:
             title = item.title  # unchanged from the file
+        if item.left_out:
+            self.dropped[HOLES] += item.left_out
         reason = item.drop or _fault(title, text, item.target)
         run = self._connection.execute
         if not reason and item.target is not None:

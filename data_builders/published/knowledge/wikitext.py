@@ -1,11 +1,15 @@
 """Convert wikitext to the plain text of its prose.
 
 mwparserfromhell (0.7) parses the wikitext. Tables, infoboxes, references, galleries and files are
-skipped, and so are the final sections with sources and links.
+skipped, and so are the final sections with sources and links. Templates that stand for words,
+numbers or dates are replaced by them; a sentence with another template of this kind is left out.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+
+from components.sentences import split_sentences
+from data_builders.kb.graph import MONTHS
 
 # Titles of skipped sections, lower-case.
 SKIPPED_SECTIONS = {
@@ -16,6 +20,10 @@ _NO_PROSE = frozenset(
     """ref references table gallery math chem timeline imagemap score syntaxhighlight source
     templatestyles style graph mapframe hiero""".split()  # noqa: SIM905 (a list is longer)
 )
+_FORMULAS = frozenset(("math", "chem", "ce", "hiero"))
+# Stands for words that are unknown here.
+_HOLE = "\ufffc"
+_ASIDE_WITH_HOLE = re.compile(rf"\s*\([^()\n]*{_HOLE}[^()\n]*\)")
 # Namespaces of links that are not displayed in the text.
 _HIDDEN_LINK = re.compile(r"\s*(?:file|image|media|category|wikipedia|template):", re.I)
 # Templates for separators between words.
@@ -34,30 +42,43 @@ _RULES = (
     (re.compile(r"\(\s*(?:[,;:]\s*)+"), "("),  # remains of removed templates
     (re.compile(r"\s*\(\s*\)"), ""),
     (re.compile(r"[^\S\n]+"), " "),
+    (re.compile(r" (?=[.,;](?:\s|$))"), ""),
     (re.compile(r" ?\n ?"), "\n"),
     (re.compile(r"\n{3,}"), "\n\n"),
 )
 
 
-def plain_text(wikitext: str) -> str | None:
-    """Return the prose of a page; ``None`` for wikitext that cannot be parsed."""
+def plain_text(wikitext: str) -> tuple[str | None, int]:
+    """Return the prose of a page, and the number of sentences left out.
+
+    The prose is ``None`` for wikitext that cannot be parsed.
+    """
     import mwparserfromhell
     from mwparserfromhell.parser import ParserError
 
     try:
         text = "".join(_prose(mwparserfromhell.parse(wikitext, skip_style_tags=True).nodes))
     except (ParserError, RecursionError):
-        return None
+        return None, 0
+    left_out, lines = 0, []
+    for line in _ASIDE_WITH_HOLE.sub("", text).split("\n"):
+        if _HOLE in line:
+            sentences = split_sentences(line, headings=True)
+            whole = [sentence for sentence in sentences if _HOLE not in sentence]
+            left_out, line = left_out + max(1, len(sentences) - len(whole)), " ".join(whole)
+        lines.append(line)
+    text = "\n".join(lines)
     for pattern, put in _RULES:
         text = pattern.sub(put, text)
-    return text.strip()
+    return text.strip(), left_out
 
 
 def _prose(nodes: Iterable) -> Iterable[str]:
     from mwparserfromhell import nodes as kinds
 
     skipped = None  # heading level of the skipped section
-    for node in nodes:
+    nodes = list(nodes)
+    for index, node in enumerate(nodes):
         if isinstance(node, kinds.Heading):
             skipped = None if skipped is None or node.level <= skipped else skipped
             if str(node.title).strip().lower() in SKIPPED_SECTIONS:
@@ -79,26 +100,89 @@ def _prose(nodes: Iterable) -> Iterable[str]:
         elif isinstance(node, kinds.Tag):
             yield from _tag(node)
         elif isinstance(node, kinds.Template):
-            yield from _template(node)
+            yield _template(node, *_around(nodes, index))
+        elif isinstance(node, kinds.Argument):
+            yield _HOLE
 
 
 def _tag(tag: object) -> Iterable[str]:
     name = str(tag.tag).strip().lower()
     if name == "br":
         yield "\n"
+    elif name in _FORMULAS:
+        yield _HOLE
     elif name not in _NO_PROSE and tag.contents is not None:
         yield from _prose(tag.contents.nodes)
 
 
-def _template(template: object) -> Iterable[str]:
-    name = str(template.name).strip().lower()
+def _around(nodes: Sequence, index: int) -> tuple[str, str]:
+    """Return the characters before and after a template, ignoring adjacent templates."""
+    from mwparserfromhell.nodes import Template
+
+    before, after = nodes[:index][::-1], nodes[index + 1 :]
+    left = next((str(node) for node in before if not isinstance(node, Template)), "\n")
+    right = next((str(node) for node in after if not isinstance(node, Template)), "\n")
+    return left[-1:], right.lstrip(" ")[:1] if left[-1:] == "\n" else right[:1]
+
+
+def _template(template: object, before: str, after: str) -> str:
+    raw = "".join(_prose(template.name.nodes)).strip().replace("_", " ")
+    name, _, first = raw.partition(":")  # parser functions have a colon
+    name = name.strip().lower()
     if name in _SEPARATORS:
-        yield _SEPARATORS[name]
-    elif name in _WORDS:
-        arguments: list[str] = []
-        while template.has(number := str(len(arguments) + 1)):
-            arguments.append("".join(_prose(template.get(number).value.nodes)))
-        yield " ".join(_WORDS[name](arguments))
+        return _SEPARATORS[name]
+    arguments = [first] if first else []
+    named = {str(p.name).strip(): "".join(_prose(p.value.nodes)).strip() for p in template.params}
+    while (number := str(len(arguments) + 1 - bool(first))) in named:
+        arguments.append("".join(_prose(template.get(number).value.nodes)))
+    words = _WORDS["nowrap"] if name.startswith("lang-") else _WORDS.get(name)
+    if name in _CURRENCIES:
+        text = _CURRENCIES[name] + _number(arguments[0]) if arguments else ""
+    elif name == "height":
+        text = " ".join(
+            f"{named[unit]} {unit}" for unit in ("m", "cm", "ft", "in") if unit in named
+        )
+    elif name in ("convert", "cvt") and named.get("abbr") == "off":
+        text = " ".join(_UNITS.get(word.strip(), word) for word in _convert_words(arguments))
+    elif name == "as of":
+        as_of = "as of" if named.get("lc") else "As of"
+        text = f"{as_of} {_date(arguments)}" if arguments else ""
+    else:
+        arguments = [named[n] for n in ("text", "quote") if n in named] or arguments
+        unit = [named[n] for n in ("u", "ul") if n in named and name == "val"]
+        text = " ".join([*words(arguments), *unit]) if words and arguments else ""
+    if text.strip() or _NOTES.match(name):
+        return text
+    # Footnotes follow a word without a space, and boxes and notices fill a line.
+    is_note = re.match(r"[\w.,;:!?)\]”\"'»%>}]", before) and not after.isalnum()
+    is_box = before == "\n" and not (after.islower() or after.isdigit() or after in ",.;:)")
+    return "" if is_note or is_box else _HOLE
+
+
+def _number(text: str) -> str:
+    digits = re.fullmatch(r"\s*([-−]?)(\d{5,})(\.\d+)?\s*", text)
+    text = f"{digits[1]}{int(digits[2]):,}{digits[3] or ''}" if digits else text.strip()
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def _date(arguments: Sequence[str]) -> str:
+    parts = [part.strip() for part in arguments[:3]]
+    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", parts[0] if parts else ""):
+        parts = parts[0].split("-")
+    if len(parts) < 2 or not parts[0].isdigit() or len(parts[0]) < 3:
+        return " ".join(part for part in parts if part)  # a text, or day, month and year
+    if parts[1].isdigit() and 1 <= int(parts[1]) <= 12:
+        parts[1] = MONTHS[int(parts[1]) - 1]
+    elif not parts[1].isalpha():
+        parts = parts[:1]
+    return " ".join(part.lstrip("0") for part in reversed(parts))
+
+
+def _fraction(arguments: Sequence[str]) -> list[str]:
+    *whole, over, under = (
+        [a.strip() for a in arguments] if len(arguments) > 1 else ["1", *arguments]
+    )
+    return [*whole, f"{over}/{under}"]
 
 
 def _convert_words(arguments: Sequence[str]) -> Sequence[str]:
@@ -114,14 +198,56 @@ def _convert_words(arguments: Sequence[str]) -> Sequence[str]:
 # Templates whose arguments are words of the sentence, and the arguments to keep.
 _WORDS: dict[str, Callable[[Sequence[str]], Sequence[str]]] = {
     **dict.fromkeys(
-        ("nowrap", "nobr", "nobold", "small", "abbr", "ill", "interlanguage link"),
+        """nowrap nobr nobold small smaller big abbr tooltip ill interlanguage_link sic sup sub em
+        strong smallcaps sc linktext visible_anchor vanchor flag flagcountry nihongo chem2 quote
+        blockquote cquote quotation bquote not_a_typo lc uc lcfirst ucfirst""".split(),  # noqa: SIM905 (a list is longer)
         lambda arguments: arguments[:1],
     ),
-    "lang": lambda arguments: arguments[1:2],
+    **dict.fromkeys(("lang", "langx", "color", "colour"), lambda arguments: arguments[1:2]),
     **dict.fromkeys(("transl", "transliteration"), lambda arguments: arguments[1:][-1:]),
     **dict.fromkeys(("convert", "cvt"), _convert_words),
     **dict.fromkeys(
-        ("circa", "c."),
-        lambda arguments: [" – ".join(f"c. {argument}" for argument in arguments or [""])],
+        ("circa", "c."), lambda arguments: [" – ".join(f"c. {argument}" for argument in arguments)]
     ),
+    **dict.fromkeys(
+        ("formatnum", "val", "num", "number", "nts", "nombre"),
+        lambda arguments: [_number(argument) for argument in arguments[:1]],
+    ),
+    **dict.fromkeys(("unité", "unite"), lambda arguments: [_number(arguments[0]), *arguments[1:2]]),
+    **dict.fromkeys(("frac", "sfrac", "fraction"), _fraction),
+    **dict.fromkeys(
+        """date|dts|iso date|start date|end date|start date and age|end date and age|film date
+        |release date|birth date|birth date and age|birth-date|birth-date and age|birth year and age
+        |death date|death date and age|death-date|death-date and age|death year and age|dob|bda|dda
+        |date de naissance|date de décès|date-""".replace("\n        ", "").split("|"),
+        lambda arguments: [_date(arguments)],
+    ),
+    **dict.fromkeys(("s", "siècle"), lambda arguments: [f"{arguments[0]}e siècle"]),
 }
+_WORDS = {name.replace("_", " "): words for name, words in _WORDS.items()}
+_CURRENCIES = {
+    **{name: name.upper() for name in ("us$", "a$", "c$", "hk$", "nz$", "s$", "£", "€", "¥", "₹")},
+    **{
+        "usd": "US$",
+        "gbp": "£",
+        "eur": "€",
+        "euro": "€",
+        "jpy": "¥",
+        "inr": "₹",
+        "indian rupee": "₹",
+    },
+    **{"aud": "A$", "cad": "C$", "nzd": "NZ$", "$": "$", "us dollar": "US$"},
+}
+# Names of units for ``abbr=off``.
+_UNITS = {
+    **{"ha": "hectares", "m": "metres", "km": "kilometres", "cm": "centimetres", "mi": "miles"},
+    **{"ft": "feet", "in": "inches", "yd": "yards", "kg": "kilograms", "lb": "pounds"},
+    **{"km2": "square kilometres", "sqmi": "square miles", "t": "tonnes", "l": "litres"},
+}
+# Templates without words in the text: sources, remarks, pronunciations, boxes and notices.
+_NOTES = re.compile(
+    r"(?:cit|efn|sfn|ref|harv|note|clarif|dubious|better|verif|failed|page needed|primary|ipa|pron"
+    r"|respell|audio|listen|coord|anchor|clear|icon|flagicon|short desc|use |pp-|toc|portal|commons"
+    r"|image|multiple image|infobox|defaultsort|displaytitle|isbn|issn|doi|oclc|pmid|#tag|by whom"
+    r"|according|(?:cn|fact|rp?|who|whom|when|where|which|vague|main|see|for|-|zh)$)"
+)
