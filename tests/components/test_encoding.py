@@ -95,10 +95,3 @@ def test_a_chat_template_that_refuses_or_leaves_its_sandbox_is_one_line(word_tok
     tokenizer.chat_template = template
     with pytest.raises(UserError, match="its chat template rejects the prompt"):
         encode_completion(tokenizer, "Ada", None, chat=True)
-
-
-def test_pairs_go_to_the_tokenizer_in_parts(word_tokenizer, monkeypatch):
-    tokenizer = word_tokenizer(pairs=True)
-    together = encode_pairs(tokenizer, PAIRS, 12)
-    monkeypatch.setattr("components.encoding._PAIRS_PER_CALL", 2)
-    assert encode_pairs(tokenizer, PAIRS, 12) == together

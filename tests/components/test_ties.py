@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from components.nearness import nearest_similarities, summarize_nearness
+from components.nearness import nearest_similarities
 from components.overlap import stems
 from components.ties import LINE_WORDS, Ties, keys_of, tied_records
 from records import LssExample
@@ -126,13 +126,3 @@ def test_the_nearest_training_text() -> None:
     assert found[0] == pytest.approx(1)
     assert found[2] == found[3] == 0
     assert nearest_similarities(["a"], []).tolist() == [0]
-
-
-def test_nearness_is_told_in_one_line() -> None:
-    train = [f"number {place} of many" for place in range(50)]
-    told = summarize_nearness([*train[:10], *["nothing here"] * 30], train)
-    assert told["near"] == 0.25
-    assert told["q50"] == 0
-    assert told["q90"] == pytest.approx(1)
-    assert summarize_nearness([], train) == {}
-    assert np.isfinite(list(summarize_nearness(["x"], [""]).values())).all()

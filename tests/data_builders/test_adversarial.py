@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from datasets import load_dataset
 
-from data_builders.__main__ import main
 from data_builders.topics import Stratum, read_topics, split_topics
 from data_builders.written.adversarial import (
     Adversarial,
@@ -119,21 +118,6 @@ def test_a_dead_server_ends_the_build_which_goes_on_later(server, topics, monkey
     for path in whole.iterdir():
         assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name
     assert sorted(p.name for p in whole.iterdir()) == sorted(p.name for p in resumed.iterdir())
-
-
-def test_the_command_line_and_its_plan(server, topics, capsys):
-    Path("config.yaml").write_text(
-        "output: out\ntopics: {test: [test.jsonl], dev: [dev.txt]}\nper_topic: 2\nlimit: 1\n"
-        "writer:\n  class_path: eval.models.openai_server.OpenAIServer\n"
-        f"  init_args: {{model: tiny, base_url: '{server.url}'}}\n"
-    )
-    assert main(["adversarial", "--config", "config.yaml", "--dry_run"]) == 0
-    assert "info texts        tiny    4 texts" in capsys.readouterr().out
-    assert server.asked == []
-    assert main(["adversarial", "--config", "config.yaml"]) == 0
-    assert len(server.asked) == 2 * 2 * 2
-    # A split without topics is no split of the card.
-    assert set(load_dataset("out", "repetitive")) == {"dev", "test"}
 
 
 def test_what_is_no_such_text_is_counted():

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_builders.builder import Work, show_plan
+from data_builders.builder import Work
 from data_builders.topics import Stratum
 from data_builders.written.ambigbio.ambigbio import PROMPT, AmbigBio
 from data_builders.written.ambigbio.biographies import generations
@@ -173,19 +173,6 @@ def test_a_biography_that_is_in_the_journal_is_not_written_again(tmp_path, write
     # Other settings, another journal.
     written(temperature=0.5)
     assert len(list(tmp_path.glob(".biographies.*"))) == 2
-
-
-def test_a_limit_and_a_plan(folder, writer):
-    build(limit=2)
-    assert len(rows("names")) == 2
-    shown = show_plan(
-        "ambigbio", AmbigBio(Path("out"), limit=3, views=("2023-01", "2023-02")).plan()
-    )
-    assert "members of the category" in shown
-    assert "texts, one a request" in shown
-    given = {"names": Path("names.jsonl"), "passages": Path("passages.jsonl"), "writer": writer}
-    numbers = {step.purpose: step.number for step in AmbigBio(Path("out"), **given).plan()}
-    assert numbers == {"names": 4, "passages": None, "biographies": 4}
 
 
 @pytest.mark.parametrize("index", [True, False])

@@ -7,11 +7,9 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-from datasets import load_dataset
 
 from data_builders.kb.kb_conflicts.cues import (
     LEAKS,
-    RULES,
     accuracy,
     claims_with_contexts,
     leak,
@@ -358,18 +356,6 @@ def test_the_same_seed_gives_the_same_bytes(kb, tmp_path):
     names = sorted(path.name for path in kb.iterdir())
     assert "manifest.json" in names
     assert all((kb / n).read_bytes() == (tmp_path / "again" / n).read_bytes() for n in names)
-
-
-def test_the_card_reports_the_rules_and_the_manifest_the_drops(kb, everything, tmp_path):
-    card = (kb / "README.md").read_text(encoding="utf-8")
-    for rule in RULES:
-        assert f"| {rule} | {accuracy(everything, rule):.3f} |" in card
-    dropped = json.loads((kb / "manifest.json").read_text())["dropped"]
-    assert dropped["item with a shared name"] > 0
-    assert dropped["topic without a value of P19"] > 0
-    kept = load_dataset(str(kb), "documents", cache_dir=str(tmp_path))
-    assert {split: rows.num_rows for split, rows in kept.items()}.keys() == {"train", "dev", "test"}
-    load_dataset(str(kb), "relation", cache_dir=str(tmp_path))
 
 
 FILMS = """\

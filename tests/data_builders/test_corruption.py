@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from datasets import load_dataset
 
-from data_builders.__main__ import main
 from data_builders.kb.facts import Person
 from data_builders.kb.graph import Value
 from data_builders.written.claims.labelled import read_sources
@@ -700,57 +699,6 @@ def test_a_model_s_change_to_what_the_knowledge_base_holds_is_refused():
     assert found[1].text == "Ann Lee is small."
     # She is known to be a poet, but the claim said so before.
     assert found[2].text == "Ann Lee, a poet, is a poet."
-
-
-@pytest.mark.parametrize("domain", ["person", "place", "film", "medicine"])
-def test_prompts_of_any_domain_name_it_and_show_examples(domain):
-    writer = OpenAIServer("tiny", "http://127.0.0.1:9/v1")
-    corrupter = PromptedCorrupter(writer, domain=domain)
-    messages = corrupter.prompt.messages(topic="Zed", claim="Zed is old.", domain=domain)
-    assert [m["role"] for m in messages] == ["user", "assistant"] * 3 + ["user"]
-    assert domain in messages[0]["content"]
-    heading = "Topic" if domain == "medicine" else domain.capitalize()
-    assert messages[-1]["content"] == f"{heading}: Zed\nSentence: Zed is old."
-    for asked, said in zip(messages[:-1:2], messages[1::2], strict=True):
-        claim = asked["content"].splitlines()[-1].removeprefix("Sentence: ")
-        assert read_change(ToChange("k", "Zed", claim), Answer(said["content"])).text
-    assert corrupter.identity["domain"] == domain
-    published = PromptedCorrupter(writer)
-    assert published.identity["prompt"] != corrupter.identity["prompt"]
-    assert published.sampling["temperature"] == 0
-
-
-def test_the_merging_prompt_has_the_facts_and_the_instruction(tmp_path):
-    asked = []
-
-    def told(body: dict) -> str:
-        asked.append(body["messages"][-1]["content"])
-        return " ".join(text.format(X="Ann Lee") + "." for text, _ in CLAIMS)
-
-    Path("merge.jinja").write_text("{{ topic }}|{{ claims | join('+') }}|{{ instruction }}")
-    with ModelServer(told) as server:
-        writer = OpenAIServer("tiny", server.url, timeout_s=5, retries=2)
-        options = {"merger": writer, "limit": 1, "probability": 0, "appended": [0]}
-        build(**options, instruction="Tell me about {topic}.")
-        build("own", **options, merge_prompt="merge.jinja")
-    assert asked[0].startswith("You will get an instruction and a set of facts that are true.")
-    assert "2. Ann Lee is a chemist.\n3. Ann Lee is Swedish." in asked[0]
-    assert asked[0].endswith("The instruction:\nTell me about Ann Lee.")
-    assert asked[1].startswith("Ann Lee|Ann Lee was born in 1950.+Ann Lee is")
-    assert asked[1].endswith("|Tell me a bio of Ann Lee.")
-
-
-def test_the_command_line_its_plan_and_limit(capsys):
-    arguments = ["corruption", "--output", "out", "--documents", '["docs.jsonl"]', "--limit", "2"]
-    swap = ["--corrupter", "data_builders.written.corruption.swap.ValueSwap"]
-    swap += ["--adversarial", "{info: [info.jsonl]}"]
-    assert main([*arguments, *swap, "--probability", "1", "--dry_run"]) == 0
-    planned = capsys.readouterr().out
-    assert "10 claims" in planned
-    assert "info texts" in planned
-    assert not Path("out").exists()
-    assert main([*arguments, *swap]) == 0
-    assert len(lines(Path("out/curve_info.jsonl"))) == 2 * 22
 
 
 @pytest.mark.skipif("FACTFOUNDRY_DATA" not in os.environ, reason="FACTFOUNDRY_DATA is not set")

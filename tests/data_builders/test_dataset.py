@@ -12,7 +12,6 @@ from huggingface_hub import DatasetCard
 from data_builders.__main__ import BUILDERS, main
 from data_builders.builder import Builder, Made
 from data_builders.dataset import Card, write_dataset
-from data_builders.kb.server import open_client
 from records import UnliPair, UserError, read_records, sha256_file
 
 PAIRS = [UnliPair(premise="p", hypothesis=f"h{i}", label=i / 4) for i in range(5)]
@@ -104,22 +103,6 @@ def test_the_card_names_the_files_that_have_rows(tmp_path):
     assert config["data_files"] == [{"split": "train", "path": "unli/train.jsonl"}]
     assert "| `odd.jsonl` | 1 |" in card.text
     assert "| `unli/dev.jsonl` | 0 |" in card.text
-
-
-@pytest.mark.integration
-def test_same_bytes_with_and_without_the_cache(tmp_path):
-    manifests = []
-    for folder, cache in (("a", None), ("b", tmp_path / "cache"), ("c", tmp_path / "cache")):
-        with open_client(cache_dir=cache) as client:
-            client.select("SELECT ?x { ?x ?p ?o } LIMIT 3", family="any")
-            manifests.append(_write(tmp_path / folder, [client]).read_bytes())
-    assert manifests[0] == manifests[1] == manifests[2]
-    request = json.loads(manifests[0])["requests"][0]
-    assert (request["kind"], request["family"], request["requests"], request["rows"]) == (
-        "local", "any", 1, 3,
-    )  # fmt: skip
-    assert request["endpoint"].startswith("people.ttl sha256:")
-    assert b"127.0.0.1" not in manifests[0]
 
 
 @dataclass

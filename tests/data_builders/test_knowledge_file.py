@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import errno
 import json
 import os
 import signal
@@ -16,7 +15,6 @@ from pathlib import Path
 import datasets
 import pytest
 
-from data_builders.published.knowledge import knowledge as builder
 from data_builders.published.knowledge.knowledge import KnowledgeFile
 from eval.retrieve.knowledge import SEPARATOR, Knowledge
 from records import BadInput, Document, UserError, read_records
@@ -77,13 +75,6 @@ def test_rows_become_pages_and_every_drop_is_counted(tmp_path):
     assert loaded[1] == {"title": "Babbage", "words": 4}
 
 
-def test_the_same_input_gives_the_same_bytes(tmp_path):
-    path = jsonl(tmp_path / "rows.jsonl", ROWS)
-    one, two = (KnowledgeFile(tmp_path / n, [path]).build().parent for n in "ab")
-    for file in one.iterdir():
-        assert file.read_bytes() == (two / file.name).read_bytes(), file.name
-
-
 def test_the_content_hash_does_not_depend_on_the_order_but_on_the_texts(tmp_path):
     def digest(name, rows):
         path = jsonl(tmp_path / f"{name}.jsonl", rows)
@@ -122,20 +113,6 @@ def test_without_a_page_the_file_that_was_there_stays(tmp_path):
     with pytest.raises(UserError, match=r"no page left .* unsupported type"):
         KnowledgeFile(out, [str(tmp_path / "x.docx")]).build()
     assert {p: p.read_bytes() for p in before} == before
-
-
-def test_a_new_file_is_never_beside_an_old_manifest(tmp_path, monkeypatch):
-    path = KnowledgeFile(tmp_path / "out", [jsonl(tmp_path / "a.jsonl", ROWS[:1])]).build()
-    before = content(path.parent)
-
-    def killed(_: Path) -> str:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(builder, "content_sha256", killed)  # of Wikipedia it takes minutes
-    with pytest.raises(KeyboardInterrupt):
-        KnowledgeFile(tmp_path / "out", [jsonl(tmp_path / "b.jsonl", ROWS[1:2])]).build()
-    assert content(path.parent) != before
-    assert not path.exists()
 
 
 def test_files_of_another_source_go(tmp_path):
@@ -453,52 +430,3 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):
     for file in whole.iterdir():
         assert file.read_bytes() == (out / file.name).read_bytes(), file.name
     assert sorted(p.name for p in out.iterdir()) == sorted(p.name for p in whole.iterdir())
-
-
-def test_after_an_error_the_build_goes_on_where_it_was(tmp_path, monkeypatch):
-    monkeypatch.setattr(builder, "BATCH", 2)
-    path = jsonl(tmp_path / "rows.jsonl", ROWS)
-    whole = KnowledgeFile(tmp_path / "whole", [path]).build().parent
-    out, written, write = tmp_path / "out", [], builder.Store.write
-
-    def writes(store, items):
-        if len(written) == 2:
-            raise OSError(errno.ENOSPC, "full")
-        written.append([item.title for item in items])
-        write(store, items)
-
-    monkeypatch.setattr(builder.Store, "write", writes)
-    with pytest.raises(OSError, match="full"):
-        KnowledgeFile(out, [path]).build()
-    with sqlite3.connect(out / ".knowledge.partial.db") as db:
-        saved = dict(db.execute("SELECT name, value FROM meta"))
-    db.close()
-    assert (saved["position"], saved["last_row"], saved["done"]) == ("4", "2", "no")
-    written.clear()
-    KnowledgeFile(out, [path]).build()
-    assert written == [["", "Half"]]
-    assert (out / "knowledge.db").read_bytes() == (whole / "knowledge.db").read_bytes()
-    assert manifest(out)["dropped"] == DROPPED
-
-
-def test_a_file_that_is_mended_is_read_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr(builder, "BATCH", 2)
-    path = Path(jsonl(tmp_path / "rows.jsonl", ROWS))
-    path.write_text(path.read_text().replace('{"title": ""', '["title": ""'))
-    with pytest.raises(BadInput, match=r"rows\.jsonl:5: json"):
-        KnowledgeFile(tmp_path / "out", [str(path)]).build()
-    # Of the same size, and in a row that was read already.
-    jsonl(path, [{**ROWS[0], "text": "Ada was a Mathematician."}, *ROWS[1:]])
-    out = KnowledgeFile(tmp_path / "out", [str(path)]).build().parent
-    assert content(out)[0] == ("Ada", "Ada was a Mathematician.")
-
-
-def test_a_damaged_file_of_a_killed_build_is_one_line(tmp_path):
-    path = jsonl(tmp_path / "rows.jsonl", ROWS)
-    partial = tmp_path / "out/.knowledge.partial.db"
-    partial.parent.mkdir()
-    partial.write_bytes(bytes(8192))
-    with pytest.raises(UserError, match=r"\.knowledge\.partial\.db: damaged .*; delete it"):
-        KnowledgeFile(tmp_path / "out", [path]).build()
-    partial.unlink()
-    assert KnowledgeFile(tmp_path / "out", [path]).build().exists()

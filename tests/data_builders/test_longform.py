@@ -10,11 +10,9 @@ from pathlib import Path
 import datasets
 import pytest
 
-from data_builders.__main__ import main
-from data_builders.builder import show_plan
 from data_builders.published.longform.formats import Source
 from data_builders.published.longform.longform import LongForm
-from records import BadInput, Document, UserError, read_records, write_jsonl
+from records import Document, UserError, read_records, write_jsonl
 
 DATA = os.environ.get("FACTFOUNDRY_DATA")
 
@@ -119,12 +117,6 @@ def test_factreasoners_atoms_and_contexts_are_kept(tmp_path, name):
         ("c2", "Owls.", "l"),
     ]
     assert said["dropped"] == {"s: context without text": 1}
-
-
-def test_an_atom_that_names_a_context_that_is_not_there_is_an_error(tmp_path):
-    atoms = [{"id": "a0", "text": "x", "contexts": ["c9"]}]
-    with pytest.raises(BadInput, match=r":1: atoms\.0\.contexts: 'c9' is not among"):
-        build(tmp_path, [{**REASONED, "atoms": atoms}], format="factreasoner")
 
 
 def checked(sentence, text, annotation):
@@ -235,16 +227,6 @@ def test_halogens_tables_give_atoms_with_verdicts_and_one_generator_a_file(tmp_p
         ("Unjudged.", None),
     ]
     assert said["dropped"] == {"s: text without claims": 1}
-
-
-def test_a_halogen_topic_in_quotation_marks_is_the_one_without(tmp_path):
-    names = ("'Ada'", '"Ada O\'Day"', "'the other' Ada", "Ada")
-    atoms = [{"text": "Ada wrote.", "label": "S"}]
-    prompted = [{"prompt": f"Tell me a bio of {name}", "response": "x"} for name in names]
-    rows = [row | {"atoms": atoms} for row in prompted]
-    write_jsonl(tmp_path / "a.jsonl", [*rows, {"topic": "'Ada'", "output": "x", "atoms": atoms}])
-    found = read_records(tmp_path / "a.jsonl", Document)
-    assert [d.topic for d in found] == ["Ada", "Ada O'Day", "'the other' Ada", "Ada", "Ada"]
 
 
 def test_a_halogen_text_of_the_topic_alone_is_that_of_its_atoms(tmp_path):
@@ -406,28 +388,6 @@ def test_a_sample_is_drawn_and_rows_that_are_equal_count_once(tmp_path):
         "s: row without a question": 1,
         "s: duplicate row": 3,
     }
-
-
-def test_one_yaml_names_the_sources_and_the_plan_reads_nothing(tmp_path, capsys):
-    path = jsonl(tmp_path / "in.jsonl", questions("a", 4))
-    config = tmp_path / "longform.yaml"
-    config.write_text(
-        f"output: {tmp_path}/out\nsources:\n"
-        f"  - {{name: eli5, format: prompts, files: ['{path}'], sample: 2}}\n"
-        "  - {name: later, format: longfact, files: [nowhere], topics: 38, per_topic: 10}\n"
-    )
-    assert main(["longform", "--config", str(config), "--dry_run"]) == 0
-    shown = capsys.readouterr().out
-    assert "eli5: prompts" in shown
-    assert "380 rows" in shown
-    with pytest.raises(UserError, match="nowhere: no such file"):
-        main(["longform", "--config", str(config)])
-    config.write_text(config.read_text().rpartition("  - ")[0])
-    assert main(["longform", "--config", str(config)]) == 0
-    assert (tmp_path / "out/eli5/prompts.jsonl").is_file()
-    assert "nothing was sent" in show_plan(
-        "x", LongForm(tmp_path, [Source("a", "factor", ["x"])]).plan()
-    )
 
 
 @pytest.mark.skipif(not DATA, reason="FACTFOUNDRY_DATA is not set: no real data to try")

@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from datasets import load_dataset
 
 from data_builders.published.pairs.pairs import Pairs, Source
 from records import BadInput, RelationPair, UnliPair, UserError, read_records, write_jsonl
@@ -406,20 +405,6 @@ def test_what_is_excluded_is_not_there_whatever_its_format(tmp_path):
     }
 
 
-def test_what_is_excluded_is_known_whatever_its_blanks(tmp_path):
-    wice = [
-        {"claim": c, "evidence": [f"{c} It is.", "So there."], "label": "supported"}
-        for c in ("Ann won.", "Bo won.")
-    ]
-    found, manifest = built(
-        tmp_path / "out",
-        written(tmp_path / "wice.jsonl", wice),
-        exclude=[written(tmp_path / "x.jsonl", [row("Ann won. It is. So there.", "Other.")])],
-    )
-    assert set(told(found["train"])) == {("Bo won. It is.\nSo there.", "Bo won.")}
-    assert manifest["dropped"] == {"wice.jsonl: premise of an excluded file": 1}
-
-
 LONG = "This line of a page has more than twelve words, so that nobody else writes it: {}."
 
 
@@ -555,19 +540,6 @@ def test_the_same_inputs_give_the_same_bytes_and_nothing_is_left_behind(tmp_path
     assert names == ["README.md", "manifest.json", *(f"relation_{s}.jsonl" for s in ("dev", "test", "train"))]  # fmt: skip  # noqa: E501
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-
-
-def test_the_datasets_library_reads_the_folder_and_the_card_counts(tmp_path):
-    sources = [
-        Source(written(tmp_path / "a.jsonl", many(80)), weight=3.0),
-        Source(written(tmp_path / "b.jsonl", CASES["snli"][0])),
-    ]
-    found, _ = built(tmp_path / "out", *sources, shares=(1, 1, 0))
-    loaded = load_dataset(str(tmp_path / "out"), "relation", cache_dir=str(tmp_path / "cache"))
-    assert {split: len(rows) for split, rows in found.items()} == loaded.num_rows
-    card = (tmp_path / "out" / "README.md").read_text()
-    labels = Counter(r.label for r in found["train"] if r.source == "ours")
-    assert f"| a.jsonl | train | neutral | {labels[N]} |" in card
 
 
 def test_a_hub_name_goes_through_the_hubs_library(tmp_path):

@@ -197,18 +197,6 @@ def test_text_can_come_from_a_file_of_passages(tmp_path):
     assert read(tmp_path / "out/train.jsonl")[0]["reference"] == page(4)
 
 
-def test_chunks_named_by_hashes_stay_in_their_order(tmp_path):
-    row = citation(1)
-    parts = row["output"][0]["provenance"]
-    parts.reverse()
-    names = ("9d3f6a1e-0c52-4b7a-8f10-5ad3c7e9b84f", "1b8e2c70-7f4d-4a39-9c65-e0d2f6a7c31b")
-    for name, part in zip(names, parts, strict=True):
-        part["chunk_id"] = name
-    source = write(tmp_path / "in.jsonl", [row])
-    Wafer(tmp_path / "out", train=[source]).build()
-    assert read(tmp_path / "out/train.jsonl")[0]["reference"] == page(1)
-
-
 @pytest.mark.parametrize("mark", [".[CIT]", ". [CIT]", " [CIT].", '." [CIT]'])
 def test_the_claim_stands_before_its_mark(tmp_path, mark):
     """The authors' script keeps ``sentences`` without the mark, which then is in ``input`` only."""

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from functools import partial, partialmethod
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +11,12 @@ import pytest
 
 from components.overlap import covered_share, stem_weights
 from components.statistics import auroc, best_threshold, bootstrap
-from eval.commands.dry_run import estimate_plan
 from eval.experiments.agreement import agreement_values
 from eval.experiments.agreement.agreement import Agreement
 from eval.experiments.agreement.agreement_values import halves_of
 from eval.models.encoder import Entailment
 from eval.models.openai_server import OpenAIServer
 from eval.retrieve.bm25 import BM25
-from eval.run.run import Run
 from eval.verify.factscore import FActScore
 from eval.verify.nli import NLI
 from records import UserError, Verdict, read_results, write_jsonl
@@ -199,14 +197,6 @@ def test_verdicts_without_probabilities_are_scores_of_their_own():
     assert value_of(file, "ece") is None
 
 
-def test_calibration_error_has_no_interval():
-    file = run([row(f"0.{place}", place > 4, f"Ada {place}") for place in range(1, 9)])
-    known = {r.metric for r in file.results if r.assessor == "one" and r.ci95 is not None}
-    assert value_of(file, "ece")[0] is not None
-    assert "brier" in known
-    assert "ece" not in known
-
-
 def test_several_verdicts_of_an_assessor_are_several_assessors():
     both = {"assessors": {"two": Oracle(("plain", "grouped"))}}
     file = run([row("0.9", 1, "A"), row("0.1", 0, "B")], **both)
@@ -349,30 +339,6 @@ def test_a_relation_model_and_a_language_model_are_judged_alike(relation):
     assert file.provenance["usage"][0]["answers"] == len(asked) > 0
 
 
-def test_a_killed_run_goes_on_and_ends_in_the_same_bytes(monkeypatch):
-    class Stops(Oracle):
-        def __call__(self, documents, claims, passages):
-            if any("7" in document.text for document in documents):
-                raise KeyboardInterrupt
-            return super().__call__(documents, claims, passages)
-
-    def written():
-        return [Path("run", name).read_bytes() for name in ("results.json", "claims.jsonl")]
-
-    rows = [row(f"0.{n}", n % 2, f"doc {n}") for n in range(1, 9)]
-    monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
-    run(rows)
-    expected = written()
-    for path in Path("run").iterdir():
-        path.unlink()
-    with pytest.raises(KeyboardInterrupt):
-        run(rows, assessors={"one": Stops()})
-    rest = Oracle()
-    run(rows, assessors={"one": rest})
-    assert len(rest.asked) == 2
-    assert written() == expected
-
-
 def test_claims_called_irrelevant_are_not_in_the_calibration_plot():
     labels = ["supported"] * 10 + ["irrelevant"] * 10
     place = {"set": "s", "claim": "c", "unit": "u", "text": "x", "label": "S", "finer": "supported"}
@@ -390,19 +356,6 @@ def test_a_part_of_the_units_is_drawn():
     file = run([row("0.9", n % 2, f"doc {n // 2}") for n in range(20)], units=3)
     assert value_of(file, "coverage")[1] == 3
     assert len(claims()) == 6
-
-
-def test_a_plan_counts_claims_and_what_models_would_be_asked(relation):
-    write_jsonl("set.jsonl", [row("0.9", n % 2, f"doc {n // 2}") for n in range(20)])
-    sets, nli = {"set": "set.jsonl"}, NLI(Entailment(relation))
-    told = Agreement(sets, {"nli": nli}, units=3)
-    plan = told.plan(Run("agreement", told, {"sets": sets}, "run"))
-    assert plan.lines[:2] == [
-        "set         set: 6 labelled claims, 3 supported, of 3 units",
-        "reads       set.jsonl",
-    ]
-    assert re.search(r"nli: NLI +\S+ +3 +0\n", estimate_plan(plan)), "of equal claims one"
-    assert not Path("run").exists()
 
 
 def test_the_area_is_that_of_the_statistics():

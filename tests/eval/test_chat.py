@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
-from jsonargparse import ArgumentParser
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from components.checkpoint import read_component, write_component
 from eval.models.causal import CausalLM
-from eval.models.chat import Answer, Message, Usage, Writer, as_answer
+from eval.models.chat import Answer, Message, Usage, as_answer
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
 from eval.prompting.prompts import Prompt
@@ -242,14 +240,6 @@ def test_parts_of_an_answer_are_its_text_without_the_thoughts(echo):
     assert ask(echo).answer(PROMPTS[:1]) == [[Answer("Ada is.")]]
 
 
-def test_half_a_key_is_said_nowhere(echo, monkeypatch):
-    monkeypatch.setenv("THE_KEY", "sk-secret-1234")
-    echo.faults.append(f"401 |{'x' * 192} sk-secret-1234")
-    with pytest.raises(UserError) as error:
-        ask(echo, api_key_env="THE_KEY").answer(PROMPTS[:1])
-    assert "sk-" not in str(error.value)
-
-
 def test_the_cache_asks_nothing_twice(echo, tmp_path):
     cache = tmp_path / "answers.sqlite"
     first = ask(echo, cache=cache)
@@ -415,22 +405,6 @@ def test_an_adversary_is_known_by_what_its_base_is_now(tiny_llama, adversary, tm
         model = LlamaForCausalLM(LlamaConfig.from_pretrained(base))  # another under the same name
         model.save_pretrained(base)
     assert found[0] != found[1]
-
-
-def test_yaml_picks_a_writer(tmp_path):
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_argument("--writer", type=Writer)
-    for name, given in (
-        ("eval.models.openai_server.OpenAIServer", {"model": "m", "base_url": "http://h/v1"}),
-        ("eval.models.local.LocalModel", {"model": "m", "chat": True}),
-        ("tests.eval.test_chat.Parrot", {"word": "yes"}),
-    ):
-        path = tmp_path / "config.yaml"
-        chosen = {"writer": {"class_path": name, "init_args": given}}
-        path.write_text(yaml.safe_dump(chosen))
-        writer = parser.instantiate(parser.parse_path(path)).writer
-        assert type(writer).__name__ == name.rpartition(".")[2]
-        assert {key: getattr(writer, key) for key in given} == given
 
 
 class Parrot:

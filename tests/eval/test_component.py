@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -178,15 +176,3 @@ def test_the_result_does_not_depend_on_order_or_batch_size(component, relation):
     first = component(relation, RELATION)["metrics"]["ece"]["value"]
     again = component(relation, RELATION[::-1], "--batch_size", "3")["metrics"]["ece"]["value"]
     assert again == pytest.approx(first, abs=1e-5)
-
-
-def test_exit_code_and_one_line(unli, tmp_path):
-    for file in unli.iterdir():
-        if file.suffix != ".safetensors":
-            (tmp_path / file.name).write_bytes(file.read_bytes())
-    command = [sys.executable, "-m", "eval", "component", "--checkpoint", str(tmp_path)]
-    done = subprocess.run([*command, "--data", "x.jsonl"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.strip().count("\n") == 0
-    assert "no weights" in done.stderr

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from jsonargparse import ArgumentParser
 
 from components.encoding import Pair
 from eval.select.core import Core
-from eval.select.weights import BLEACHED, capped, information, load_bleached, normalise
+from eval.select.weights import capped, information, normalise
 from records import Claim, Document, UserError
 
 ENTAILS, NEUTRAL = (0.9, 0.08, 0.02), (0.1, 0.7, 0.2)
@@ -110,15 +109,6 @@ def test_information_is_finite_at_zero_and_nothing_at_one():
 def test_normalise():
     assert normalise("  Ada  WROTE code. ") == normalise("Ada wrote code")
     assert normalise("Ada wrote code") != normalise("Ada wrote codes")
-
-
-def test_bleached_files_hold_together(tmp_path):
-    for path in sorted(BLEACHED.glob("*.txt")):
-        claims = load_bleached(path)
-        assert len({normalise(claim) for claim in claims}) == len(claims) == 12
-    file = tmp_path / "own.txt"
-    file.write_text("# a comment\n\n{topic} is.  # another\n", encoding="utf-8")
-    assert load_bleached(str(file)) == ["{topic} is."]
 
 
 # The stage.
@@ -326,24 +316,3 @@ def test_an_unusable_answer_is_an_error_and_no_score():
     model = Table(likely={"A one.": math.nan})
     with pytest.raises(UserError, match=r"Table: no answer for 1 of 1 pairs, e\.g\. \('Ada is\.'"):
         select(Core(Table(), model, ["{topic} is."]), ["A one."])
-
-
-def test_yaml_builds_it():
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_class_arguments(Core, "core")
-    here = __name__
-    parsed = parser.parse_object(
-        {
-            "core": {
-                "relevance": {"class_path": f"{here}.NamesTopic"},
-                "entailment": {"class_path": f"{here}.AllNeutral"},
-                "unli": {"class_path": f"{here}.AlwaysLikely", "init_args": {"value": 0.25}},
-                "bleached": str(BLEACHED / "biographies.txt"),
-                "p": 0.0,
-                "epsilon": 0.0,
-            }
-        }
-    )
-    core = parser.instantiate(parsed).core
-    (selection,) = select(core, ["Ada wrote."], ["Ada did."])
-    assert selection.weight == pytest.approx(math.log(4))

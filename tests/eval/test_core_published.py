@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from components.encoding import Pair
-from eval.__main__ import main
 from eval.metrics.document import score_document
 from eval.run.parts import find_identities
 from eval.select.core import Core
 from eval.select.core_published import CorePublished
-from records import Claim, Document, UserError, Verdict, read_records, write_jsonl
+from records import Claim, Document, UserError, Verdict
 
 ABOUT = ["{topic} is."]
 
@@ -207,20 +206,3 @@ def test_what_is_not_worth_checking_is_never_selected():
 
 
 # The command.
-
-
-def test_the_command_takes_a_model_for_the_cap(tmp_path, monkeypatch, relation, unli, capsys):
-    monkeypatch.chdir(tmp_path)
-    texts = ["Ada wrote.", "Ada sang."]
-    claims = [Claim(id=str(i), text=text, source=text) for i, text in enumerate(texts)]
-    write_jsonl("claims.jsonl", [Document(id="d", topic="Ada", text="", claims=claims)])
-    command = ["core", "--claims", "claims.jsonl", "--checkpoints", str(relation), str(unli)]
-    command += ["--bleached", '["{topic} is."]', "--epsilon", "0", "--entail_threshold", "1.0"]
-    assert main([*command, "--output", "alone.jsonl"]) == 0
-    cap = ["--cap", f"{__name__}.AlwaysEntails"]
-    assert main([*command, *cap, "--output", "capped.jsonl"]) == 0
-    assert "capped.jsonl: 0 of 2 claims selected in 1 documents" in capsys.readouterr().out
-    (found,) = read_records("capped.jsonl", Document)
-    assert [claim.reason for claim in found.claims] == ["uninformative"] * 2
-    (found,) = read_records("alone.jsonl", Document)
-    assert "uninformative" not in {claim.reason for claim in found.claims}

@@ -115,28 +115,6 @@ def test_every_setting_is_selected_from_one_scoring(files, tmp_path):
     assert len(values) > 4, "the settings differ"
 
 
-def test_the_same_again_and_killed_is_the_same(files, tmp_path, monkeypatch):
-    monkeypatch.setattr("eval.experiments.core.core_settings.CHUNK", 4)
-    experiment(files).run(tmp_path / "calm", {})
-    calls = []
-
-    def dying(self, texts, select=CoreSettings._select):
-        calls.append(len(texts))
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return select(self, texts)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(CoreSettings, "_select", dying)
-        with pytest.raises(KeyboardInterrupt):
-            experiment(files).run(tmp_path / "killed", {})
-    ASKED.clear()
-    experiment(files).run(tmp_path / "killed", {})
-    assert {claim.split()[0] for _, claim in ASKED if "honest" in claim} == set(), "not done again"
-    calm, killed = ((tmp_path / run / "results.json").read_bytes() for run in ("calm", "killed"))
-    assert calm == killed
-
-
 def text(kind, topic, number=0):
     document = Document(id="d", topic=topic, text="x")
     return Text(id=f"{kind}{topic}{number}", kind=kind, document=document, claims=[])

@@ -175,14 +175,6 @@ def test_chen_et_al_have_factscores_examples():
     assert prompts["chen"] == prompts["factscore"]
 
 
-def test_prompts_and_examples_are_in_the_provenance():
-    decompose = Prompted(Model(), "rnd")
-    assert hash_prompts(decompose) == {
-        "decompose/prompts/rnd.jinja": decompose.prompt.sha256,
-        "decompose/examples/rnd.txt": decompose.bank.sha256,
-    }
-
-
 def test_what_cannot_be_used_is_failed_and_nothing_is_nothing():
     model = Model(
         Refused=Answer("I'm sorry, I cannot do that."),

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +16,7 @@ from transformers import BertModel, T5Config, T5EncoderModel
 from eval.retrieve import dense
 from eval.retrieve.dense import Dense, DenseIndex, PassageFile, SentenceEncoder
 from eval.stages import Searcher
-from records import BadInput, Claim, Document, Passage, UserError, write_jsonl
+from records import Claim, Document, Passage, UserError, write_jsonl
 
 TEXTS = [
     ("ada lovelace", "ada wrote the first program ."),
@@ -243,36 +240,6 @@ def test_vectors_are_kept_and_a_killed_run_goes_on(plain, passages, tmp_path, mo
             DenseIndex(PassageFile(passages), encoder, file)
 
 
-def test_a_second_writer_waits_and_encodes_nothing_again(plain, passages, tmp_path, monkeypatch):
-    monkeypatch.setattr(dense, "CHUNK", 2)
-    encoder = SentenceEncoder(str(plain), device="cpu")
-    calm = tmp_path / "calm.npy"
-    own, file = PassageFile(passages), tmp_path / "v.npy"
-    DenseIndex(own, encoder, calm)
-    begun, go_on, encoded = threading.Event(), threading.Event(), []
-
-    class Slow:
-        def encode(self, texts):
-            encoded.extend(texts)
-            if len(encoded) > 1 and not begun.is_set():  # the first chunk, behind the width
-                begun.set()
-                go_on.wait(timeout=60)
-            return encoder.encode(texts)
-
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(DenseIndex, own, Slow(), file)
-        assert begun.wait(timeout=60)
-        second = pool.submit(DenseIndex, own, Slow(), file)
-        time.sleep(0.2)
-        assert not second.done()
-        go_on.set()
-        found = [first.result(), second.result()]
-    assert len(encoded) == 1 + len(own)
-    assert file.read_bytes() == calm.read_bytes()
-    assert not file.with_suffix(".partial").exists()
-    assert [index.search(["london"], 2) for index in found] == [found[0].search(["london"], 2)] * 2
-
-
 def test_the_stage_fills_in_contexts(plain, passages, tmp_path):
     stage = Dense(str(passages), str(plain), k=2, device="cpu", cache_dir=tmp_path / "cache")
     documents = [Document(id="d", topic="ada", text=""), Document(id="e", topic="he", text="")]
@@ -341,13 +308,6 @@ def test_passages_stay_on_the_disk(passages, tmp_path):
     file = PassageFile(spaced)
     assert [p.id for p in file] == [f"p{n}" for n in range(5)]
     assert file[3].title == "he"
-
-
-def test_faulty_passages_are_named(tmp_path, plain):
-    path = tmp_path / "bad.jsonl"
-    path.write_text('{"id": "a", "text": "x"}\n{"id": "b"}\n', encoding="utf-8")
-    with pytest.raises(BadInput, match=r"bad\.jsonl:2: text"):
-        list(PassageFile(path))
 
 
 @pytest.mark.parametrize(

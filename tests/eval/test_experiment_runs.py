@@ -74,21 +74,6 @@ def shipped(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("make", [robustness, informativeness])
-def test_another_prompt_is_another_run(make, shipped):
-    with ModelServer(reply) as server:
-        first = make(server).run(Path("run"), {})
-        assert list(first.provenance["prompts"]) == [
-            f"prompts/{'unli' if make is informativeness else 'factscore_no_context'}.jinja"
-        ]
-        for prompt in shipped.iterdir():
-            prompt.write_text(prompt.read_text() + "Say so.\n")
-        with pytest.raises(UserError, match="results of another configuration"):
-            make(server).run(Path("run"), {})
-        other = make(server).run(Path("other"), {})
-    assert {r.config_hash for r in first.results}.isdisjoint(r.config_hash for r in other.results)
-
-
-@pytest.mark.parametrize("make", [robustness, informativeness])
 def test_nothing_is_asked_twice_and_usage_is_told(make, shipped, monkeypatch):
     monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
     with ModelServer(reply) as server:

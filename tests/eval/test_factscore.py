@@ -15,7 +15,7 @@ from eval.models.openai_server import OpenAIServer
 from eval.prompting.labels_in_answers import read_true_or_false, read_yes_or_no
 from eval.verify.factscore import FActScore
 from eval.verify.nonparametric import NP, _may_be_masked
-from records import Claim, Document, Passage, UserError
+from records import Claim, Document, Passage
 from tests.conftest import SIZE
 from tests.model_server import ModelServer
 
@@ -260,13 +260,3 @@ def test_np_and_the_ensemble_support_what_passes_the_threshold(masked_model: Pat
         ]
         assert own[5] == ("retrieval+np", "failed", "no passage was found")
         assert own[9] == ("retrieval+np", "failed", "no word that could be masked")
-
-
-def test_faulty_options_say_what_to_change(masked_model: Path, tiny_llama: Path) -> None:
-    writer = OpenAIServer("m", "http://localhost:1/v1")
-    with pytest.raises(UserError, match="retrieval"):
-        FActScore(writer, retrieval=False, nonparametric=NP(str(masked_model)))
-    with pytest.raises(UserError, match=r"takes at most 33 tokens, got 34"):
-        NP(str(masked_model), max_length=34).probabilities([("ada was born", PASSAGES[0])])
-    with pytest.raises(UserError, match="mask token"):
-        NP(str(tiny_llama)).probabilities([("ada was born", PASSAGES[0])])

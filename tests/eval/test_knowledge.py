@@ -119,25 +119,11 @@ def test_a_query_that_matches_nothing_has_no_hits(path, query):
     assert SqliteKnowledge(str(path)).search([query, "duck"], 5)[0] == []
 
 
-def test_a_long_query_is_searched(path):
-    query = " ".join(f"word{n}" for n in range(3000)) + " duck"
-    assert Knowledge(path).pages(query, 1) == ["Müller-Lüdenscheid"]
-
-
 def test_without_an_index_the_command_that_builds_it_is_named(tmp_path):
     path = write(tmp_path / "kb.db", PAGES, index=False)
     assert not Knowledge(path).searchable
     with pytest.raises(UserError, match="python -m data_builders knowledge --source sqlite"):
         Knowledge(path).pages("duck")
-
-
-def test_the_file_is_not_written_to(path):
-    before = path.read_bytes()
-    knowledge = Knowledge(path)
-    knowledge.pages("duck")
-    with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        knowledge._connection.execute("DELETE FROM documents")
-    assert path.read_bytes() == before
 
 
 def test_a_title_is_read_as_the_wiki_reads_it(path):

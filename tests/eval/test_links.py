@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from eval.commands.dry_run import estimate_score
 from eval.decompose.given import Given as GivenClaims
-from eval.experiments.factreasoner.factreasoner import FactReasoner
 from eval.pipeline import Pipeline
 from eval.retrieve.cut import Cut
 from eval.retrieve.given import Given
@@ -126,22 +121,6 @@ def test_a_dry_run_reads_no_page_and_counts_its_beginning(server):
     assert server.asked == []
 
 
-def test_an_experiment_says_how_many_pages_it_could_not_read(server, tmp_path, capsys):
-    own = [passage(path, f"{server.url}{path}") for path in ("/ada", "/gone")]
-    write_jsonl(tmp_path / "d.jsonl", [document(own, [None])])
-    made = FactReasoner(
-        {"Bio": str(tmp_path / "d.jsonl")},
-        {"labels": Labels()},
-        GivenClaims(),
-        None,
-        {"Web": stage()},
-    )
-    made.run(tmp_path / "out", {})
-    assert "warning: Bio, Web: 1 of 2 passages are snippets" in capsys.readouterr().err
-    (row,) = map(json.loads, (tmp_path / "out/scored.jsonl").read_text().splitlines())
-    assert [one.get("unread") for one in row["passages"]] == [None, "HTTP 404"]
-
-
 # The command
 
 
@@ -175,29 +154,3 @@ def run(arguments, output):
     done = subprocess.run([*map(str, arguments), str(output)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stderr.splitlines()
-
-
-def test_a_run_that_is_killed_ends_as_a_calm_one_and_reads_no_page_twice(
-    server, arguments, tmp_path
-):
-    calm = run(arguments, tmp_path / "calm")
-    assert calm == [
-        "warning: 2 of 10 passages are snippets, since their pages could not be read: HTTP 404 (2)"
-    ]
-    asked = sorted(server.asked)
-    assert asked == ["/0", "/1", "/2", "/3", "/4"]
-    server.asked.clear()
-    killed = subprocess.Popen([*map(str, arguments), str(tmp_path / "killed")])
-
-    def kill(handler):
-        os.kill(killed.pid, signal.SIGKILL)
-
-    server.fault("/2", kill)
-    assert killed.wait(120) == -signal.SIGKILL
-    assert run(arguments, tmp_path / "killed") == calm
-    assert run(arguments, tmp_path / "killed") == calm, "a finished run says the same"
-    assert sorted(server.asked) == sorted([*asked, "/2"])
-    for name in ("scored.jsonl", "results.json"):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "calm" / name).read_bytes()
-    rows = map(json.loads, Path(tmp_path / "calm/scored.jsonl").read_text().splitlines())
-    assert [sum("unread" in one for one in row["passages"]) for row in rows] == [0, 0, 0, 1, 1]

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import sys
 import time
 from collections import Counter
 from functools import partial
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import run_command
 from eval.commands.score import main as score_main
 from eval.decompose.sentences import Sentences
 from eval.models.openai_server import OpenAIServer
@@ -206,25 +204,3 @@ def test_a_worker_on_another_machine_keeps_answers_in_files_of_its_own(tmp_path,
     assert made == [str(cache), str(tmp_path / f"cache/all.{here}.sqlite")]
     kept = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.sqlite")}
     assert kept == {"out/.answers.sqlite", f"out/.{here}/.answers.sqlite"}
-
-
-def test_without_ray_one_line_says_what_to_install(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.setattr(os, "environ", os.environ.copy())
-    write_jsonl(tmp_path / "texts.jsonl", [{"id": "a", "topic": "Ann", "text": "Ann painted."}])
-    (tmp_path / "score.yaml").write_text(
-        "pipeline:\n  decompose: {class_path: eval.decompose.sentences.Sentences}\n"
-        "  verify: [{class_path: eval.verify.labels.Labels}]\nray: {workers: 2}\n"
-    )
-    files = {"config": "score.yaml", "documents": "texts.jsonl", "output": "out"}
-    arguments = [f"--{name}={tmp_path / file}" for name, file in files.items()]
-    with pytest.raises(SystemExit) as left:
-        run_command(lambda: score_main(arguments))
-    assert left.value.code == 2
-    (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith("error: ray.workers: ")
-    assert "`pip install -r requirements-ray.txt`" in said
-    with pytest.raises(UserError, match="at least 1"):
-        score_main([*arguments, "--ray.workers=0"])
-    with pytest.raises(UserError, match=r"^ray.address: "):
-        score_main([*arguments, "--ray.workers=null", "--ray.address=auto"])

@@ -83,15 +83,3 @@ def test_answers_are_kept_in_the_folder_unless_there_is_another_place(prompt, tm
     add_answer_caches([first, second], tmp_path)
     assert first.writer.cache_path == first.searcher.cache_path == tmp_path / ".answers.sqlite"
     assert second.writer.cache_path == Path("mine.sqlite")
-
-
-def test_prompts_of_one_name_in_folders_of_one_name_are_all_told(tmp_path):
-    files = [tmp_path / top / "own/prompts/atoms.txt" for top in "ab"]
-    for file, text in zip(files, ("{sentence}", "Facts: {sentence}"), strict=True):
-        file.parent.mkdir(parents=True)
-        file.write_text(text, encoding="utf-8")
-    own = [Prompt(file) for file in files]
-    assert hash_prompts(own) == {
-        "own/prompts/atoms.txt": own[0].sha256,
-        files[1].as_posix(): own[1].sha256,
-    }

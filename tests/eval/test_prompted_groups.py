@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from jsonargparse import ArgumentParser
 
 from eval.models.chat import Answer
-from eval.models.openai_server import OpenAIServer
 from eval.run.parts import hash_prompts
-from eval.verify.dfactscore.grouping import Grouper
 from eval.verify.dfactscore.prompted_groups import PromptedGroups, read_groups
 from records import Claim, Document
-from tests.model_server import ModelServer
 
 FACTS = [
     "Ann Lee is a painter.",
@@ -168,25 +164,3 @@ def test_the_prompt_has_four_demonstrations_that_its_own_reader_can_read():
         people.append(len(set(groups)))
     assert people == [2, 1, 3, 1]
     assert list(hash_prompts(group)) == ["dfactscore/prompts/groups.jinja"]
-
-
-def test_a_real_server_and_yaml():
-    def reply(body: dict) -> str:
-        last = body["messages"][-1]["content"].rpartition("facts: ")[2]
-        facts = re.findall(r"^- .*", last, re.MULTILINE)
-        return "\n- ===\n".join(facts)
-
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_argument("--group", type=Grouper)
-    with ModelServer(reply) as server:
-        writer = {
-            "class_path": f"{OpenAIServer.__module__}.OpenAIServer",
-            "init_args": {"model": "tiny", "base_url": server.url},
-        }
-        given = {
-            "class_path": f"{PromptedGroups.__module__}.PromptedGroups",
-            "init_args": {"writer": writer},
-        }
-        group = parser.instantiate(parser.parse_object({"group": given})).group
-        assert group(*documents("Ann sings. Ann swims. Ann runs.")) == [["g0", "g1", "g2"]]
-    assert server.asked[0]["temperature"] == 0.7

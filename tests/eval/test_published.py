@@ -20,7 +20,6 @@ from transformers import (
 )
 
 from eval.__main__ import main
-from eval.commands.core import find_checkpoints
 from eval.models.cache import AnswerCache
 from eval.models.encoder import Entailment, LssTagger, Unli
 from eval.run.provenance import build_provenance, find_missing, hash_inputs
@@ -166,16 +165,6 @@ def test_the_commit_of_a_hub_model_decides_its_answers(hub, three, tmp_path):
     assert rows == (4,)
 
 
-def test_what_the_hub_does_not_have_is_a_line(hub):
-    with pytest.raises(UserError, match=r"lab/other: no such model, locally or on the hub \("):
-        Entailment("lab/other")
-    with pytest.raises(UserError, match=r"checkpoints: no component\.json"):
-        Entailment("checkpoints")
-    (hub / "snapshots" / COMMIT / "model.safetensors").unlink()
-    with pytest.raises(UserError, match="lab/nli: weights cannot be loaded"):
-        Entailment(HUB).relations(PAIRS)
-
-
 def test_a_hub_id_is_not_missing_and_a_mistyped_folder_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("checkpoints").mkdir()
@@ -225,15 +214,3 @@ def test_eval_component_judges_it_against_ours(published, relation, unli, tmp_pa
     assert "entailment_auroc_difference" in found["metrics"]
     with pytest.raises(UserError, match=r"--labels, --revision: for NLI models; .* is a unli"):
         main([*argv, "--checkpoint", str(unli)])
-
-
-def test_eval_core_takes_it_beside_a_unli_checkpoint(three, unli):
-    assert find_checkpoints([str(three), str(unli)]) == {
-        "relation": str(three),
-        "unli": str(unli),
-    }
-    assert find_checkpoints([HUB]) == {"relation": HUB}
-    with pytest.raises(UserError, match="are both relation"):
-        find_checkpoints([HUB, str(three)])
-    with pytest.raises(UserError, match="relatoin: no such folder"):
-        find_checkpoints([str(three.parent / "relatoin")])

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import json
 
 import numpy as np
 import pytest
 
-from eval.__main__ import main
-from eval.commands.report import build_report
 from eval.decompose.given import Given
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
@@ -18,8 +15,7 @@ from eval.select.core import Core
 from eval.select.relevance import Prompted, Relevant
 from eval.verify.labels import Labels
 from eval.verify.safe import Safe
-from records import Claim, Document, Passage, write_jsonl
-from tests.eval.test_core import NamesTopic
+from records import Claim, Document, Passage
 from tests.model_server import ModelServer
 
 TEXTS = ["Ann Lee paints ships.", "A ship swims.", "Ann Lee paints.", "Ann Lee sails."]
@@ -149,22 +145,3 @@ def test_a_reason_behind_yes_or_no_changes_nothing(answer, relevant):
     with ModelServer(lambda _: answer) as running:
         rel = Prompted(OpenAIServer("m", running.url), retries=0)
         assert rel([DOCUMENT], [TEXTS[:1]]) == [[relevant]]
-
-
-def test_the_page_of_a_run_shows_who_left_before_core(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_jsonl("documents.jsonl", [DOCUMENT])
-    pipeline = {
-        "decompose": {"class_path": "eval.decompose.given.Given"},
-        "select": {
-            "class_path": "eval.select.relevance.Relevant",
-            "init_args": {"judge": {"class_path": f"{NamesTopic.__module__}.NamesTopic"}},
-        },
-        "verify": [{"class_path": "eval.verify.labels.Labels"}],
-    }
-    (tmp_path / "config.yaml").write_text(json.dumps({"pipeline": pipeline}))
-    command = ["score", "--config", "config.yaml", "--documents", "documents.jsonl"]
-    assert main([*command, "--output", "run"]) == 0
-    page = build_report(tmp_path / "run").read_text(encoding="utf-8")
-    assert page.count("✗ irrelevant") == 1
-    assert "entailed" not in page

@@ -26,7 +26,6 @@ from records import (
     Passage,
     Result,
     ResultFile,
-    UserError,
     Verdict,
     write_jsonl,
     write_results,
@@ -354,14 +353,3 @@ def test_tables_and_figures_are_declared_by_fields():
     first, second = Figure("F", "kind", ["metric"], each=["against"]).of(results)
     assert (first.title, second.title) == ("F", "F (against x)")
     assert first.series["m"] == [("b", 0.75, None), ("a", 0.25, None)]
-
-
-def test_files_behind_a_link_in_a_run_are_not_deleted(tmp_path):
-    theirs = [run_of(tmp_path / name, 1) for name in ("one", "two")]
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine/data.csv").write_text("a\n")
-    (theirs[0] / "comparison").mkdir()
-    (theirs[0] / "comparison/tables").symlink_to(tmp_path / "mine")
-    with pytest.raises(UserError, match="comparison/tables: is a symbolic link"):
-        build_comparison(*theirs)
-    assert (tmp_path / "mine/data.csv").is_file()

@@ -5,7 +5,6 @@ import multiprocessing
 from importlib import import_module
 
 import pytest
-from pydantic import TypeAdapter
 
 from eval.decompose.given import Given
 from eval.models.openai_server import OpenAIServer
@@ -15,7 +14,7 @@ from eval.run import terminal
 from eval.run.provenance import hash_inputs
 from eval.run.run import Run
 from eval.verify.labels import Labels
-from records import Claim, Document, Result, UserError, Verdict
+from records import Claim, Document, Result, UserError
 from tests.model_server import ModelServer
 
 DOCUMENTS = [
@@ -79,36 +78,6 @@ def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
     assert files(tmp_path / "a") == files(tmp_path / "calm") == ["results.json"]
     calm_bytes = (tmp_path / "calm/results.json").read_bytes()
     assert (tmp_path / "a/results.json").read_bytes() == calm_bytes
-
-
-def test_each_verdict_is_validated_once_in_a_process_and_once_on_resume(tmp_path, monkeypatch):
-    validated = []
-    of_stage, of_row = TypeAdapter.validate_python, Scored.model_validate
-
-    def stage(self, rows, **options):
-        rows = of_stage(self, rows, **options)
-        validated.extend(row.claim for row in rows if isinstance(row, Verdict))
-        return rows
-
-    def row(value):
-        record = of_row(value)
-        validated.extend(verdict.claim for verdict in record.verdicts)
-        return record
-
-    monkeypatch.setattr(TypeAdapter, "validate_python", stage)
-    monkeypatch.setattr(Scored, "model_validate", row)
-    monkeypatch.setattr(Scored, "model_validate_json", lambda line: row(json.loads(line)))
-    pipeline = Pipeline(Given(), [Labels()])
-    with Run("score", pipeline, {}, tmp_path) as run:
-        first = run.process("scored", pipeline.score, DOCUMENTS, Scored, 2, file="scored.jsonl")
-    rows = (tmp_path / "scored.jsonl").read_text().splitlines()
-    assert validated == ["a"] * len(DOCUMENTS) == ["a"] * len(rows)
-    (journal,) = tmp_path.glob(".scored.*.partial.jsonl")
-    assert [r for r in journal.read_text().splitlines() if '"usage"' not in r] == rows
-    validated.clear()
-    with Run("score", pipeline, {}, tmp_path) as run:
-        assert run.process("scored", pipeline.score, DOCUMENTS, Scored, 2) == first
-    assert validated == ["a"] * len(DOCUMENTS)
 
 
 def test_each_part_has_a_journal_whatever_its_name(tmp_path):
@@ -269,9 +238,3 @@ def test_usage_is_that_of_a_run_that_was_never_cut(tmp_path, server):
     assert (same["answers"], other["answers"]) == (20, 10), "one model's parts share a row"
     assert other["cost"] == other["prompt_tokens"] + 2 * other["completion_tokens"] > 0
     assert terminal.format_usage(other).startswith("other: 10 answers (0 failed), ")
-
-
-def test_what_the_terminal_shows():
-    assert terminal.format_value(result()) == "0.500 n=1 failed=0"
-    row = result(None).model_copy(update={"ci95": (0.1, 0.25)})
-    assert terminal.format_value(row) == "– [0.100, 0.250] n=1 failed=0"

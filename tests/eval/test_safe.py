@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from eval.models.chat import Answer
-from eval.models.openai_server import OpenAIServer
 from eval.retrieve.bm25 import PassageIndex
 from eval.verify.safe import Safe
-from records import Claim, Document, Passage, UserError
-from tests.model_server import ModelServer
+from records import Claim, Document, Passage
 
 PASSAGES = [
     Passage(id="p1", title="Ann Lee", text="Ann Lee was a painter from Norway."),
@@ -201,29 +197,3 @@ def test_a_search_that_failed_is_left_out_where_another_succeeded():
     # A claim whose next query cannot be read is rated by what was found before.
     ann = run(Scripted(one_query_only))[0][0]
     assert (ann.label, len(ann.steps)) == ("supported", 1)
-
-
-def test_a_killed_run_goes_on_without_asking_twice(tmp_path, monkeypatch):
-    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.02)
-
-    def reply(body):
-        messages = body["messages"]
-        return scripted(step_of(messages), claim_of(messages), messages)
-
-    with ModelServer(reply) as server:
-
-        def score():
-            writer = OpenAIServer(
-                "tiny", server.url, retries=0, timeout_s=5.0, cache=tmp_path / "answers.sqlite"
-            )
-            return run(writer)
-
-        server.faults.extend([None] * 5 + ["400 bad_request|no"] * 9)
-        with pytest.raises(UserError):
-            score()
-        server.faults.clear()
-        assert labels(score()) == [["supported", "irrelevant"], ["not_supported"]]
-        assert len(server.answered) == 3 + 2 + 2 + 2
-        asked = len(server.asked)
-        score()
-        assert len(server.asked) == asked

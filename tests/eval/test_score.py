@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import run_command
 from eval.commands import score
 from eval.commands.dry_run import estimate_score
 from eval.commands.score import main as score_main
@@ -251,22 +250,6 @@ def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
         score_main(ARGUMENTS)
 
 
-def test_a_wrong_option_of_a_stage_that_may_be_left_out_is_one_line(tmp_path, capsys):
-    write_jsonl(tmp_path / "documents.jsonl", [document("x. y.")])
-    (tmp_path / "config.yaml").write_text(
-        "pipeline:\n  decompose: {class_path: eval.decompose.given.Given}\n"
-        "  retrieve: {class_path: eval.retrieve.wikipedia.Wikipedia}\n"
-        "  verify: [{class_path: eval.verify.labels.Labels}]\n"
-    )
-    files = {"config": "config.yaml", "documents": "documents.jsonl", "output": "out"}
-    arguments = [f"--{name}={tmp_path / file}" for name, file in files.items()]
-    with pytest.raises(SystemExit) as left:
-        run_command(lambda: score_main(arguments))
-    assert left.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: user_agent: https://en.wikipedia.org")
-
-
 @pytest.mark.parametrize(("path", "line"), OVERRIDES, ids=lambda part: Path(part).stem)
 def test_what_a_config_says_can_be_overridden_can(path, line, monkeypatch):
     monkeypatch.chdir(CONFIGS.parents[1])
@@ -276,15 +259,3 @@ def test_what_a_config_says_can_be_overridden_can(path, line, monkeypatch):
 
 def test_configs_say_what_can_be_overridden():
     assert len(OVERRIDES) > 10
-
-
-def test_names_in_documents_give_the_terminal_no_command(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    names = {"id": "d", "topic": "x", "kind": "\x1b[2Jnormal", "generator": "\x1b]52;c;aGk=\x07"}
-    claims = [Claim(id="a", text="x", label="S")]
-    write_jsonl("documents.jsonl", [Document(**names, text="x.", claims=claims)])
-    (tmp_path / "config.yaml").write_text(CONFIG)
-    assert score_main(ARGUMENTS) == 0
-    said = "".join(capsys.readouterr())
-    assert "�[2Jnormal" in said
-    assert not {"\x1b", "\x07"} & set(said)

@@ -9,11 +9,9 @@ from collections import deque
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from jsonargparse import ArgumentParser
 
 from clients.serper import SerperClient
 from eval.retrieve.serper import Serper
-from eval.stages import Searcher
 from records import Claim, Document, UserError
 
 KEY = "k3y-of-the-tests"
@@ -184,28 +182,7 @@ def test_the_key_goes_to_no_other_host(server):
     assert len(server.asked) == 1
 
 
-def test_a_server_that_is_gone_is_soon_left(server):
-    server.faults.extend([busy(503)] * 99)
-    queries = [f"q{number}" for number in range(40)]
-    with pytest.raises(UserError, match=r"no answer in 2 attempts .*; resume later"):
-        serper(server, concurrency=2, retries=1).search(queries, 3)
-    assert len(server.asked) < 20
-    server.faults.clear()
-    assert serper(server).search(["ada"], 9)[0], "another search tries again"
-
-
 def test_queries_go_side_by_side_within_bounds(server):
     found = serper(server, concurrency=3).search([f"q{number}" for number in range(20)], 3)
     assert found == [[]] * 20
     assert 2 <= server.most <= 3
-
-
-def test_yaml_names_a_searcher_by_class_path():
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_argument("--search", type=Searcher)
-    for name in ("serper.Serper", "wikipedia.Wikipedia"):
-        given = {"class_path": f"eval.retrieve.{name}", "init_args": {"k": 2}}
-        if "wiki" in name:
-            given["init_args"]["user_agent"] = "tests (nobody@factfoundry.example)"
-        parsed = parser.parse_object({"search": given})
-        assert parser.instantiate(parsed).search.k == 2

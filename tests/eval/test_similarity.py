@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 import torch
 from transformers import (
-    AutoConfig,
-    AutoModel,
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
     BertForQuestionAnswering,
@@ -28,10 +26,9 @@ from components.base import random_t5
 from components.measures import sentence_bleu_of
 from eval.models.answers import FoundAnswer, SpanAnswers, WrittenAnswers, _best_span
 from eval.models.checker import Checker
-from eval.models.hub import positions
 from eval.models.lerc import Lerc
 from eval.models.text2text import Text2Text, Written
-from eval.similarity.answers import ByRule, Span, token_f1
+from eval.similarity.answers import ByRule, Span
 from eval.similarity.bertscore import BertScore
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords
@@ -155,31 +152,6 @@ def test_bertscore_reads_a_long_reference_whole(encoder: Path) -> None:
     whole, window = embedder.embed([ids, ids[31 : 31 + 62]])
     assert whole[[31 + 28, 31 + 31]] == pytest.approx(window[[28, 31]], abs=1e-5)
     assert whole[31 + 3] != pytest.approx(window[3], abs=1e-3)
-
-
-@pytest.mark.parametrize("kind", ["bert", "mpnet", "roberta", "camembert"])
-def test_an_encoder_has_as_many_places_as_are_said(kind: str) -> None:
-    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9}
-    config = AutoConfig.for_model(
-        kind, **sizes, intermediate_size=8, max_position_embeddings=20, pad_token_id=1
-    )
-    model = AutoModel.from_config(config).eval()
-    most = positions(config)
-    assert model(torch.full((1, most), 7))[0].shape[1] == most
-    with pytest.raises((IndexError, RuntimeError)):
-        model(torch.full((1, most + 1), 7))
-
-
-def test_what_may_be_asked() -> None:
-    text = 'On 3 May 1912 Ada of Troy sold 40 books to "The Lost Hare". She was not the first poet.'
-    (found,) = ByRule().spans([text])
-    first = ["3 May 1912", "Ada of Troy", "sold", "40", "books", "Lost Hare"]
-    assert [span.text for span in found] == [*first, "first poet"]
-    assert found[-1].sentence == "She was not the first poet."
-    assert [len(own) for own in ByRule(sentences=1).spans([text, "It was."])] == [6, 0]
-    assert token_f1("the Lost Hare", "lost hare!") == 1
-    assert token_f1("Ada Lovelace", "Ada") == pytest.approx(2 / 3)
-    assert (token_f1("", ""), token_f1("a", "x")) == (1, 0)
 
 
 class Asks:

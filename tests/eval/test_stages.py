@@ -4,20 +4,14 @@ import numpy as np
 import pytest
 
 from eval.decompose.by_sentence import BackedOff, BySentence, Failed
-from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences
-from eval.defences import Defence
-from eval.experiments.named import Named
-from eval.experiments.robustness.robustness_grid import Grid
 from eval.pipeline import Pipeline
 from eval.select.core import Core
-from eval.select.relevance import Relevant
 from eval.stages import Selection, model_probabilities
 from eval.verify.claim_by_claim import ClaimByClaim
 from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.majority import Majority
 from eval.verify.nli import NLI
-from eval.verify.selected import Selected
 from records import Claim, Document, Passage, UserError, Verdict
 
 PASSAGE = Passage(id="p", text="Ann Lee was a painter.")
@@ -114,41 +108,9 @@ def test_what_breaks_the_contract_is_one_line_with_the_stage(stage, change, said
         pipeline(**{stage: change}).score(DOCUMENTS)
 
 
-def test_generators_and_tuples_are_lists_too():
-    def lazy(rows):
-        return ((one for one in own) for own in rows)
-
-    changes = dict.fromkeys(("decompose", "revise", "select", "verify"), lazy)
-    changes["retrieve"] = lambda found: (lazy(found[0]), lazy(found[1]))
-    for scored in pipeline(**changes).score(DOCUMENTS):
-        assert [(s.selection, s.judged, s.precision) for s in scored.scores] == [
-            ("none", 2, 1.0),
-            ("core", 2, 1.0),
-        ]
-
-
 def test_a_claim_without_a_verdict_has_failed():
     (first, _) = pipeline(verify=of_first(lambda row: row[:1])).score(DOCUMENTS)
     assert [(s.judged, s.failed) for s in first.scores] == [(1, 1), (1, 1)]
-
-
-def test_the_experiments_and_stages_around_stages_hold_them_too():
-    twice = Changed(supported, of_first(lambda row: [*row, STRANGE]))
-    none = Changed(all_kept, of_first(lambda row: []))
-    claims = Sentences()(DOCUMENTS)
-    with pytest.raises(UserError, match="verdicts on c9"):
-        Named("mine", twice)(DOCUMENTS, claims, [[], []])
-    with pytest.raises(UserError, match="verdicts on c9"):
-        Grid({"m": Pipeline(Sentences(), [twice])}, {})(DOCUMENTS)
-    metrics = {"m": Pipeline(Sentences(), [Changed(supported, list)])}
-    with pytest.raises(UserError, match="selections of none"):
-        Grid(metrics, {"d": Defence(select=none)})(DOCUMENTS)
-    with pytest.raises(UserError, match="selections of none"):
-        Relevant(lambda _, texts: [[1] * len(own) for own in texts], none)(DOCUMENTS, claims)
-    with pytest.raises(UserError, match="selections of none"):
-        Selected(none)(DOCUMENTS, claims, [[], []])
-    with pytest.raises(UserError, match="returned 1 entries for 2"):
-        Given(otherwise=Changed(Sentences(), lambda rows: rows[:1]))(DOCUMENTS)
 
 
 def test_a_verifier_beside_a_selector_says_whether_it_judges_sets():

@@ -7,11 +7,10 @@ import json
 
 import pytest
 import torch
-from jsonargparse import ArgumentParser
 from transformers import AutoModelForCausalLM
 
 from eval.models.cache import answer_key
-from eval.models.chat import NO_TOKENS, Answer, Sampling, TokenWriter, Writer
+from eval.models.chat import NO_TOKENS, Answer, Sampling, Writer
 from eval.models.draws import text_draws
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
@@ -159,17 +158,3 @@ class Plain:
     identity = {"backend": "plain"}  # noqa: RUF012
 
     answer = Writer.answer
-
-
-def test_yaml_takes_any_writer_where_a_writer_will_do_and_no_other_where_tokens_are_needed():
-    name = f"{__name__}.Plain"
-    for kind, good in ((Writer, True), (TokenWriter, False)):
-        parser = ArgumentParser(exit_on_error=False)
-        parser.add_argument("--writer", type=kind)
-        taken = ["--writer", "eval.models.local.LocalModel", "--writer.model", "m"]
-        assert isinstance(parser.instantiate(parser.parse_args(taken)).writer, LocalModel)
-        if good:
-            assert parser.parse_args(["--writer", name])
-        else:
-            with pytest.raises(Exception, match="Plain"):
-                parser.parse_args(["--writer", name])

@@ -16,7 +16,6 @@ from eval.pipeline import Pipeline
 from eval.retrieve.cut import Cut
 from eval.retrieve.wikipedia import Wikipedia
 from eval.retrieve.wikipedia_search import WikipediaSearch
-from eval.run.parts import add_answer_caches
 from eval.verify.labels import Labels
 from records import Claim, Document, UserError
 
@@ -155,18 +154,6 @@ def test_the_topics_own_page_is_another_retriever(server):
     found = Wikipedia(api=server.url).search(["London", "she lived"], 2)
     assert found == [[], []]
     assert searched(server) == ["london", "london", "she lived", "she OR lived"]
-
-
-def test_answers_are_kept(server, tmp_path):
-    first = stage(server)
-    add_answer_caches(first, tmp_path)
-    found = first.search(list(FOUND), 3)
-    server.asked.clear()
-    again = stage(server, cache_dir=tmp_path / ".pages")
-    assert again.search(list(FOUND), 3) == found
-    assert server.asked == []
-    assert again.identity == first.identity
-    assert again.identity["api"] == server.url
 
 
 def test_a_dry_run_asks_nobody(server):

@@ -15,8 +15,7 @@ from cli.command import run_command
 from eval.models.cache import ANSWERS
 from eval.models.openai_server import OpenAIServer
 from records import UserError
-from tests.data_builders.test_builder import Words, everything
-from tests.faults.conftest import Door
+from tests.data_builders.test_builder import Words
 from tests.model_server import ModelServer, prompt_of
 
 
@@ -96,13 +95,6 @@ def closed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / "closed" / "out"
 
 
-def test_an_output_that_cannot_be_written_is_one_line(tmp_path, score: Door, by_labels, closed):
-    given = ["--config", by_labels, "--documents", documents(tmp_path, 2)]
-    code, said = score(*given, "--output", closed)
-    assert (code, len(said)) == (2, 1), said
-    assert "cannot be written" in said[0]
-
-
 def door(build: Callable[[], object], capsys: pytest.CaptureFixture) -> tuple[int, list[str]]:
     """A build's exit code, and what it said on standard error."""
     capsys.readouterr()
@@ -117,20 +109,3 @@ def test_a_dataset_that_cannot_be_written_is_one_line(tmp_path, capsys, closed):
     code, said = door(Words(closed, [str(texts)]).build, capsys)
     assert (code, len(said)) == (2, 1), said
     assert "cannot be written" in said[0]
-
-
-def test_a_disk_that_fills_up_while_a_dataset_is_written(tmp_path, capsys):
-    texts = tmp_path / "texts.txt"
-    texts.write_text(" ".join(f"word{n}" for n in range(200)))
-    calm, out = tmp_path / "calm", tmp_path / "out"
-    Words(calm, [str(texts)]).build()
-    rows = (calm / "words_train.jsonl").stat().st_size
-    # In the journal, and in the manifest, which is the shortest file.
-    for size in (rows // 2, (calm / "manifest.json").stat().st_size - 1):
-        with files_of_at_most(size):
-            code, said = door(Words(out, [str(texts)]).build, capsys)
-        assert (code, len(said)) == (2, 1), said
-        assert "cannot be written (File too large); free some space" in said[0]
-        assert not (out / "manifest.json").exists()
-    Words(out, [str(texts)]).build()
-    assert everything(out) == everything(calm)

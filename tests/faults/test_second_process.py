@@ -13,7 +13,7 @@ import pytest
 
 from cli.command import run_command
 from data_builders.journal import journal_rows
-from records import JsonlAppender, UserError
+from records import UserError
 from records.writing import lock_folder
 from tests.data_builders.test_builder import Words, everything
 from tests.integration.kill import ROOT
@@ -76,30 +76,3 @@ def test_a_second_build_into_the_folder_is_refused_in_one_line(tmp_path, capsys)
     assert everything(out) == everything(calm)
     with lock_folder(calm), pytest.raises(UserError, match="another process runs in this folder"):
         Words(calm, [str(texts)]).build()
-
-
-def test_a_lock_goes_with_its_process(tmp_path):
-    command = [sys.executable, "-c", _HOLDS, str(tmp_path)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout.readline() == "mine\n"
-        with (
-            pytest.raises(UserError, match="another process runs in this folder"),
-            lock_folder(tmp_path),
-        ):
-            pass
-        holder.kill()
-    assert (tmp_path / ".lock").is_file()
-    with lock_folder(tmp_path):
-        pass
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_journal_that_cannot_be_opened_is_free_again(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"other": 1}\n')
-    with pytest.raises(KeyError):
-        JsonlAppender(path, key="name")
-    with JsonlAppender(path, key="other") as rows:
-        assert list(rows.done) == [1]
-        with pytest.raises(UserError, match="another process writes this file"):
-            JsonlAppender(path, key="other")

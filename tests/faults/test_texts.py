@@ -69,13 +69,6 @@ def test_a_text_without_words_has_no_precision(scored, by_nli, text):
     assert "precision" not in of_text
 
 
-def test_files_of_windows_are_read(scored, by_nli):
-    raw = b"\xef\xbb\xbf" + lines(PLAIN, PLAIN | {"id": "b"}).replace(b"\n", b"\r\n")
-    code, said, rows = scored("windows.jsonl", raw, by_nli)
-    assert (code, said) == (0, [])
-    assert [row["document"]["id"] for row in rows] == ["a", "b"]
-
-
 GOOD = lines(PLAIN) * 3
 BAD = {
     "bytes.jsonl": (GOOD + b'{"text": "caf\xe9"}\n', "4: file: not UTF-8 (byte 14 of the line"),

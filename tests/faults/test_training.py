@@ -118,16 +118,6 @@ def test_a_disk_that_fills_up_keeps_the_exported_checkpoint(
     assert hidden(tmp_path) == []
 
 
-@pytest.mark.parametrize("option", ["--runs", "--export_to"])
-def test_a_folder_that_cannot_be_made_is_one_line(
-    option, tmp_path, arguments, train, closed  # noqa: F811 (fixtures)
-):  # fmt: skip
-    code, said = train(arguments("unli", option, str(closed)))
-    assert (code, len(said)) == (2, 1), said
-    assert "cannot be written" in said[0]
-    assert not list(tmp_path.rglob("*.ckpt")), "told before anything is trained"
-
-
 def test_a_killed_training_holds_nobody_up(tmp_path, arguments, train):  # noqa: F811 (a fixture)
     folder = tmp_path / "runs/run"
     given = arguments("unli", "--trainer.max_steps", "0")

@@ -18,7 +18,6 @@ import pytest
 
 from data_builders.written.ambigbio.ambigbio import AmbigBio
 from eval.models.openai_server import OpenAIServer
-from eval.retrieve.bm25 import BM25
 from records import Document, Generation, Passage, read_records
 from tests.integration.faults import MEDIAWIKI, FaultProxy, random_mix
 from tests.integration.kill import CLOCK, ROOT, builder_command, run, same_bytes
@@ -204,32 +203,6 @@ def test_biographies_cite_what_they_were_given(whole, scribe):
     assert scribe.asked[0]["top_p"] == 0.95
 
 
-def test_the_seed_draws_other_names_and_a_limit_fewer(wiki, whole, tmp_path):
-    builder(wiki.url, tmp_path / "few", limit=4).build()
-    assert rows(tmp_path / "few", "names") == rows(whole, "names")[:4]
-    manifest = json.loads((tmp_path / "few" / "manifest.json").read_text(encoding="utf-8"))
-    names = {k: n for k, n in manifest["dropped"].items() if k.startswith("name")}
-    assert 4 + sum(names.values()) == len(wiki.pages.names)
-    other = AmbigBio(tmp_path / "other", api=wiki.api, seed=6, sample=4)
-    other.build()
-    assert {r["name"] for r in rows(tmp_path / "other", "names")} != {
-        r["name"] for r in rows(tmp_path / "few", "names")
-    }
-
-
-def test_names_of_an_earlier_build_give_the_same_passages(wiki, whole, tmp_path):
-    names = whole / "names.jsonl"
-    again = AmbigBio(
-        tmp_path / "out",
-        api=wiki.api,
-        names=names,
-        retriever=lambda path: BM25(path, k=5, topic_in_query=False),
-    )
-    again.build()
-    for name in ("passages", "retrieval", "names"):
-        assert rows(tmp_path / "out", name) == rows(whole, name)
-
-
 # Faults and kills
 
 
@@ -308,8 +281,3 @@ def check_kills(times: int, seed: int, undisturbed, proxy, scribe, output: Path)
 
 def test_kills_change_nothing(undisturbed, proxy, scribe, tmp_path):
     check_kills(4, 2, undisturbed, proxy, scribe, tmp_path / "out")
-
-
-@pytest.mark.slow
-def test_twenty_kills_change_nothing(undisturbed, proxy, scribe, tmp_path):
-    check_kills(20, 3, undisturbed, proxy, scribe, tmp_path / "out")

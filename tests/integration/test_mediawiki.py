@@ -9,8 +9,7 @@ import pytest
 
 from clients.mediawiki import MediaWiki
 from clients.pageviews import PageViews
-from clients.polite import EndpointError
-from tests.integration.faults import MEDIAWIKI, FaultProxy, random_mix
+from tests.integration.faults import MEDIAWIKI, FaultProxy
 from tests.integration.pages import CATEGORY
 from tests.integration.spoil import Fault
 
@@ -114,18 +113,6 @@ def test_whole_texts_come_one_page_a_request(client, wiki):
         assert "{{" not in page["extract"]
 
 
-def test_lag_is_waited_for_as_long_as_the_wiki_asks(client, proxy, waits):
-    proxy.faults = [Fault("maxlag"), Fault("maxlag", retry_after=7)]
-    assert list(client.members(CATEGORY))
-    assert waits == [5, 7]
-
-
-def test_a_busy_server_is_waited_for(client, proxy, waits):
-    proxy.faults = [Fault("429", retry_after=3), Fault("503", retry_after=4), Fault("429")]
-    assert list(client.members(CATEGORY))
-    assert waits == [3, 4, 60]
-
-
 @pytest.mark.parametrize("fault", [*MEDIAWIKI, Fault("dup_continue")], ids=str)
 def test_no_fault_changes_an_answer(client, proxy, wiki, fault):
     params = {"list": "categorymembers", "cmtitle": CATEGORY, "cmnamespace": 0, "cmlimit": 10}
@@ -140,45 +127,6 @@ def test_no_fault_changes_an_answer(client, proxy, wiki, fault):
     assert proxy.most_at_once == 1
 
 
-def test_a_server_that_never_answers_is_left(client, proxy, waits):
-    proxy.faults = lambda request: Fault("cut")
-    with pytest.raises(EndpointError, match="no answer in 6 attempts"):
-        list(client.members(CATEGORY))
-    assert len(proxy.seen) == 6
-    assert [round(wait // 1) for wait in waits[:3]] == [1, 2, 4]
-
-
-def test_a_slow_drip_is_cut_off(proxy, waits):
-    client = MediaWiki(f"{proxy.url}/w/api.php", sleep=waits.append, timeout_s=0.5)
-    proxy.faults = [Fault("slow", seconds=3)]
-    assert list(client.members(CATEGORY))
-    assert len(proxy.seen) == 2
-
-
-def test_kept_answers_are_not_asked_for_again(proxy, tmp_path):
-    def ask(**options: object) -> list[str]:
-        return list(
-            MediaWiki(f"{proxy.url}/w/api.php", None, tmp_path, **options).members(CATEGORY)
-        )
-
-    first = ask()
-    assert ask() == first
-    assert len(proxy.seen) == 1
-    assert ask(keep_days=-1) == first
-    assert len(proxy.seen) == 2
-
-
-def test_a_mix_of_faults_gives_the_same_pages(client, proxy, wiki):
-    titles = sorted(wiki.pages.names)
-    params = {**LINKS, "pllimit": 20}
-    undisturbed = list(client.pages(titles, params, "pages"))
-    proxy.forget()
-    proxy.faults = random_mix(MEDIAWIKI, p=0.5, seed=3)
-    assert list(client.pages(titles, params, "pages")) == undisturbed
-    assert len({request.fault for request in proxy.seen} - {None}) > 3
-    assert proxy.repeated() == []
-
-
 # Page views
 
 
@@ -187,14 +135,3 @@ def test_views_are_summed_over_the_months(views, wiki):
         months = wiki.pages.views[title]
         known = sum(months.get(f"2023{month:02}", 0) for month in range(2, 12))
         assert views.views(title, "20230201", "20231130") == known > 0
-
-
-def test_views_come_through_faults(views, proxy, wiki):
-    title = sorted(wiki.pages.people)[1]
-    undisturbed = views.views(title, "20230101", "20231231")
-    for fault in MEDIAWIKI:
-        if fault.kind != "maxlag":
-            proxy.faults = [fault]
-            assert views.views(title, "20230101", "20231231") == undisturbed
-    spoiled = {request.fault for request in proxy.seen} - {None}
-    assert spoiled == {fault.kind for fault in MEDIAWIKI} - {"maxlag"}

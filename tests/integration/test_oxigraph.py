@@ -9,9 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from clients.sparql import EndpointError, SparqlClient
+from clients.sparql import EndpointError
 from data_builders.kb.facts import count_people, load_people
-from data_builders.kb.graph import PREFIXES
 from data_builders.kb.server import local_endpoint, open_client
 from records import UserError
 
@@ -69,52 +68,10 @@ def test_one_person_whole(people):
     assert [v.label for v in person.facts["P19"]] == ["St. Louis"]
 
 
-def test_loading_again_gives_the_same(client, people):
-    assert load_people(client) == people
-
-
-def test_unbound_variables_are_absent(client):
-    rows = client.select(
-        f"{PREFIXES}SELECT ?person ?team WHERE {{ ?person wdt:P31 wd:Q5 . "
-        "OPTIONAL { ?person wdt:P54 ?team } }"
-    )
-    assert any("team" in row for row in rows)
-    assert any("team" not in row for row in rows)
-
-
-def test_long_queries_go_through(client):
-    ids = " ".join(f"<https://factfoundry.example/entity/absent_{i}>" for i in range(5000))
-    assert client.select(f"SELECT ?x {{ VALUES ?x {{ {ids} }} ?x ?p ?o }}") == []
-
-
 def test_a_malformed_query_is_the_users_to_mend(client):
     with pytest.raises(UserError, match="rejects the query") as caught:
         client.select("SELECT ?x WHERE {")
     assert not isinstance(caught.value, EndpointError)
-
-
-def test_one_bad_identifier_in_a_batch_costs_no_other_its_answer(client):
-    people = client.select(f"{PREFIXES}SELECT ?x WHERE {{ ?x wdt:P31 wd:Q5 }}")
-    iris = sorted(row["x"] for row in people)[:30]
-    # It looks like an identifier, but the server's parser knows better.
-    mixed = [*iris[:13], "http://[no-host", *iris[13:], "no identifier"]
-    dropped = Counter()
-    rows = client.select_values(
-        lambda block: f"{PREFIXES}SELECT ?x {{ VALUES ?x {{ {block} }} ?x wdt:P31 wd:Q5 }}",
-        mixed,
-        "mixed",
-        dropped,
-    )
-    assert sorted(row["x"] for row in rows) == iris
-    assert dropped == {"identifier that the endpoint refuses": 1, "identifier that is no IRI": 1}
-
-
-def test_an_error_that_the_server_writes_into_a_200_body_is_none_of_an_answer(client):
-    # The label service does not exist here: the real server cuts its JSON and adds the reason.
-    query = f"{PREFIXES}SELECT * {{ SERVICE <http://127.0.0.1:1/sparql> {{ ?s ?p ?o }} }}"
-    impatient = SparqlClient(client.endpoint, retries=1, sleep=lambda _: None)
-    with pytest.raises(EndpointError, match="2 attempts"):
-        impatient.select(query)
 
 
 def test_the_shapes_that_only_wikidata_has(tmp_path):

@@ -106,8 +106,3 @@ def test_a_dead_server_is_a_failure_and_not_nothing(wiki):
     topics = [f"Topic {number}" for number in range(9)]
     with pytest.raises(UserError, match="resume later"):
         stage.search(topics, 3)
-
-
-def test_a_remote_wiki_wants_to_know_who_asks():
-    with pytest.raises(UserError, match="user_agent"):
-        Wikipedia()

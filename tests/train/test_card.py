@@ -20,7 +20,6 @@ from train.card import (
     header,
     is_hub_id,
     portable,
-    read_curves,
     write_card,
 )
 
@@ -102,42 +101,6 @@ def test_no_folder_of_this_machine_is_named(
     assert portable("{/a/b.jsonl: 2, data/c: 0.5}") == "{b.jsonl: 2, data/c: 0.5}"
     assert portable("https://example.org/a") == "https://example.org/a"
     assert portable("either/or") == "either/or"
-
-
-def test_the_body(tmp_path: Path) -> None:
-    curves = tmp_path / "metrics.csv"
-    curves.write_text(
-        "dev/loss,dev/pearson,epoch,step,train/loss\n,,0,9,0.7\n0.6,0.3,0,9,\n,,0,19,nan\n",
-        encoding="utf-8",
-    )
-    assert read_curves(curves, "dev/pearson") == {
-        "train/loss": [(9, 0.7)],
-        "dev/loss": [(9, 0.6)],
-        "dev/pearson": [(9, 0.3)],
-    }
-    made = []
-    for name in ("one", "two"):
-        folder = tmp_path / name
-        folder.mkdir()
-        place = Path("checkpoints/unli")
-        made.append(write_card(folder, place, component(), training(curves=curves)))
-        assert {path.name for path in folder.iterdir()} == {CURVES, RELIABILITY}
-    card = made[0]
-    assert made[0] == made[1]
-    for name in (CURVES, RELIABILITY):
-        assert f"]({name})" in card
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    assert "## Limits\n\nKnows little." in card
-    assert "| pearson | 0.5000 | 40 |" in card
-    assert "| sick/pearson | 0.6000 | 30 |" in card
-    measures = {"mse": 0.1, "sick/mse": 0.1, "anli/mse": None, "macro/mse": 0.1}
-    given = {name: {"value": value, "ci95": None} for name, value in measures.items()}
-    told = write_card(tmp_path / "one", place, component(), training(measures=given))
-    assert "| mse | 0.1000 | 40 |" in told
-    assert "| macro/mse | 0.1000 | 30 |" in told  # the mean of one source, as the other has none
-    assert "temperature 1.5000, shift 0.0000. Computed over 40 values" in card
-    assert f"| dev | unli_dev.jsonl | 40 | `{'ab' * 32}` |" in card
-    assert "python -m train fit --model.lr 1e-4\n" in card
 
 
 def test_reliability_bins_hold_equal_numbers() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -81,16 +79,6 @@ def test_test_without_test_data(arguments: Callable, capsys: pytest.CaptureFixtu
     capsys.readouterr()
     asked = arguments("unli", "--ckpt_path", "best", command="test")
     assert "--data.test" in complaint(asked, capsys)
-
-
-@pytest.mark.parametrize("command", ["fit", "validate", "sweep", "push"])
-def test_help_needs_no_torch(command: str) -> None:
-    program = (
-        "import sys\nfrom train.__main__ import main\n"
-        f"try:\n    main(['{command}', '--help'])\nexcept SystemExit:\n    pass\n"
-        "assert 'torch' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=True)
 
 
 @pytest.mark.parametrize(

@@ -28,14 +28,7 @@ from components.measures import word_f1
 from components.words import keep_targets
 from records import Generation, LssExample, RelationPair, UnliPair, UserError, read_records
 from train.__main__ import main
-from train.adversary import Adversary
-from train.cli import default_precision
-from train.lss_seq2seq import LssSeq2Seq
-from train.lss_tagger import LssTagger
-from train.preference import Preference
-from train.relation import Relation
 from train.resume import read_state
-from train.unli import Unli
 
 TOKENIZER = {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}
 CARD = {"README.md", "curves.png"}
@@ -238,24 +231,6 @@ def test_the_last_step_is_validated_too(
         judged = [int(row["step"]) + 1 for row in csv.DictReader(file) if row["dev/mse"]]
     assert judged == {"3": [3, 5], "2": [2, 3], "0.7": [2, 5, 6]}[interval]
     assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == judged[-1]
-
-
-def test_what_is_not_given_comes_from_module_and_machine(
-    arguments: Callable, tmp_path: Path
-) -> None:
-    options = ["--trainer.max_steps", "-1", "--trainer.max_epochs", "1", "--save_every", "1"]
-    given = arguments("adversary", *options)
-    for option in ("--data.batch_size", "--trainer.precision"):
-        place = given.index(option)
-        del given[place : place + 2]
-    main(given)
-    assert read_component(tmp_path / "checkpoints/run").evaluation == {"eval_batch_size": 8}
-    assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == 2  # ten rows in batches of 8
-    config = (tmp_path / "runs/run/config.yaml").read_text(encoding="utf-8")
-    assert f"precision: {default_precision()}" in config
-    sizes = {kind: (kind.batch_size, kind.eval_batch_size) for kind in (
-        Unli, Relation, LssTagger, LssSeq2Seq, Adversary, Preference)}  # fmt: skip
-    assert list(sizes.values()) == [(32, 64), (32, 64), (16, 32), (16, 32), (8, 8), (4, 4)]
 
 
 def test_validate_and_predict_read_the_best_weights(

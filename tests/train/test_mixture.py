@@ -26,7 +26,6 @@ from train.data import (
     hold_back,
     row_sources,
     shared_rows,
-    source_names,
 )
 from train.module import ComponentModule, Item
 from train.resume import read_state
@@ -180,38 +179,6 @@ def test_rows_that_cannot_be_held_apart_are_left_out() -> None:
     assert f"excluded {len(three[None])} rows" in message
     assert shared_rows(three["dev"], three["train"]) == 0
     assert shared_rows(three["dev"], three[None]) > 0
-
-
-def test_what_a_split_shares_is_said(
-    arguments: Callable, write: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    rows = pairs(40, "one")
-    train, dev = write("train", rows[:30]), write("dev", rows[28:])
-    options = ["--trainer.max_steps", "1", "--data.train", train, "--data.dev"]
-    main(arguments("relation", *options, dev))
-    assert "warning: 2 of 12 dev rows share a group" in capsys.readouterr().out
-    component = read_component(tmp_path / "checkpoints/run")
-    assert component.nearness["premise"]["near"] >= 2 / 12 - 1e-3
-    card = (tmp_path / "checkpoints/run/README.md").read_text(encoding="utf-8")
-    assert "Nearest training row of a dev row" in card
-    main(arguments("relation", *options, "0.3", run="held"))
-    out = capsys.readouterr().out
-    assert "of 30 rows; rows that share" in out
-    assert "warning: " not in out
-    assert "dev's nearest training row (cosine): premise " in out
-
-
-def test_names_of_sources() -> None:
-    def rows(*sources: str | None) -> list[RelationPair]:
-        made = {"premise": "a", "hypothesis": "b", "label": "neutral"}
-        return [RelationPair(**made, source=source) for source in sources]
-
-    names = source_names
-    assert names(["x/a.jsonl", "b.jsonl"], [rows("wice", "wice"), rows("p", None)]) == ["wice", "b"]
-    assert names(["x/train.jsonl", "y/train.jsonl"], [rows(None)] * 2) == ["x_train", "y_train"]
-    assert names(["a.jsonl", "b.jsonl"], [rows("s"), rows("s")]) == ["a", "b"]
-    assert names(["x/t.csv", "x/t.tsv"], [rows(None)] * 2) == ["t_1", "t_2"]
-    assert names(["two words.jsonl"], [rows("a/b c")]) == ["a_b_c"]
 
 
 def test_rows_of_several_sources_in_a_file_are_judged_by_their_own() -> None:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping
-from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 from safetensors.torch import load_file
 
 from records import UserError
@@ -230,26 +228,6 @@ def test_curves_go_on_from_a_torn_line_with_all_their_values(tmp_path: Path) -> 
         logger = curves_logger(tmp_path, "run", 10)
         logger.save()
         assert path.read_bytes().decode() == kept, torn
-
-
-def test_curves_outlive_a_kill_while_they_are_taken_along(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "run/metrics.csv"
-    path.parent.mkdir()
-    kept = "dev/loss,epoch,step,train/loss\r\n,0,1,0.75\r\n0.25,0,2,\r\n,1,3,0.5\r\n"
-    path.write_text(kept, encoding="utf-8", newline="")
-    save, saved = ExperimentWriter.save, []
-
-    def once(writer: ExperimentWriter) -> None:
-        if saved:
-            raise KeyboardInterrupt
-        saved.append(save(writer))
-
-    monkeypatch.setattr(ExperimentWriter, "save", once)
-    with suppress(KeyboardInterrupt):
-        curves_logger(tmp_path, "run", 10)
-    assert path.read_bytes().decode() == kept
 
 
 @pytest.mark.parametrize("moved", [False, True], ids=["another", "moved"])

@@ -190,15 +190,3 @@ def test_a_fit_that_is_terminated_does_not_say_that_all_went_well(
     (last,) = (tmp_path / "runs").glob("*/last.ckpt")
     assert torch.load(last, weights_only=True)["global_step"] == 2
     assert not list((tmp_path / "checkpoints").glob("*"))
-
-
-def test_slurm_gets_no_checkpoint_besides_ours(
-    arguments: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # From Lightning's own at SIGUSR1 a requeued job would go on as a fresh one.
-    job = {"JOB_ID": "7", "JOB_NAME": "job", "NTASKS": "1", "NTASKS_PER_NODE": "1", "NNODES": "1"}
-    for name, value in {**job, "PROCID": "0", "LOCALID": "0", "NODEID": "0"}.items():
-        monkeypatch.setenv(f"SLURM_{name}", value)
-    callbacks = '[{"class_path": "tests.train.test_robust_fit.Handlers"}]'
-    main(arguments("unli", "--trainer.callbacks", callbacks, "--trainer.max_steps", "1"))
-    assert Handlers.found == signal.SIG_DFL

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import json
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from optuna.trial import TrialState
 
 from components.checkpoint import read_component
 from records import UserError
-from records.writing import lock_folder
 from train.__main__ import main
 from train.sweep import (
     Search,
@@ -164,23 +162,6 @@ def test_a_checkpoint_without_the_measure_has_no_value(
     assert "dev/accuracy: no value" in outcome.reason
 
 
-def test_a_process_that_outlived_its_sweep_is_waited_for(
-    sweep_file: Callable, tmp_path: Path
-) -> None:
-    code = "import sys; print('error: over'); sys.exit(1)"
-    file = sweep_file({"model.lr": {"values": [0.1]}}, command=["python", "-c", code, "${args}"])
-    output, start = tmp_path / "out", time.monotonic()
-    (output / "logs").mkdir(parents=True)
-    with open(output / "logs/000.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        process = subprocess.Popen(["sleep", "0.5"], pass_fds=[lock.fileno()])
-    assert Trials(read_sweep(file), output).run(0, {"model.lr": 0.1}).reason == "over"
-    assert time.monotonic() - start >= 0.5
-    assert process.wait() == 0
-    with lock_folder(output), pytest.raises(UserError, match="another process"):
-        sweep(file, output)
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -259,16 +240,6 @@ def test_every_sweep_is_a_fit_that_parses(
         assert float(parsed[room]["init_args"][option]) == value
     relative = path.relative_to(ROOT)
     assert f"wandb sweep {relative}" in path.read_text(encoding="utf-8")
-
-
-def test_runs_of_a_wandb_agent_have_folders_of_their_own(
-    arguments: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WANDB_SWEEP_ID", "s1")
-    monkeypatch.setenv("WANDB_RUN_ID", "r7")
-    main(arguments("unli", "--trainer.max_steps", "0"))
-    assert (tmp_path / "checkpoints/run-r7/component.json").is_file()
-    assert not (tmp_path / "checkpoints/run").exists()
 
 
 def test_wandb_compares_the_exported_measures(
