@@ -8,12 +8,14 @@ from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path, PurePath
 
+import yaml
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
 from records import UserError, sha256_file, write_json, write_jsonl, write_text
 from records.writing import find_partial_files
 
+CARDS = Path(__file__).parent / "cards"
 PACKAGES = ("pydantic", "oxigraph", "matplotlib")
 
 
@@ -31,6 +33,19 @@ class Card:
     license: str = "cc0-1.0"
     task_categories: Sequence[str] = ("text-classification",)
     tags: Sequence[str] = ("factuality",)
+
+
+def read_card(name: str, /, **values: object) -> Card:
+    """Read ``cards/NAME.md``, whose front matter has the fields of :class:`Card` except ``text``.
+
+    ``values`` replace placeholders in braces; without values, braces stay as they are.
+    """
+    _, front, text = (CARDS / f"{name}.md").read_text(encoding="utf-8").split("---\n", 2)
+    fields = yaml.safe_load(front) | {"text": text}
+    if values:
+        texts = {key: v.format(**values) for key, v in fields.items() if isinstance(v, str)}
+        fields |= texts
+    return Card(**fields)
 
 
 def write_dataset(

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict
 from clients.polite import SECONDS_PER_REQUEST
 from clients.sparql import SparqlClient
 from data_builders.builder import AskingBuilder, Made, Step, Work, option_errors
-from data_builders.dataset import Card
+from data_builders.dataset import Card, read_card
 from data_builders.journal import model_name, write_texts
 from data_builders.kb.graph import POPULATION, PREFIXES, WD, check_population, labels_of
 from data_builders.kb.language.wording import with_article
@@ -166,13 +166,7 @@ class Bleached(AskingBuilder):
         if not rows:
             raise UserError(f"no statement left ({work.dropped_summary()}); use another model")
         text = json.dumps(by_topic, indent=2, ensure_ascii=False) + "\n"
-        card = Card(
-            pretty_name="Bleached claims by topic",
-            license="other",
-            task_categories=("text-generation",),
-            tags=("factuality", "informativeness"),
-            text=TOPICS_CARD.format(topics=len(by_topic), claims=len(rows)),
-        )
+        card = read_card("bleached_topics", topics=len(by_topic), claims=len(rows))
         statements = {"prompt_sha256": prompt.sha256}
         return Made({"bleached.jsonl": rows}, card, {"bleached.json": text}, statements)
 
@@ -279,39 +273,8 @@ def _card(domain: str, claims: Sequence[BleachedClaim], unused: int, licence: st
         f"{escape_markdown(claim.fact or '')} | {claim.count} / {claim.of} |"
         for claim in claims
     )
-    return Card(
-        pretty_name=f"Bleached claims: {domain}",
-        license=licence,
-        task_categories=("text-generation",),
-        tags=("factuality", "informativeness", "wikidata"),
-        text=CARD.format(domain=domain, rows=rows, unused=unused, total=len(claims)),
-    )
-
-
-CARD = """\
-Statements that are true of almost any member of the domain ({domain}); `{{topic}}` is its name.
-Core (2407.03572, section 3) measures the probability of a claim given such a statement: likely
-claims are uninformative. `bleached.txt` is the file for its `bleached` option and has
-{total} − {unused} of these:
-
-| statement | source | fact | holds for |
-|---|---|---|---|
-{rows}
-
-`kb/…`: counted over the population of the manifest's `config`; a share below one means missing
-facts, not false ones. `model`: written by the language model of the manifest and counted over its
-answers, with the licence of its output. **Their truth for every member was not checked**; read them
-before use. The data contains no names of members and no labels.
-"""
-
-TOPICS_CARD = """\
-{claims} statements about {topics} topics, e.g. questions, that are true independently of the facts.
-Core (2407.03572, section 3) measures the probability of a claim given such a statement: likely
-claims are uninformative. `bleached.json` (topic to statements) is for its `bleached` option.
-
-They were written by the language model of the manifest's `config` and counted over its answers;
-**their truth was not checked**, so read them before use. The licence is that of the model's output.
-"""
+    numbers = {"unused": unused, "total": len(claims)}
+    return read_card("bleached", domain=domain, licence=licence, rows=rows, **numbers)
 
 
 _ITEM = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.):])\s+(.*)$")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from data_builders.builder import Made, Step, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.evenness import overlap_auroc
 from data_builders.kb.facts import POPULATION, Person, load_people
 from data_builders.kb.kb_pairs.world import World, paragraph, split_people
@@ -76,7 +76,9 @@ class KbMultihop(KbBuilder):
         if not files:
             raise UserError("population: no two people share a value; widen it")
         even = {name: overlap_auroc(pairs) for name, pairs in files.items()}
-        return Made(files, _card(even), details={"overlap_auroc": even})
+        rows = "\n".join(f"| `{name}` | {value} |" for name, value in even.items())
+        card = read_card("kb_multihop", rows=rows)
+        return Made(files, card, details={"overlap_auroc": even})
 
     def _pairs(self, scenes: Scenes, number: int, dropped: Counter[str]) -> list[RelationPair]:
         pairs: dict[tuple[str, str], RelationPair] = {}
@@ -102,39 +104,6 @@ class KbMultihop(KbBuilder):
                 )
         dropped[f"document of {scenes.world.split} not found"] += number - made
         return list(pairs.values())
-
-
-def _card(even: dict[str, float | None]) -> Card:
-    rows = "\n".join(f"| `{name}` | {value} |" for name, value in even.items())
-    return Card(
-        pretty_name="Claims that need several facts of a document",
-        text=CARD.format(rows=rows),
-        tags=("factuality", "nli", "multi-hop", "wikidata"),
-    )
-
-
-CARD = """\
-English paragraphs about three real deceased people, generated with templates from the facts of a
-Wikidata-shaped knowledge base, and claims about them. Two of the three share a value; `source` is
-
-- `kb/hop2`, `kb/hop3`: the two share it, which needs two facts of the document; with a third fact
-  (entailment);
-- `kb/other`: the same claim about the person with another value (contradiction if the property has
-  one value, otherwise neutral);
-- `kb/removed`: the same claims without one required fact in the document (neutral);
-- `kb/moved`: the third fact is one of another person in the document;
-- `kb/bound`, `kb/bound_other`: a value of this person, and of another.
-
-People, properties and wordings belong to one split, as in `kb_pairs`. AUROC of entailment by the
-IDF-weighted share of a claim's stems in its document (0.5: overlap is uninformative):
-
-| file | AUROC |
-|---|---|
-{rows}
-
-**Claims that are not entailed may be intentionally false statements about real people; never show
-them without their label.**
-"""
 
 
 _FULL = Voice("full", True)

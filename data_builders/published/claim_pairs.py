@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.kb.facts import Person
 from data_builders.kb.language.wording import any_voice, bleached
 from data_builders.splits import SPLITS, by_split, drawn_splits
@@ -72,7 +72,7 @@ class ClaimPairs(Builder):
             members = [document for document in documents if split_of[document.topic] == split]
             relation, unli = self._pairs(members, split, work.dropped)
             files |= {f"relation_{split}.jsonl": relation, f"unli_{split}.jsonl": unli}
-        return Made(files, CARD)
+        return Made(files, read_card("claim_pairs"))
 
     def _pairs(
         self, documents: Sequence[Document], split: str, dropped: Counter[str]
@@ -157,22 +157,3 @@ RULES: dict[str, tuple[Callable, str, float | None]] = {
     "distant/from_bleached": (_from_bleached, "neutral", SPECIFIC),
     "distant/of_one_text": (_of_one_text, "neutral", None),
 }
-
-
-CARD = Card(
-    pretty_name="Distant pairs from documents with claims",
-    license="other",
-    tags=("factuality", "nli", "uncertain-nli", "distant-supervision"),
-    text="""\
-Pairs made by rules from the subclaims of texts, without annotators. `source` names the rule:
-
-- `distant/from_sentence`: a sentence and a claim from it (entailment);
-- `distant/to_bleached`: a claim and a statement that is true of anyone (entailment);
-- `distant/from_bleached`: the reverse (neutral; UNLI: a fixed guess of 0.03, not a measurement);
-- `distant/of_one_text`: two claims of one text with few common words (neutral; some may still
-  entail each other).
-
-Topics belong to one split, and so do the wordings of the statements that are true of anyone. The
-licence is that of the texts.
-""",
-)

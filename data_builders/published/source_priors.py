@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.journal import identity_of
 from eval.retrieve.trusted import By, source_of
 from eval.stages import EntailmentModel, call_relation
@@ -73,12 +73,7 @@ class SourcePriors(Builder):
         if not votes:
             raise UserError(f"documents: no passage with a {self.by} is for or against a claim")
         priors = self._learn(votes, truths)
-        card = Card(
-            pretty_name="Priors of sources",
-            license="other",
-            tags=("factuality", "source-reliability"),
-            text=CARD.format(claims=len(votes), sources=len(priors)),
-        )
+        card = read_card("source_priors", claims=len(votes), sources=len(priors))
         return Made({"priors.jsonl": priors}, card, details={"claims": len(votes)})
 
     def _votes(
@@ -152,10 +147,3 @@ def consensus(votes: Iterable[Vote], source: str, priors: Mapping[str, float]) -
     """Return the sign of the other sources' weighted votes: 1, -1, or 0 for a tie."""
     total = sum(vote.sign * priors[vote.source] for vote in votes if vote.source != source)
     return int(np.sign(round(total, 9)))
-
-
-CARD = """\
-Reliability of sources (`prior`): `agreed` of `seen` votes of a source's passages on {claims} claims
-agree with the other ones of the {sources} sources, or with the labels if `config` has `labels`. A
-prior depends on these claims and on the relation model; it does not describe a source in general.
-"""

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from components.words import join_words, split_words
 from data_builders.builder import Builder, Made, Step, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.rows import files_of
 from data_builders.splits import SPLITS, by_split, split_at
 from records import (
@@ -120,7 +120,7 @@ class Summaries(Builder):
             for split in SPLITS:
                 files[f"cnndm/documents_{split}.jsonl"] = self._cnndm(split, work.dropped)
                 files[f"cnndm/claims_{split}.jsonl"] = self._claims(split)
-        return Made(files, CARD)
+        return Made(files, read_card("summaries"))
 
     def _split(self, article: str) -> str:
         digest = hashlib.sha256(f"{self.seed}:split:{article}".encode()).digest()
@@ -293,29 +293,3 @@ def _documents(rated: Mapping[Key, Rated], articles: Mapping[str, str]) -> Itera
             factual=None if votes[True] == votes[False] else votes[True] > votes[False],
             label_source="majority of raters",
         )
-
-
-CARD = Card(
-    pretty_name="Summaries with supported subsequences",
-    license="other",
-    task_categories=("summarization", "text-classification"),
-    tags=("factuality", "lss", "hallucination"),
-    text="""\
-Summaries and their articles. An article belongs to one split.
-
-- `xsum/lss_*`: XSum articles (`reference`) and summaries of five systems (`claim`) with the words
-  that a majority of three raters did not mark as hallucinated (`keep`, and as text in
-  `annotations`). Raters marked unsupported spans, not a subsequence, so it may be ungrammatical and
-  has no rating. `factual` is the share of raters who judged the summary true in a separate
-  annotation, if any. A summary with a span that cannot be located is skipped and counted in
-  `manifest.json`.
-- `xsum/documents_*`: the same summaries as documents of one claim, with the article as the passage.
-  `label` is S if at most half of the raters marked any span; `factual` is the majority of the
-  separate judgements, if any.
-- `cnndm/documents_*`: CNN/DailyMail's highlights as claims, with the article. They have no labels:
-  editors wrote them, but nobody checked them.
-- `cnndm/claims_*`: the same as `reference` and `claim`.
-
-The ratings are CC BY 4.0; the articles are their publishers'.
-""",
-)

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Step, Work, option_errors
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.journal import model_name, write_texts
 from data_builders.sampled import sampling_of
 from data_builders.splits import SPLITS, by_split
@@ -117,7 +117,11 @@ class Adversarial(Builder):
                 raise UserError(
                     f"no valid {kind} text ({work.dropped_summary()}); use another model or prompt"
                 )
-        return Made(files, CARD, {"statistics.json": json.dumps(figures, indent=2) + "\n"})
+        return Made(
+            files,
+            read_card("adversarial"),
+            {"statistics.json": json.dumps(figures, indent=2) + "\n"},
+        )
 
     def _answers(
         self, kind: str, prompt: Prompt, topics: Mapping[str, Topics], work: Work
@@ -211,26 +215,3 @@ def statistics(texts: Sequence[tuple[str, str]]) -> dict[str, float | int]:
         "with_names": names,
         "said_before": round(sum(repeated) / max(1, len(repeated)), 3),
     }
-
-
-CARD = Card(
-    pretty_name="Uninformative and repetitive texts",
-    license="other",
-    task_categories=("text-generation",),
-    tags=("factuality", "adversarial"),
-    text="""\
-Texts about topics, written by a prompted language model, to test whether a factuality metric can
-be gamed and to train adversaries against it (Core, arXiv 2407.03572, section 5.1, appendix B.3).
-
-- `info_*`: sentences that should be true of anyone: supported, but uninformative.
-- `repetitive_*`: one statement about the topic, repeated.
-- `statistics.json`: per file, the number of texts with digits or other names (in `info_*` these
-  indicate content), and the mean share of a sentence's words that occurred earlier in the text.
-
-A topic belongs to one split. Refusals, texts that do not name their topic, short texts and
-duplicates are skipped; `manifest.json` counts them.
-
-**The texts are unchecked and may state falsehoods about real people.** Use them to test metrics and
-to train adversaries, not to train models for readers. The licence is that of the model's output.
-""",
-)

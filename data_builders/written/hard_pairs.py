@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 from components.overlap import covered_share, stem_weights
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.evenness import overlap_auroc
 from data_builders.kb.graph import MONTHS
 from data_builders.written.distant_lss.transform import (
@@ -123,12 +123,7 @@ class HardPairs(Builder):
         auroc = overlap_auroc(rows)
         counts = Counter(pair.source for pair in rows)
         table = "\n".join(f"| `{name}` | {number} |" for name, number in sorted(counts.items()))
-        card = Card(
-            pretty_name="Entailed pairs and minimally changed ones",
-            license="other",
-            tags=("factuality", "nli", "contrast-set"),
-            text=CARD.format(rows=table, even=auroc),
-        )
+        card = read_card("hard_pairs", rows=table, even=auroc)
         details = {"overlap_auroc": auroc, "changes_beyond_margin": dict(sorted(beyond.items()))}
         return Made({"relation_train.jsonl": rows}, card, details=details)
 
@@ -253,19 +248,3 @@ _EDITS: dict[Edit, Callable[[str, str, random.Random], Pieces | None]] = {
     "role": change_roles,
     "negation": negate_claim,
 }
-
-
-CARD = """\
-Entailed pairs (`hard/whole`) and the same pairs with one change of the claim. Labels come from
-rules, not annotators: `hard/number` and `hard/value` have another number or name of the premise,
-`hard/role` swaps two names (`not_entailment`), `hard/negation` negates the claim (`contradiction`).
-Some premises still support a changed claim. `group` is that of the pair.
-
-| source | rows |
-|---|---|
-{rows}
-
-AUROC of entailment by the IDF-weighted share of a claim's stems that its premise covers: {even}
-(0.5: overlap is not informative). No entailed claim is negated, so "not" alone identifies
-`hard/negation`: mix them with other pairs for training. The licence is that of the pairs.
-"""

@@ -12,7 +12,7 @@ from data_builders.annotated.dfactscore.dfactscore_agreement import (
 )
 from data_builders.annotated.dfactscore.dfactscore_tasks import Answer, keep_latest, read_answers
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import Card
+from data_builders.dataset import Card, read_card
 from eval.metrics.judged_texts import JudgedClaim, JudgedText
 from records import UserError
 
@@ -128,28 +128,5 @@ def _row(answer: Answer) -> dict:
 
 
 def _card(table: dict) -> Card:
-    compared = (
-        f"{table['texts']} texts ({table['claims']} claims) have several annotators, "
-        f"{table['comparisons']} comparisons."
-    )
-    return Card(
-        pretty_name="D-FActScore of biographies, by people",
-        license="other",
-        tags=("factuality", "entity-ambiguity", "annotation"),
-        text=f"{TEXT}\n## Agreement\n\n{compared}\n\n{as_markdown(table)}\n",
-    )
-
-
-TEXT = """\
-Biographies of names that several people share, judged by annotators (2402.05629, section 4.2): the
-person of each claim (`group`), that person's page (`entity`), and whether this page (`grouped`) or
-another person's page (`independent`, `alone`) supports the claim.
-
-- `judgements`: one row per text. Groups and pages are those of the annotator closest to the others;
-  verdicts are decided by majority.
-- `answers`: one row per annotator and text.
-- `agreement.json`: agreement over all pairs of annotators of a text.
-
-`python -m eval experiment dfactscore --experiment.people '[judgements.jsonl]'` compares them with
-automatic scores. The licence is that of the annotations and the texts.
-"""
+    counts = {name: table[name] for name in ("texts", "claims", "comparisons")}
+    return read_card("dfactscore_labels", agreement=as_markdown(table), **counts)

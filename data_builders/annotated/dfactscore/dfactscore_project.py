@@ -6,7 +6,7 @@ from typing import ClassVar
 from data_builders.annotated.dfactscore.dfactscore_tasks import FORM, to_task
 from data_builders.annotated.labelstudio_exports import project_pages
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from eval.decompose.given import Given
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever
@@ -59,26 +59,4 @@ class DFActScoreProject(Builder):
                 tasks.append(to_task(document, text_claims, pages))
             work.dropped["text without a claim"] += not text_claims
         files = {"texts.jsonl": [{**task["data"]["record"], **task["data"]} for task in tasks]}
-        return Made(files, CARD, project_pages(FORM, tasks))
-
-
-CARD = Card(
-    pretty_name="Annotation project: whose facts are these?",
-    license="other",
-    tags=("factuality", "entity-ambiguity", "annotation", "label-studio"),
-    text="""\
-A Label Studio project in which annotators judge biographies of names that several people share
-(2402.05629, section 4.2): they group the claims by person (Step 1), choose each person's page
-(Step 2) and judge each claim by it (Step 3). Unlike in the paper, they also mark claims that only
-another person's page supports, so FActScore follows from the same annotations.
-
-- `label_config.xml`: Labeling Setup → Code;
-- `instructions.html`: Instructions;
-- `tasks.json`: Import; each task's `data` has the text, its claims, the pages, and in `record` the
-  text's id, topic and generator, which the export repeats;
-- `texts.jsonl`: the same as a table.
-
-Tasks have no labels. Several annotators should judge each task. Export as JSON or JSON-MIN;
-`python -m data_builders dfactscore_labels` builds the dataset. The licence is that of the texts.
-""",
-)
+        return Made(files, read_card("dfactscore_project"), project_pages(FORM, tasks))

@@ -18,7 +18,7 @@ from data_builders.annotated.lss.lss_tasks import FORM, to_task
 from data_builders.annotated.lss.sources import read_answers
 from data_builders.annotated.lss.votes import By, OnTie, Vote, length_class, merge_gold, vote
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import Card
+from data_builders.dataset import Card, read_card
 from data_builders.splits import SPLITS, by_split, drawn_splits, tied_groups
 from eval.metrics.lss_agreement import Repeats, agreement, as_markdown, merge
 from records import Annotation, LssExample, UserError
@@ -240,37 +240,11 @@ def _answer(annotation: Annotation) -> dict:
 def _card(table: dict) -> Card:
     alignment = table["alignment"]
     decided = ", ".join(f"{n} {how}" for how, n in alignment["pairs_decided"].items())
-    text = TEXT + (
-        f"\n## Agreement\n\n{table['pairs']} pairs have several annotations.\n\n"
-        f"{as_markdown(table)}\n\n{alignment['no_subsequence']} of {alignment['annotations']} "
-        "annotations are not a subsequence of their claim's words; `lss` includes them, but they "
-        f"do not vote. Pairs by decision: {decided}.\n"
+    return read_card(
+        "lss",
+        pairs=table["pairs"],
+        agreement=as_markdown(table),
+        no_subsequence=alignment["no_subsequence"],
+        annotations=alignment["annotations"],
+        decided=decided,
     )
-    return Card(
-        pretty_name="Longest supported subsequences, annotated",
-        license="other",
-        task_categories=("token-classification",),
-        tags=("factuality", "faithfulness", "lss"),
-        text=text,
-    )
-
-
-TEXT = """\
-Claims, references and the longest subsequence of the claim's words that the reference supports
-(2308.12157), annotated by humans.
-
-- `lss`: all annotations of each pair: `lss`, `lss_star` (rewritten as a fluent sentence), `rating`
-  (1 to 5), annotator, flags.
-- `gold`: one annotation per pair, by majority over words (or over whole LSS, with `vote_by:
-  whole`). `votes` counts the annotators out of `voters` who keep a word. `decided` is `single` (one
-  annotator), `unanimous`, `majority` (by words, possibly an LSS that no annotator wrote) or
-  `adjudicated`. `lss_star` is from the annotation closest to the vote; `rating` is the median.
-- `adjudicate.jsonl` and `adjudicate/`: pairs without gold (tied words, all whole LSS differ, or no
-  annotation is a subsequence) and a Label Studio project of them; pass its export as
-  `adjudications`.
-- `agreement.json`: agreement of two and of three annotations of a pair.
-
-All pairs of a reference are in one split. Only train is balanced; `manifest.json` counts the
-removed pairs. Judgements concern support by the reference, not truth. The licence is that of the
-annotations and the texts.
-"""

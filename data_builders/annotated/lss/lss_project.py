@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from data_builders.annotated.labelstudio_exports import project_pages
 from data_builders.annotated.lss.lss_tasks import FORM, to_task
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from eval.metrics.lss_agreement import pair_of
 from records import Annotation, BadInput, LssExample, iter_rows, read_records, to_bad_input
 
@@ -46,7 +46,7 @@ class LssProject(Builder):
         examples = _deduplicate(rows, work.dropped)
         files = {"pairs.jsonl": (_table_row(example) for example in examples)}
         tasks = [to_task(example, self.existing) for example in examples]
-        return Made(files, CARD, project_pages(FORM, tasks))
+        return Made(files, read_card("lss_project"), project_pages(FORM, tasks))
 
 
 def _pairs(path: str) -> list[LssExample]:
@@ -80,24 +80,3 @@ def _deduplicate(rows: Sequence[LssExample], dropped: Counter[str]) -> list[LssE
 def _table_row(example: LssExample) -> dict:
     fields = example.model_dump(mode="json", exclude={"annotations", "keep"})
     return {**fields, "annotations": len(example.annotations)}
-
-
-CARD = Card(
-    pretty_name="Annotation project: longest supported subsequences",
-    license="other",
-    tags=("factuality", "annotation", "label-studio"),
-    text="""\
-A Label Studio project in which annotators mark the supported part of each claim
-(2308.12157, section 4): the unsupported words (LSS), the rest as a fluent sentence (LSS*), a rating
-from 1 to 5, and two flags.
-
-- `label_config.xml`: Labeling Setup → Code;
-- `instructions.html`: Instructions;
-- `tasks.json`: Import; each task's `data` has the claim, the reference, the claim's words, and in
-  `record` the other fields of the pair, which the export repeats;
-- `pairs.jsonl`: the same pairs as a table.
-
-Tasks have no labels. Several annotators should judge each task. Export as JSON or JSON-MIN;
-`python -m data_builders lss` builds the dataset. The licence is that of the texts.
-""",
-)

@@ -24,7 +24,7 @@ from tqdm import tqdm
 from clients.polite import SECONDS_PER_REQUEST
 from clients.sparql import VALUES_SIZE, SparqlClient
 from data_builders.builder import AskingBuilder, Made, Step, Work
-from data_builders.dataset import Card
+from data_builders.dataset import Card, read_card
 from data_builders.kb.bios.candidates import (
     CORPUS,
     ENDPOINT,
@@ -283,44 +283,15 @@ class Bios(AskingBuilder):
             "(`corpus_frequency`) and PopQA's popularity (`popqa_frequency`)",
         )
         database = Path(self.knowledge).name if self.knowledge else None
-        return Card(
-            pretty_name=f"Topics by frequency and group: {self.domain.name}",
-            text=CARD.format(
-                name=self.domain.name,
-                source=source,
-                bins=bins,
-                groups=groups,
-                knowledge=f"Each has a page in `{database}`."
-                if database
-                else "Pages were **not** checked against a knowledge source.",
-                cells=cells,
-            ),
-            license="other" if self._files() else "cc0-1.0",
-            task_categories=("text-generation",),
-            tags=("factuality", "long-form-generation", "wikidata"),
+        return read_card(
+            "bios",
+            name=self.domain.name,
+            licence="other" if self._files() else "cc0-1.0",
+            source=source,
+            bins=bins,
+            groups=groups,
+            knowledge=f"Each has a page in `{database}`."
+            if database
+            else "Pages were **not** checked against a knowledge source.",
+            cells=cells,
         )
-
-
-CARD = """\
-Topics ({name}) drawn evenly over cells of frequency and group, to evaluate the factuality of texts
-about them. The dataset contains no texts.
-
-- `topic`: title of the one English Wikipedia page; `name`: the label; `entity`: the item.
-- `frequency`: {source}; `frequency_source` names the source. Bins: {bins}.
-- `continents`: all labels that group the item, possibly several or none; `group`: the group with
-  most votes, the first if tied; `cell`: group and bin number.
-- `*_topic_freq_group.json`: topic to bin.
-
-{knowledge}
-
-Groups:
-
-{groups}
-
-Topics by group and bin (train/dev/test), drawn in `cells.svg`. Missing topics of a cell are taken
-evenly from other cells; `manifest.json` counts them. Namesakes are in one split.
-
-{cells}
-Frequencies follow an English corpus, so an even draw over cells is **not a representative sample**
-of the domain. Being listed implies nothing about the people.
-"""

@@ -30,7 +30,7 @@ import yaml
 
 from clients.sparql import SparqlClient
 from data_builders.builder import Made, Step, Work, option_errors
-from data_builders.dataset import Card
+from data_builders.dataset import Card, read_card
 from data_builders.kb.graph import Value, load_items, single_values
 from data_builders.kb.kb_conflicts.cues import leak_table, rule_table, source_table
 from data_builders.kb.language.statements import overlap
@@ -222,17 +222,14 @@ class KbConflicts(KbBuilder):
     def _card(self, documents: Mapping[str, list[Document]]) -> Card:
         made = [document for split in documents.values() for document in split]
         mean = sum(self.sources.values()) / len(self.sources)
-        return Card(
-            pretty_name="Knowledge-base claims among conflicting contexts",
-            tags=("factuality", "knowledge-conflicts", "nli", "wikidata"),
-            text=CARD.format(
-                rules=rule_table(made),
-                sources=source_table(made),
-                leaks=leak_table(made),
-                mean=f"{mean:.2f}",
-                low=self.contexts[0],
-                high=self.contexts[1],
-            ),
+        return read_card(
+            "kb_conflicts",
+            rules=rule_table(made),
+            sources=source_table(made),
+            leaks=leak_table(made),
+            mean=f"{mean:.2f}",
+            low=self.contexts[0],
+            high=self.contexts[1],
         )
 
 
@@ -267,40 +264,6 @@ def relation_pairs(documents: Sequence[Document]) -> Iterator[RelationPair]:
                     source=source,
                     group=document.topic,
                 )
-
-
-CARD = """\
-Claims about topics of a Wikidata-shaped knowledge base, half of them true (`label` S), half with
-another value of the same property (NS), each with {low} to {high} conflicting contexts.
-
-- `documents`: one document per topic, one claim per property; `contexts` names its passages. A
-  passage has a kind of `source`, a `prior` (the probability that it is true) and a `relation` to
-  the claim, known by construction.
-- `relation`: each context with its claim (`source` kb/conflict), with a claim of another property
-  (neutral, kb/conflict_other), with a context of that claim (neutral, kb/conflict_other_contexts),
-  and with the claim's other contexts, ignoring asides (kb/conflict_contexts). `group` is the topic;
-  a topic is in one split.
-
-True and false claims of a property have the same numbers of supporting and conflicting contexts and
-the same wordings; they differ in that sources with a high prior are right more often. Accuracy of
-simple rules given the relations; a tie counts half:
-
-{rules}
-
-AUROC of true claims by cues that should be uninformative (0.5 is chance):
-
-{leaks}
-
-Share of true contexts of each source. It equals the prior up to chance only if the mean of the
-priors (here {mean}) is one half, since the numbers are balanced:
-
-{sources}
-
-**Half of the claims and contexts are intentionally false statements about real things; never show
-them without their label.** The knowledge base is assumed complete and correct. The sources are
-fictitious. A place within another one counts as another place. Splits share wordings; only topics
-are held out.
-"""
 
 
 WORDING = Path(__file__).parent / "wording"

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from clients.sparql import SparqlClient
 from data_builders.builder import Made, Step, Work
-from data_builders.dataset import Card
+from data_builders.dataset import Card, read_card
 from data_builders.kb.facts import POPULATION, Person, load_people
 from data_builders.kb.kb_pairs.articles import article_pairs
 from data_builders.kb.kb_pairs.kb_lss import lss_examples
@@ -133,46 +133,6 @@ class KbPairs(KbBuilder):
 
 def _card() -> Card:
     properties = "\n".join(f"- {split}: {', '.join(SPLIT_PROPERTIES[split])}" for split in SPLITS)
-    return Card(
-        pretty_name="Knowledge-base pairs for factuality scoring",
-        text=CARD.format(properties=properties, least=PROFILE_CLAIMS, false=f"{PROFILE_FALSE:.0%}"),
-        task_categories=("text-classification", "token-classification", "text-generation"),
-        tags=("factuality", "nli", "uncertain-nli", "wikidata"),
+    return read_card(
+        "kb_pairs", properties=properties, least=PROFILE_CLAIMS, false=f"{PROFILE_FALSE:.0%}"
     )
-
-
-CARD = """\
-English statements about real deceased people, generated with templates from the facts of a
-Wikidata-shaped knowledge base, to retrain components of decompose-then-verify factuality scoring
-without human labels.
-
-- `unli_*`: premise, hypothesis and probability. Sources `kb/share` and `kb/share_given`: the share
-  of people with the asked fact among those with the given ones (`counts` has both numbers; at least
-  0.002). Source `prior/unlisted`: a fixed estimate, **not a count**, for statements outside the
-  knowledge base. Others: 0.97 entailed or true of anyone, 0.9 with an uninformative
-  embellishment, 0.02 contradicted.
-- `relation_*`: entailment, neutral, contradiction; `source` names the kind. Only functional
-  properties contradict; another occupation or citizenship is neutral. Uninformative embellishments
-  ("a respected painter") are paraphrases. Statements that are true of anyone entail each other.
-- `articles_*`: the same with paragraphs about a person as premises, which may contain most words of
-  an unsupported claim. Statements outside the knowledge base are invented.
-- `lss_*`: a claim of several clauses, and the words that the reference supports. The rating is a
-  rule (1 + 4 times the share of supported clauses), not human.
-- `generations_*`: `normal` biographies with corrupted facts, `uninformative` and `repetitive`
-  texts; `sentences` has each sentence's truth. Core draws people by `group` (continents A to D) and
-  `bin` (frequency).
-- `profiles.jsonl`: documents about people of dev and test with at least {least} `claims`, {false}
-  of them made false (`label`), with properties and wordings of all splits, to test whether a metric
-  can be gamed. A model trained on `*_train` has seen the wordings but not the people.
-- `padded.jsonl`: up to three of these false sentences, then one true fact in about twenty wordings.
-- `claims_*`: claims about people of dev and test by the share of people for whom they hold:
-  `bleached` (all), `common` (0.3 to 0.8), `specific` (at most 0.05), and `unlisted` (outside the
-  knowledge base). They evaluate a UNLI model; never train on them.
-- `passages.jsonl`: one page per person with all facts, the knowledge source for verification.
-
-**False sentences, contradictions and wrong clauses are intentionally false statements about real
-people; never show them without their label.** The knowledge base is assumed complete: other values
-count as false. People, properties and wordings belong to one split:
-
-{properties}
-"""

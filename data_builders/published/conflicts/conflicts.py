@@ -12,7 +12,7 @@ from typing import ClassVar
 from tqdm import tqdm
 
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.published.conflicts.bank import Group, Kind, sample
 from data_builders.rows import source_name, source_rows
 from records import Claim, Document, Passage, RelationPair, UserError
@@ -62,13 +62,7 @@ class Conflicts(Builder):
             "documents.jsonl": self._documents(groups),
             "relation.jsonl": self._relation(groups),
         }
-        card = Card(
-            pretty_name="Claims with a supporting and a conflicting context",
-            license="cc-by-sa-4.0",
-            tags=("factuality", "knowledge-conflicts", "nli"),
-            text=CARD.format(kind=self.kind, number=len(groups)),
-        )
-        return Made(files, card)
+        return Made(files, read_card("conflicts", kind=self.kind, number=len(groups)))
 
     def _rows(self) -> Iterator[tuple[str, dict]]:
         for source in self.bank:
@@ -114,21 +108,3 @@ class Conflicts(Builder):
                     source=f"conflictbank/{self.kind}",
                     group=group.subject,
                 )
-
-
-CARD = """\
-{number} true claims of ConflictBank (Su et al. 2024, 2408.12076), each with a supporting and a
-conflicting context, as used by FactReasoner (2502.18573, section 4). The conflict is of the kind
-`{kind}`.
-
-- `documents`: one claim per document (`label` S) and its passages `c_0` (supports) and `c_1`
-  (conflicts), both with the same `prior`. `topic` is the claim's subject.
-- `relation`: each context with the claim, entailment and contradiction; `group` is the subject,
-  which must not be in several splits.
-
-A language model wrote the contexts, and **the conflicting ones are false on purpose**: never show
-them without their mark. The relations come from rules, not annotators: a `temporal` context has
-another time, a `semantic` one is about a namesake, and a reader may find them neutral. All claims
-are true and the supporting context comes first, so an assessor scores well that always answers yes
-or trusts the first context; `kb_conflicts` is balanced in both respects.
-"""

@@ -21,7 +21,7 @@ from typing import ClassVar, Literal
 from tqdm import tqdm
 
 from data_builders.builder import Builder, Made, Step, Work
-from data_builders.dataset import Card, remove_earlier
+from data_builders.dataset import Card, read_card, remove_earlier
 from data_builders.published.knowledge import domains
 from data_builders.published.knowledge.sources import SOURCES, Item, is_dump
 from data_builders.published.knowledge.store import Store, content_sha256, count, titles
@@ -157,13 +157,7 @@ class KnowledgeFile(Builder):
             rows["documents.jsonl"] = domains.answers(
                 files, self.limit, work.dropped, self.category
             )
-        card = Card(
-            pretty_name=f"Knowledge source ({self.source})",
-            license=LICENCES[self.source],
-            task_categories=("text-retrieval",),
-            tags=("factuality", "knowledge-source", "fact-checking"),
-            text=_text(self.source, made.name, database),
-        )
+        card = _card(self.source, made.name, database)
         return Made(rows, card, details={"database": database})
 
 
@@ -189,19 +183,10 @@ def _parser_version() -> str:
         ) from None
 
 
-LICENCES = {
-    "pages": "other",
-    "sqlite": "other",
-    "wildhallucinations": "other",
-    "expertqa": "mit",
-    "labelled": "other",
-}
 _FILES_TEXT = {
-    "pages": "",
     "labelled": """
 Pages are the supported claims of labelled texts, one claim per passage (`words: null`).
 """,
-    "sqlite": "",
     "wildhallucinations": """
 - `topics.jsonl`: the entities that have a page (`topic`, `category`, `wiki`: 1 if in Wikipedia,
   `perplexity`, `pages`: number of web pages), as topics of texts to score.
@@ -215,25 +200,17 @@ Pages are the supported claims of labelled texts, one claim per passage (`words:
 }
 
 
-def _text(source: str, name: str, database: dict) -> str:
+def _card(source: str, name: str, database: dict) -> Card:
     pages = (
         f"a SQLite file with the table `documents(title, text)` ({database['documents']:,} pages)"
         if source != "sqlite"
         else f"the full-text index of a file with {database['documents']:,} pages"
     )
-    return f"""\
-Pages to verify texts with, in FActScore's format.
-
-- `{name}`: {pages}; the full-text index is the table `documents_fts` (FTS5). The table `redirects`
-  maps titles to pages.
-- `titles.jsonl`: the titles and the number of words of their texts.
-{_FILES_TEXT[source].strip()}
-
-Read it with `eval.retrieve.knowledge.Knowledge`, or in a pipeline with
-`eval.retrieve.knowledge.SqliteKnowledge`. `database.content_sha256` in the manifest is the hash of
-the sorted titles and the hashes of their texts.
-
-Metrics treat the pages as true; they are as correct, complete and current as their source. Do not
-train models on pages that later verify them. The licence of the texts is their source's (Wikipedia:
-CC BY-SA 4.0).
-"""
+    return read_card(
+        "knowledge",
+        source=source,
+        licence="mit" if source == "expertqa" else "other",
+        name=name,
+        pages=pages,
+        files=_FILES_TEXT.get(source, "").strip(),
+    )

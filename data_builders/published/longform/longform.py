@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from tqdm import tqdm
 
 from data_builders.builder import Builder, Made, Step, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.published.longform.draw import draw
 from data_builders.published.longform.formats import FORMATS, Row, Source
 from data_builders.rows import files_of
@@ -71,13 +71,7 @@ class LongForm(Builder):
                 raise UserError(f"{source.name}: no row left; check `format` and `where`")
             files[_path(source)] = records
         counts = {path: _counts(records) for path, records in files.items()}
-        card = Card(
-            pretty_name="Long texts with atoms and contexts",
-            license="other",
-            task_categories=("text-generation",),
-            tags=("factuality", "long-form", "fact-checking"),
-            text=_text(counts),
-        )
+        card = read_card("longform", table=_table(counts))
         return Made(files, card, details={"counts": counts})
 
     def _read(
@@ -137,27 +131,8 @@ def _counts(records: list) -> dict[str, int]:
     return {"rows": len(records), "claims": len(claims), **by_label, "passages": passages}
 
 
-def _text(counts: dict[str, dict[str, int]]) -> str:
+def _table(counts: dict[str, dict[str, int]]) -> str:
     header = ("file", "rows", "claims", "S", "NS", "IR", "no label", "passages")
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
     lines += [f"| `{path}` | {' | '.join(map(str, n.values()))} |" for path, n in counts.items()]
-    return TEXT.replace("TABLE", "\n".join(lines))
-
-
-TEXT = """\
-Published sets of long texts in one format, sampled with a seed.
-
-TABLE
-
-- `documents.jsonl`: texts with their `claims` (atoms) and, if the source has them, their retrieved
-  `passages` (`contexts` of a claim are their ids). Decomposition and retrieval are fixed, so
-  assessors differ only in their judgement.
-- `prompts.jsonl`: questions (`topic`, `prompt`) whose answers are not generated yet.
-
-`label` is S (supported), NS (not supported) or IR (irrelevant); `label_source` is `human`
-(annotators of FActScore, Climate-FEVER and AVeriTeC), `factor` (true and false by construction),
-`safe`, `veriscore`, `factscore` and `halogen` (a language model with a source, **no gold labels**),
-or `file` (as in the file).
-
-For evaluation only; do not train a compared model on it. The licences are the sources'.
-"""
+    return "\n".join(lines)

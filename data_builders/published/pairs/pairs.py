@@ -7,7 +7,7 @@ several labels, and test pairs in the training data.
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import ClassVar, Literal
 
@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from components.nearness import format_nearness, summarize_nearness
 from data_builders.builder import Builder, Made, Step, Work
-from data_builders.dataset import Card
+from data_builders.dataset import Card, read_card
 from data_builders.evenness import even_weights, overlaps
 from data_builders.published.pairs.store import PairStore, digest
 from data_builders.rows import source_name, source_rows
@@ -197,12 +197,10 @@ class Pairs(Builder):
             f"{label or 'a probability'} | {number} |"
             for source, split, label, number in counts
         )
-        return Card(
-            pretty_name=f"Pairs of public sets ({self.target})",
-            license="other",
-            tags=("factuality", "nli", *(["uncertain-nli"] if self.target == "unli" else [])),
-            text=CARD.format(rows=rows, maps=LABELS if self.target == "relation" else ""),
-        )
+        maps = LABELS if self.target == "relation" else ""
+        card = read_card("pairs", target=self.target, rows=rows, maps=maps)
+        more_tags = ["uncertain-nli"] if self.target == "unli" else []
+        return replace(card, tags=[*card.tags, *more_tags])
 
 
 def _hash(*texts: str) -> bytes:
@@ -278,22 +276,3 @@ LABELS = """\
 Supported, entailed, attributable: entailment; refuted: contradiction; neutral, not enough evidence,
 irrelevant: neutral; partly supported or not supported without detail: not_entailment. Disputed and
 unlabelled rows are skipped."""
-
-
-CARD = """\
-Premises and hypotheses of public sets, in one format. `source` names the set; `group` (the page,
-the name, else the premise) and `documents` must not be in several splits. Pairs that share one, a
-premise or a line of twelve words are in the same split; `nearness` in the manifest is the
-similarity of held-out texts to the most similar training text.
-
-| file | split | label | rows |
-|---|---|---|---|
-{rows}
-
-{maps}
-
-Duplicate pairs are kept once. Pairs with different labels are excluded, and so are training pairs
-that share a text or a document with a held-out pair. Order, caps and splits depend on the texts and
-the seed, not on the order of the rows. Licences are those of the sets; several forbid commercial
-use.
-"""

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 from tqdm import tqdm
 
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.published.wafer.citations import (
     citation_rows,
     english_share,
@@ -103,7 +103,7 @@ class Wafer(Builder):
         for split in self.citations:
             for path in getattr(self, split):
                 self._read(path, split, store, work.dropped)
-        return Made(self._files(store, work), CARD)
+        return Made(self._files(store, work), read_card("wafer"))
 
     def _files(self, store: Store, work: Work) -> dict[str, Iterable[dict]]:
         counts = store.counts()
@@ -193,25 +193,3 @@ class Wafer(Builder):
 def _columns(citation: dict) -> dict:
     names = ("id", "claim", "reference", "title", "section", "url", "reference_title", "featured")
     return {**{n: citation[n] for n in names}, "group": citation["url"], "source": "wafer"}
-
-
-CARD = Card(
-    pretty_name="Claims of Wikipedia and the pages that they cite, from WAFER",
-    license="other",
-    tags=("factuality", "wikipedia", "citations"),
-    text="""\
-Sentences of Wikipedia (`claim`) with the text of the web page that each cites (`reference`),
-cleaned from WAFER (Petroni et al. 2022) for the annotation of longest supported subsequences
-(2308.12157, section 4). `title` and `section` are the article's; `url` and `reference_title` the
-page's.
-
-- `pairs`: **not labelled**. A cited page need not support the claim; do not train on citations as
-  entailments.
-- `failed`: rows that editors tagged as failed verification, not filtered by reference; some have no
-  reference.
-
-All claims of a page, and of pages with the same text, are in one split. WAFER's splits are kept,
-except that train rows with a page of dev or test are skipped. The filters and their counts are in
-`manifest.json`. Claims come from Wikipedia (CC BY-SA 4.0); references belong to the pages' owners.
-""",
-)

@@ -10,7 +10,7 @@ from clients.mediawiki import TITLES_PER_REQUEST, MediaWiki
 from clients.pageviews import PageViews
 from clients.polite import SECONDS_PER_REQUEST
 from data_builders.builder import AskingBuilder, Made, Step, Work, option_errors
-from data_builders.dataset import Card
+from data_builders.dataset import Card, read_card
 from data_builders.journal import model_name, write_texts
 from data_builders.sampled import sampling_of
 from data_builders.topics import Stratum
@@ -237,33 +237,16 @@ def _retrieval(by_name: dict[str, list[Passage]]) -> list[dict]:
 def _card(by_name: dict[str, list[Passage]], source: Path | None, written: bool) -> Card:
     several = sum(n for pages, n in page_counts(by_name).items() if pages > 1)
     licence = WIKI if source is None else FILE.format(file=Path(source).name)
-    return Card(
-        pretty_name="AmbigBio: biographies of names that several people share",
-        license="cc-by-sa-4.0" if source is None else "other",
-        task_categories=("text-generation", "question-answering"),
-        tags=("factuality", "entity-ambiguity", "retrieval-augmented-generation"),
-        text=TEXT.format(names=len(by_name), several=several, licence=licence)
-        + (WRITTEN if written else ""),
+    return read_card(
+        "ambigbio",
+        names=len(by_name),
+        several=several,
+        licence=licence,
+        licence_id="cc-by-sa-4.0" if source is None else "other",
+        written=WRITTEN if written else "",
     )
 
 
-TEXT = """\
-Names that several people share, the people with each name, and the passages that a retriever
-returns for the query "Tell me a bio of NAME" (after Chiang and Lee 2024, arXiv 2402.05629).
-
-- `names`: `name`, the disambiguation page with its revision, and `candidates`: title, page id,
-  revision, Wikidata id and page views of each person. A person is a candidate if the page's title,
-  or a redirect to it, equals the name after removing parentheses, text after a comma, Sir, Dame,
-  Lord, Lady, Jr and Sr.
-- `retrieval`: ids of the retrieved passages, best first, and titles of their pages. {several} of
-  {names} names have passages of at least two pages.
-- `passages`: the searched passages (only the retrieved ones of a `passages` file), with their
-  revision.
-- `AmbigBio.csv`: prompt and name in the format of the published file (tab-separated, no header).
-
-{licence} The people of a row have only the name in common: do not use the rows
-to link facts across people.
-"""
 WIKI = """\
 The passages are by Wikipedia's authors under CC BY-SA 4.0; each row's `url` is that of the revision
 and its history."""

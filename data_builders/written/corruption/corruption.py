@@ -19,7 +19,7 @@ from typing import ClassVar, Literal
 
 from data_builders.builder import Builder, Step, Work
 from data_builders.builder import Made as Files
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.journal import identity_of, journal_rows, model_name
 from data_builders.written.adversarial import PROMPTS
 from data_builders.written.claims.labelled import Source, read_sources
@@ -157,7 +157,7 @@ class Corruption(Builder):
             for kind in self.adversarial
         }
         pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
-        return Files(files, CARD, pages)
+        return Files(files, read_card("corruption"), pages)
 
     def _sources(self, dropped: Counter[str]) -> list[Source]:
         return read_sources(self.documents, self.source_kind, self.verdict, dropped)[: self.limit]
@@ -297,34 +297,3 @@ class Corruption(Builder):
             "documents_with_sentences_of_another_topic": sum(t != other for t, other, _ in rows),
             "topics_without_sentences": missing,
         }
-
-
-CARD = Card(
-    pretty_name="Corrupted texts with adversarial sentences",
-    license="other",
-    tags=("factuality", "adversarial", "robustness"),
-    text="""\
-Texts with some facts made false, followed by uninformative sentences (Core, arXiv 2407.03572,
-section 5.3, appendix B.2), to test whether a factuality metric can be gamed.
-
-- `curve_KIND.jsonl`: for each document its clean twin (`kind: clean`: the original text with all
-  claims and labels) and, for each number k, the corrupted text followed by k sentences of that
-  kind (`kind: corrupted`, `clean`: the twin's id, `k`, `appended`: the kind). Each supported claim
-  is made false with a fixed probability; all other claims stay. The corruption is the same for all
-  k and in all files, and the sentences for k are the first k. Claims `a…` are the appended ones;
-  other claims keep their ids. `labelled_by` is the origin of a label: the source file (`given`),
-  an assessor, a knowledge base, the corrupter, or none (`assumed`, `none`).
-- `changes.jsonl`: one row per claim: before and after, what was replaced, why a drawn claim did
-  not change (`refused`: a proposed claim that is not false), and how it got into the text
-  (`in_text`): `merged`; `again`: merged after a retry; `appended` as a sentence, since the merging
-  model lost it each time; `listed`: nothing was merged.
-- `statistics.json`: all counts. No document is excluded because of its merging, and a topic with
-  few sentences repeats them; documents on a topic without sentences are counted, and the topics
-  listed.
-
-Whether a changed claim is false is decided by the rule or model, and checked against the
-document's other supported claims and the configured knowledge. **Claims marked `NS` may be false
-statements about real people, made on purpose; never show them without their mark.** For measuring
-metrics, not for training. The licence is that of the source documents.
-""",
-)

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from components.sentences import split_sentences
 from components.words import align, join_words, split_words
 from data_builders.builder import Builder, Made, Step, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.splits import SPLITS, by_split, split_at, tied_groups
 from data_builders.written.distant_lss.transform import RULES, Pieces, Pool, Setting, entities
 from records import BadInput, LssExample, group_of, iter_rows, read_records, sha256_text
@@ -91,7 +91,7 @@ class DistantLss(Builder):
             path: self._rows(split, pools[split], wice[split], seen, work.dropped)
             for split, path in by_split("lss").items()
         }
-        return Made(files, CARD)
+        return Made(files, read_card("distant_lss"))
 
     def _split(self, group: str) -> str:
         number = int(sha256_text(f"{self.seed}:split:{group}")[:15], 16)
@@ -229,35 +229,3 @@ def _row(name: str, example: LssExample, source: str, group: str, title: str) ->
         "group": group,
         "title": title,
     }
-
-
-CARD = Card(
-    pretty_name="Distant longest supported subsequences",
-    license="other",
-    task_categories=("token-classification",),
-    tags=("factuality", "faithfulness", "lss", "distant-supervision"),
-    text="""\
-Claims, references and the longest subsequence of the claim's words that the reference supports (as
-defined in 2308.12157; the data are not from that paper). **Rows whose `source` begins with
-`distant/` are not annotated**: a rule changed a sentence of the reference, so the inserted words
-are known (after FactCC, Kryściński et al. 2020, with regular expressions instead of a parser). The
-LSS removes the change:
-
-- `entity_swap`: another name after the same preposition; removes the phrase, in a list the name;
-- `date_swap`, `number_swap`: another year, month or number; removes the phrase, year or number;
-- `pronoun_swap`: he for she or she for he; removes the pronoun, the rest may be ungrammatical;
-- `negation`: "not" or "never" inserted;
-- `noise_phrase`, `noise_clause`: a phrase or a sentence of another passage inserted;
-- `foreign`: a sentence of another passage without common longer words; removes all words;
-- `whole`: the unchanged sentence.
-
-`wice`: claims of WiCE with human token labels; the reference is the evidence, cited sentences
-first. `keep` marks the claim's whitespace tokens if each is kept or removed as a whole; otherwise
-the LSS text is unambiguous. No row has a rating.
-
-Changed sentences copy their references except for the change, so a model trained only on them
-learns to compare strings. Names are recognised by capital letters, and a swapped name may be true
-by chance. Not for evaluation. References of a title are in one split, and so are the borrowed names
-and sentences. The licence is that of the texts; WiCE has its own.
-""",
-)
