@@ -257,6 +257,6 @@ WRITTEN = """\
   citations, `cited_text` with them. `citations` has one row per cited sentence: `claim`, `passage`
   (titles and texts), `numbers`, and optionally `entailed`: 1 if the passages together entail the
   sentence, as judged by a relation model, not a human. `uncited_sentences` is the number of
-  sentences without a citation. **The texts may state falsehoods about real people**; use them to
-  test metrics.
+  sentences without a citation. Texts that abstain are included. **The texts may state falsehoods
+  about real people**; use them to test metrics.
 """
