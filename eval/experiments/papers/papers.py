@@ -110,8 +110,8 @@ def as_printed(value: float, printed: str) -> str:
 
 def _fill(row: Row, computed: Computed) -> str:
     equal = "equal to all printed digits" if row.prints else "equal to the file's own figures"
-    row.ours, row.n = dict(computed.values), computed.n
-    row.prints = row.prints or dict(computed.stated)
+    row.n, row.prints = computed.n, row.prints or dict(computed.stated)
+    row.ours = {name: computed.values[name] for name in row.prints}
     other = [k for k, text in row.prints.items() if as_printed(row.ours[k], text) != text]
     state = f"differs in {', '.join(other)}" if other else equal
     if row.whole and row.n and row.n < row.whole:
