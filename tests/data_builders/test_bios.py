@@ -8,7 +8,6 @@ from collections import Counter
 from itertools import permutations
 from pathlib import Path
 
-import datasets
 import numpy as np
 import pytest
 import yaml
@@ -423,19 +422,6 @@ def test_the_snapshot_by_its_own_frequencies_and_the_files_as_topics(tmp_path):
     counts = Counter(row["cell"] for row in rows)
     assert len(counts) == 16
     assert max(counts.values()) <= 11
-
-
-@pytest.mark.parametrize("kind", ["everyone", "snapshot"])
-def test_the_datasets_library_reads_it(kind, everyone, tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
-    folder = everyone
-    if kind == "snapshot":
-        folder = Bios(tmp_path / "out", topics=64).build().parent
-    found = datasets.load_dataset(str(folder), "topics", cache_dir=str(tmp_path / "cache"))
-    assert {name: len(part) for name, part in found.items()} == {
-        split: len(rows_of(folder, split)) for split in SPLITS
-    }
-    assert found["test"][0]["topic"] == rows_of(folder, "test")[0]["topic"]
 
 
 TOWNS = """

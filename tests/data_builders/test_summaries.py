@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 
-import datasets
 import pytest
 
 from components.words import split_words
@@ -197,12 +196,3 @@ def test_summaries_of_one_article_keep_to_one_split(tmp_path, xsum):
     ]
     assert sum(map(len, groups)) == 30
     assert all(groups)
-
-
-def test_the_same_input_gives_the_same_bytes_and_the_hub_reads_them(tmp_path, xsum):
-    given = {**xsum, "cnndm": [jsonl(tmp_path / "c.jsonl", NEWS)], "shares": ALL}
-    one, two = (Summaries(tmp_path / name, **given).build().parent for name in "ab")
-    for file in filter(lambda p: p.is_file(), one.rglob("*")):
-        assert file.read_bytes() == (two / file.relative_to(one)).read_bytes(), file.name
-    for name in ("xsum_lss", "xsum_documents", "cnndm_documents", "cnndm_claims"):
-        assert datasets.load_dataset(str(one), name)["train"].num_rows > 0

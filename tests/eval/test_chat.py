@@ -6,7 +6,6 @@ import asyncio
 import json
 import shutil
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from components.checkpoint import read_component, write_component
 from eval.models.causal import CausalLM
-from eval.models.chat import Answer, Message, Usage, as_answer
+from eval.models.chat import Answer, Usage, as_answer
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
 from eval.prompting.prompts import Prompt
@@ -405,27 +404,6 @@ def test_an_adversary_is_known_by_what_its_base_is_now(tiny_llama, adversary, tm
         model = LlamaForCausalLM(LlamaConfig.from_pretrained(base))  # another under the same name
         model.save_pretrained(base)
     assert found[0] != found[1]
-
-
-class Parrot:
-    """A user's own writer."""
-
-    identity = {"backend": "parrot"}  # noqa: RUF012
-
-    def __init__(self, word: str):
-        self.word = word
-
-    def answer(
-        self,
-        prompts: Sequence[Sequence[Message]],
-        *,
-        n: int = 1,
-        temperature: float = 1.0,
-        top_p: float = 0.95,
-        max_new_tokens: int = 256,
-        seed: int = 0,
-    ) -> list[list[Answer]]:
-        return [[Answer(self.word)] * n for _ in prompts]
 
 
 def test_prompt_files(tmp_path):

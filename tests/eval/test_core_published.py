@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from components.encoding import Pair
 from eval.metrics.document import score_document
 from eval.run.parts import find_identities
 from eval.select.core import Core
@@ -34,13 +32,6 @@ class Table:
 
     def likelihood(self, pairs):
         return np.array([self.likely.get(claim, 0.01) for _, claim in pairs])
-
-
-class AlwaysEntails:
-    """An entailment model that the command line can build."""
-
-    def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
-        return np.tile([1.0, 0.0, 0.0], (len(pairs), 1))
 
 
 class NoQuestions:

@@ -169,13 +169,6 @@ def test_the_retriever_takes_the_page_of_the_topic(path):
     assert [p.text for p in passages[0]] == ["died in London."]
 
 
-def test_the_words_of_a_topic_with_underscores_are_in_the_query(path):
-    stage = SqliteKnowledge(str(path), k=1, words=6)
-    (claims, _), (plain, _) = stage(*documents("Ada_Lovelace")), stage(*documents("Ada Lovelace"))
-    assert [c.contexts for c in claims[0]] == [c.contexts for c in plain[0]]
-    assert claims[0][1].contexts == ["Ada Lovelace#0"]
-
-
 def test_the_retriever_searches_where_no_page_has_the_topic(path):
     stage = SqliteKnowledge(str(path), k=2, words=6, topic_in_query=False)
     claims, passages = stage(*documents("The Countess", "Ada Lovelace"))

@@ -7,14 +7,9 @@ import sys
 
 import pytest
 
-from eval.commands.dry_run import estimate_score
-from eval.decompose.given import Given as GivenClaims
-from eval.pipeline import Pipeline
 from eval.retrieve.cut import Cut
 from eval.retrieve.given import Given
 from eval.retrieve.links import PagesOfLinks, unread_pages
-from eval.run.parts import add_answer_caches
-from eval.verify.labels import Labels
 from records import Claim, Document, Passage, write_json, write_jsonl
 from tests.web_server import WebServer
 
@@ -100,24 +95,6 @@ def test_without_leave_nothing_of_this_machine_is_read(server):
         stage(private_hosts=[]), document([passage("a", f"{server.url}/ada")], [["a"]])
     )
     assert passages[0].model_extra["unread"] == "an address of a private network"
-    assert server.asked == []
-
-
-def test_pages_are_kept(server, tmp_path):
-    one = document([passage(path, f"{server.url}{path}") for path in ("/ada", "/gone")], [None])
-    first = stage()
-    add_answer_caches(first, tmp_path)
-    before = found(first, one)
-    again = stage(cache_dir=tmp_path / ".pages")
-    add_answer_caches(again, tmp_path / "elsewhere")
-    assert found(again, one) == before
-    assert sorted(server.asked) == ["/ada", "/gone"]
-    assert not (tmp_path / "elsewhere").exists()
-
-
-def test_a_dry_run_reads_no_page_and_counts_its_beginning(server):
-    one = document([passage("a", f"{server.url}/ada")], [["a"]])
-    assert "1 documents" in estimate_score(Pipeline(GivenClaims(), [Labels()], Cut(stage())), [one])
     assert server.asked == []
 
 

@@ -9,19 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from eval.commands.dry_run import estimate_score
 from eval.decompose.by_sentence import Failed, Place
 from eval.decompose.predpatt.extract import extract
 from eval.decompose.predpatt.realise import realise
 from eval.decompose.predpatt.show import format_inline, format_pattern, format_predicates
 from eval.decompose.predpatt.stage import PredPatt
-from eval.decompose.predpatt.verbalise import METHODS
 from eval.decompose.ud.tree import Token, Tree, check_ud, join_words, read_conllu
 from eval.models.chat import Answer
-from eval.models.openai_server import OpenAIServer
-from eval.pipeline import Pipeline
 from eval.run.parts import hash_prompts
-from eval.verify.factscore import FActScore
 from records import Document
 
 GOLD = Path(__file__).parent / "ud_gold.conllu"
@@ -543,15 +538,3 @@ def test_equal_statements_of_a_sentence_count_once_and_failures_all():
     assert stage.subclaims(place) == [["It is so."] * 2]
     writer.said = {"sold": None, "dark": None}
     assert stage.subclaims(place) == [[Failed("cut"), Failed("cut")]]
-
-
-def test_a_dry_run_counts_each_structure_and_its_claim_once():
-    writer = OpenAIServer("m", "http://localhost:1/v1")
-    stages = {way: PredPatt(Parses(), writer=writer, verbalise=way) for way in METHODS}
-    calls = {}
-    for way, stage in stages.items():
-        table = estimate_score(Pipeline(stage, [FActScore(writer, retrieval=False)]), [DOCUMENT])
-        rows = {line.split()[0]: int(line.split()[2]) for line in table.splitlines()[1:3]}
-        calls[way] = (rows["decompose"], rows["FActScore"])
-    # Two sentences of two predicates each, and one without a parse, which counts as four claims.
-    assert calls == {"one_by_one": (4, 4 + 4), "together": (2, 4 + 4 + 4)}

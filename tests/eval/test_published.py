@@ -19,12 +19,11 @@ from transformers import (
     BertForSequenceClassification,
 )
 
-from eval.__main__ import main
 from eval.models.cache import AnswerCache
 from eval.models.encoder import Entailment, LssTagger, Unli
 from eval.run.provenance import build_provenance, find_missing, hash_inputs
 from eval.verify.nli import NLI
-from records import Claim, Document, Passage, UserError, write_jsonl
+from records import Claim, Document, Passage, UserError
 
 THREE = ["CONTRADICTION", "Entailment", "neutral"]
 UNNAMED = ["LABEL_0", "LABEL_1", "LABEL_2"]
@@ -197,20 +196,3 @@ def test_the_weights_of_a_folder_count_as_inputs(three, tmp_path):
     assert len({own[str(folder)] for own in found}) == 4
     (folder / "README.md").write_text("What it is.")
     assert hash_inputs(config) == found[-1]
-
-
-def test_eval_component_judges_it_against_ours(published, relation, unli, tmp_path, capsys):
-    names = ("entailment", "neutral", "contradiction")
-    rows = [
-        {"premise": f"Person {i} wrote.", "hypothesis": f"Claim {i}.", "label": names[i % 3]}
-        for i in range(12)
-    ]
-    write_jsonl(tmp_path / "pairs.jsonl", rows)
-    argv = ["component", "--data", str(tmp_path / "pairs.jsonl"), "--against", str(relation)]
-    argv += ["--labels", "[contradiction, entailment, neutral]"]
-    assert main([*argv, "--checkpoint", str(published(UNNAMED))]) == 0
-    found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (found["component"], found["n"]) == ("relation", 12)
-    assert "entailment_auroc_difference" in found["metrics"]
-    with pytest.raises(UserError, match=r"--labels, --revision: for NLI models; .* is a unli"):
-        main([*argv, "--checkpoint", str(unli)])

@@ -14,17 +14,13 @@ from eval.verify.labels import Labels
 from records import (
     Claim,
     Document,
-    Result,
-    ResultFile,
     UserError,
     read_frame,
     read_records,
     read_results,
     write_jsonl,
-    write_results,
 )
 
-HOSTILE = "</td><script>alert('run')</script>"
 CONFIG = """
 pipeline:
   decompose: {class_path: eval.decompose.given.Given}
@@ -160,21 +156,6 @@ def test_runs_of_two_domains_have_no_result_in_common(here, capsys):
     assert "0 results are in both runs" in said
     assert runs.main(["--against", "runs/films", "runs/films"]) == 0
     assert "No differences in configuration, content of files" in capsys.readouterr().out
-
-
-def hostile_run(folder):
-    """A run whose every name was written by somebody who means harm."""
-    shared = {"n": 1, "failed": 0, "ci95": None, "config_hash": "0"}
-    rows = [
-        Result(metric=HOSTILE, domain=HOSTILE, kind=kind, value=1.0, **shared)
-        for kind in (HOSTILE, "\x1b[2Jnormal")
-    ]
-    provenance = {"config": {HOSTILE: HOSTILE}, "config_hash": "0"}
-    write_results(
-        folder / "results.json",
-        ResultFile(experiment=HOSTILE, provenance=provenance, results=rows),
-    )
-    (folder / "report.html").write_text("a report")
 
 
 def test_results_are_a_frame(here):

@@ -1,40 +1,26 @@
 """The score command: it goes on after a kill, asks nothing twice, keeps configurations apart."""
 
 import json
-import re
-import shlex
 from pathlib import Path
 
 import pytest
 
-from eval.commands import score
 from eval.commands.dry_run import estimate_score
 from eval.commands.score import main as score_main
 from eval.decompose.by_sentence import BySentence, Failed
-from eval.decompose.given import Given as GivenClaims
 from eval.decompose.sentences import Sentences
 from eval.models.encoder import Entailment, Unli
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline, Scored
 from eval.prompting.prompts import Prompt
 from eval.retrieve.bm25 import BM25
-from eval.retrieve.given import Given as GivenPassages
-from eval.retrieve.trusted import Trusted
 from eval.run.run import Run
 from eval.select.core import Core
-from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.nli import NLI
 from records import Claim, Document, Passage, UserError, Verdict, read_results, write_jsonl
 from tests.model_server import ModelServer
 
 CONFIGS = Path(__file__).parents[2] / "configs/eval"
-# Where another option has to be thought of, a line ends with "…".
-OVERRIDES = [
-    (path, line)
-    for path in sorted(CONFIGS.rglob("*.yaml"))
-    for line in re.findall(r"^# +… (--pipeline.*?)(?: {2,}#.*)?$", path.read_text("utf-8"), re.M)
-    if not line.endswith(("…", "\\"))
-]
 
 CONFIG = """
 pipeline:
@@ -193,20 +179,6 @@ def test_a_dry_run_counts_at_least_the_pairs_that_are_asked(relation, unli, tmp_
     assert 0 < sum(model.judged for model in models) <= int(last[1])
 
 
-def test_a_dry_run_writes_no_graphs_and_takes_the_given_passages(relation, tmp_path):
-    priors = tmp_path / "priors.jsonl"
-    priors.write_text('{"source": "web", "prior": 0.9}')
-    found = Trusted(GivenPassages(), str(priors))
-    given = {"claims": [Claim(id="a", text="x"), Claim(id="b", text="y")]}
-    given |= {"passages": [Passage(id="p", text="z", source="web")]}
-    stage = FactReasoner(Entailment(str(relation)), versions=[2], uai=str(tmp_path / "graphs"))
-    table = estimate_score(Pipeline(GivenClaims(), [stage], found), [document("x. y.", **given)])
-    (row,) = [line.split() for line in table.splitlines() if line.startswith("FactReasoner")]
-    assert row[-2:] == ["2", "0"], "a pair a claim"
-    assert not (tmp_path / "graphs").exists()
-    assert stage.uai is not None, "the run itself writes them"
-
-
 def test_two_documents_of_one_id_are_told_with_their_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one = document("x. y.")
@@ -248,14 +220,3 @@ def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
     left[0].write_text("{}\n")
     with pytest.raises(UserError, match=r"unfinished.*delete out/\.scored"):
         score_main(ARGUMENTS)
-
-
-@pytest.mark.parametrize(("path", "line"), OVERRIDES, ids=lambda part: Path(part).stem)
-def test_what_a_config_says_can_be_overridden_can(path, line, monkeypatch):
-    monkeypatch.chdir(CONFIGS.parents[1])
-    given = ["--config", str(path), "--documents", "x", "--output", "y", *shlex.split(line)]
-    assert score.build_parser().parse_args(given)
-
-
-def test_configs_say_what_can_be_overridden():
-    assert len(OVERRIDES) > 10

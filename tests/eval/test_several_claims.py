@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.commands.dry_run import estimate_score
-from eval.decompose.given import Given
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
-from eval.pipeline import Pipeline
-from eval.retrieve.given import Given as GivenPassages
 from eval.run.parts import hash_prompts
 from eval.verify.factscore import FActScore
 from eval.verify.factverify import FactVerify
@@ -190,22 +186,6 @@ def test_the_prompt_has_the_verifiers_own_labels_and_reads_them(verify, options,
     assert len(server.asked) == 1
 
 
-@pytest.mark.parametrize("verify", ALL)
-def test_a_dry_run_counts_the_prompts_for_several_claims(verify):
-    writer = OpenAIServer("m", "http://localhost:1/v1")
-    documents = [
-        document.model_copy(update={"claims": own, "passages": PASSAGES})
-        for document, own in zip(DOCUMENTS, CLAIMS, strict=True)
-    ]
-    calls = {}
-    for size in (1, 3, 10):
-        stage = verify(writer, max_new_tokens=100, claims_per_call=size)
-        table = estimate_score(Pipeline(Given(), [stage], GivenPassages()), documents)
-        (row,) = [line.split() for line in table.splitlines() if line.startswith(verify.__name__)]
-        calls[size] = (int(row[2]), int(row[4].replace(",", "")))
-    assert calls == {1: (6, 600), 3: (3, 132 * 2 + 100), 10: (2, 244 + 100)}
-
-
 def test_a_model_that_writes_nothing_readable_fails_every_claim(tiny_llama):
     writer = LocalModel(str(tiny_llama), device="cpu")
     claims = [[c.model_copy(update={"text": c.text[:4]}) for c in CLAIMS[0][:2]], []]
@@ -227,17 +207,6 @@ def written(values) -> list[str]:
 def read(lines, count):
     found = read_partial_labels("\n".join(lines), ANSWERS, count)
     return {number: label for number, (label, _) in found.items()}
-
-
-@MANY
-@given(said, st.data())
-def test_lines_in_any_order_say_the_same_and_a_dropped_one_is_missing_alone(values, data):
-    lines = written(values)
-    whole = read(lines, len(values))
-    assert list(whole.values()) == [TRUE if value else FALSE for value in values]
-    kept = data.draw(st.lists(st.sampled_from(lines), unique=True))
-    numbers = {int(line.partition(".")[0]) for line in kept}
-    assert read(kept, len(values)) == {n: own for n, own in whole.items() if n in numbers}
 
 
 @MANY

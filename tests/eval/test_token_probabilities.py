@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from eval.models.cache import answer_key
-from eval.models.chat import NO_TOKENS, Answer, Sampling, Writer
+from eval.models.chat import NO_TOKENS, Answer, Sampling
 from eval.models.draws import text_draws
 from eval.models.local import LocalModel
 from eval.models.openai_server import OpenAIServer
@@ -139,22 +139,3 @@ def test_other_failures_keep_their_reason(tiny_llama, server):
     assert ask(server).answer(PROMPTS[:1], **GREEDY) == [[Answer("", "refused")]]
     long = [[{"role": "user", "content": "Ada " * 100}]]
     assert local(tiny_llama).answer(long, **GREEDY)[0][0].failed == "prompt too long for the model"
-
-
-def test_a_dry_run_counts_and_asks_nothing(server):
-    writer = ask(server)
-    server.asked.clear()
-    with writer.counting() as count:
-        ((answer,), *_) = writer.answer(PROMPTS, **GREEDY)
-    assert answer.failed
-    assert (count.calls, len(server.asked)) == (3, 0)
-    ((answer,), *_) = writer.answer(PROMPTS, **GREEDY)
-    assert (answer.failed, len(server.asked)) == (None, 3), "it answers again"
-
-
-class Plain:
-    """A user's writer without tokens."""
-
-    identity = {"backend": "plain"}  # noqa: RUF012
-
-    answer = Writer.answer

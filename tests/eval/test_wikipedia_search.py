@@ -10,13 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from eval.commands.dry_run import estimate_score
-from eval.decompose.given import Given
-from eval.pipeline import Pipeline
 from eval.retrieve.cut import Cut
 from eval.retrieve.wikipedia import Wikipedia
 from eval.retrieve.wikipedia_search import WikipediaSearch
-from eval.verify.labels import Labels
 from records import Claim, Document, UserError
 
 TEXTS = {
@@ -154,9 +150,3 @@ def test_the_topics_own_page_is_another_retriever(server):
     found = Wikipedia(api=server.url).search(["London", "she lived"], 2)
     assert found == [[], []]
     assert searched(server) == ["london", "london", "she lived", "she OR lived"]
-
-
-def test_a_dry_run_asks_nobody(server):
-    one = document("She lived in London.")
-    assert "1 documents" in estimate_score(Pipeline(Given(), [Labels()], Cut(stage(server))), [one])
-    assert server.asked == []

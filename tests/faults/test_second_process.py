@@ -26,13 +26,6 @@ from cli.command import run_command
 run_command(lambda: JsonlAppender(sys.argv[1], key="name").append([{"name": "b"}]))
 """
 # Takes a folder and keeps it.
-_HOLDS = """
-import sys, time
-from records.writing import lock_folder
-with lock_folder(sys.argv[1]):
-    print("mine", flush=True)
-    time.sleep(600)
-"""
 
 
 def test_a_builders_journal_belongs_to_one_process(tmp_path):

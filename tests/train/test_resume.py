@@ -252,20 +252,6 @@ def test_the_best_so_far_goes_along_into_another_folder(
     assert one == two
 
 
-def test_a_best_that_stayed_behind_is_told(
-    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    main(arguments("unli", run="a"))
-    main(arguments("unli", "--model.lr", "0.001", run="b"))
-    (tmp_path / "runs/a/best.ckpt").unlink()
-    last = str(tmp_path / "runs/a/last.ckpt")
-    main(arguments("unli", "--ckpt_path", last, run="b"))
-    assert "best.ckpt: not found" in capsys.readouterr().err
-    exported = load_file(tmp_path / "checkpoints/b/model.safetensors")
-    state = torch.load(last, weights_only=True)["state_dict"]
-    assert all(torch.equal(state[f"model.{name}"], exported[name]) for name in exported)
-
-
 def test_training_does_not_go_on_from_weights_alone(arguments: Callable, tmp_path: Path) -> None:
     main(arguments("unli"))
     best = str(tmp_path / "runs/run/best.ckpt")

@@ -17,7 +17,6 @@ from cli.command import run_command
 from records import UnliPair
 from tests.conftest import SIZE
 from train.__main__ import main
-from train.checks import nonfinite_error, nonfinite_outputs
 from train.unli import Unli
 
 
@@ -99,17 +98,6 @@ def test_a_broken_step_stops_the_fit_and_spares_the_checkpoint(
         for run in ("whole", "broken")
     )
     assert one == two
-
-
-def test_the_rows_at_fault_are_named() -> None:
-    outputs = [np.zeros(3), np.asarray([0.0, np.nan]), np.asarray([-np.inf]), np.asarray([np.inf])]
-    assert nonfinite_outputs(outputs) == [1, 3]
-    assert nonfinite_outputs([(1.0, 2), (float("nan"), 3)]) == [1]
-    said = str(nonfinite_error(float("nan"), 7, [f"a.jsonl:{i}" for i in range(5)], "bf16-mixed"))
-    assert "step 7" in said
-    assert "a.jsonl:0, a.jsonl:1, a.jsonl:2 and 2 more" in said
-    assert "--trainer.precision 32-true" in said
-    assert "another process" in str(nonfinite_error(float("nan"), 7, [], "32-true"))
 
 
 def records() -> list[UnliPair]:
