@@ -21,7 +21,6 @@ TRAINED := unli relation lss_tagger adversary_info
 CONTROL := unli relation
 # Further components for configs/eval/small and configs/experiments/small.
 MORE := relation_pages relation_conflicts
-AGAINST := preference preference_core
 OTHERS := kb_conflicts attacks knowledge
 SOURCES := $(wildcard cli/*.py records/*.py clients/*.py components/*.py)
 BUILDERS := $(shell find data_builders -type f -not -name '*.pyc')
@@ -30,7 +29,7 @@ EVAL := $(shell find eval -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup mpnet demo demo-steps small small-steps papers bench test test-integration mediawiki lint format clean
+.PHONY: help setup mpnet demo demo-steps small small-steps attack papers bench test test-integration mediawiki lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -106,27 +105,34 @@ data/attacks/manifest.json data/knowledge/manifest.json: data/kb/manifest.json
 
 $(SMALL)/relation_conflicts/component.json: data/kb_conflicts/manifest.json
 
-# Adversaries trained against the metric, without and with Core. The second dataset reuses the cached
-# texts of the first.
-data/preferences/manifest.json: WITH := --selection none
-data/preferences_core/manifest.json: WITH := --selection core
-data/preferences_core/manifest.json: data/preferences/manifest.json
+# Iterated DPO against a metric: in each round the adversary of the previous round writes texts, the metric
+# scores them, and the training starts from that adversary. Each stage resumes, and finished ones are kept.
+ROUNDS := 2
+ATTACKS := none shuffled core robust
+PREFERENCES := configs/data/small/preferences.yaml
+DPO := configs/train/small/preference.yaml
+attack_shuffled := --shuffle true
+attack_core := --metric.init_args.against '[core]'
+attack_robust := --metric.init_args.against '[page, grouped, deduplicated, recall]'
 
-data/preferences/manifest.json data/preferences_core/manifest.json: data/%/manifest.json: configs/data/small/preferences.yaml configs/eval/small/in_sentences.yaml $(SMALL)/relation/component.json $(SMALL)/unli/component.json $(BUILDERS) $(EVAL)
-	@mkdir -p $(LOGS); echo "sampling  $(@D) (log: $(LOGS)/$*.log)"
-	@$(PY) -m data_builders preferences --config $< $(WITH) --output $(@D) > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
+attack: $(READY) $(ATTACKS:%=$(SMALL)/attack_%_$(ROUNDS)/component.json) ## iterated DPO against NLI precision, its defences and a control
 
-$(SMALL)/preference/component.json: DATA := data/preferences
-$(SMALL)/preference_core/component.json: DATA := data/preferences_core
-$(SMALL)/preference/component.json: data/preferences/manifest.json
-$(SMALL)/preference_core/component.json: data/preferences_core/manifest.json
+# Name, round, and the adversary of the previous round.
+define ROUND
+data/attack_$(1)_$(2)/manifest.json: $(PREFERENCES) $(3:%=%/component.json) $(SMALL)/relation/component.json $(SMALL)/unli/component.json $(BUILDERS) $(EVAL)
+	@mkdir -p $(LOGS); echo "sampling  $$(@D) (log: $(LOGS)/attack_$(1)_$(2).log)"
+	@$(PY) -m data_builders preferences --config $(PREFERENCES) $(attack_$(1)) $(3:%=--generator % --prompt null --chat null) --seed $(2) --output $$(@D) > $(LOGS)/attack_$(1)_$(2).log 2>&1 \
+	  || { tail -n 20 $(LOGS)/attack_$(1)_$(2).log; exit 1; }
 
-$(AGAINST:%=$(SMALL)/%/component.json): $(SMALL)/%/component.json: configs/train/small/preference.yaml $(TRAINERS)
-	@mkdir -p $(LOGS); echo "training  $(@D) (log: $(LOGS)/$*.log)"
-	@$(PY) -m train fit --config $< --ckpt_path last --name small/$* --export_to $(@D) --data.train $(DATA)/preferences_train.jsonl \
-	  --data.dev $(DATA)/preferences_dev.jsonl > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
+$(SMALL)/attack_$(1)_$(2)/component.json: $(DPO) data/attack_$(1)_$(2)/manifest.json $(TRAINERS)
+	@mkdir -p $(LOGS); echo "training  $$(@D) (log: $(LOGS)/attack_$(1)_$(2)_fit.log)"
+	@$(PY) -m train fit --config $(DPO) --ckpt_path last --name small/attack_$(1)_$(2) --export_to $$(@D) --model.start $(or $(3),null) \
+	  --data.train data/attack_$(1)_$(2)/preferences_train.jsonl --data.dev data/attack_$(1)_$(2)/preferences_dev.jsonl > $(LOGS)/attack_$(1)_$(2)_fit.log 2>&1 \
+	  || { tail -n 20 $(LOGS)/attack_$(1)_$(2)_fit.log; exit 1; }
+endef
+$(foreach name,$(ATTACKS),$(foreach round,$(shell seq $(ROUNDS)),$(eval $(call ROUND,$(name),$(round),$(if $(filter-out 1,$(round)),$(SMALL)/attack_$(name)_$(shell expr $(round) - 1))))))
 
-data/generations_steps/manifest.json: configs/data/small/generations_steps.yaml $(AGAINST:%=$(SMALL)/%/component.json) $(BUILDERS) $(EVAL)
+data/generations_steps/manifest.json: configs/data/small/generations_steps.yaml $(ATTACKS:%=$(SMALL)/attack_%_$(ROUNDS)/component.json) $(BUILDERS) $(EVAL)
 	@mkdir -p $(LOGS); echo "sampling  data/generations_steps (log: $(LOGS)/generations_steps.log)"
 	@$(PY) -m data_builders generations --config $< > $(LOGS)/generations_steps.log 2>&1 || { tail -n 20 $(LOGS)/generations_steps.log; exit 1; }
 
@@ -167,5 +173,5 @@ format: $(READY) ## apply ruff fixes and formatting
 	$(PY) -m ruff format .
 
 clean: ## remove all outputs, except .venv
-	rm -rf runs/demo runs/train data/kb data/generations data/corruption data/kb_conflicts data/preferences data/preferences_core data/generations_steps data/attacks data/knowledge runs/bench $(SMALL) build *.egg-info .pytest_cache .ruff_cache
+	rm -rf runs/demo runs/train data/kb data/generations data/corruption data/kb_conflicts data/attack_* data/generations_steps data/attacks data/knowledge runs/bench $(SMALL) build *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -68,7 +68,7 @@ class Component(BaseModel):
     schema_version: Literal[1] = SCHEMA_VERSION
     component: ComponentName
     architecture: Architecture
-    style: Literal["info", "repetitive", "preference"] | None = None
+    style: Literal["info", "repetitive", "preference", "reinforced"] | None = None
     labels: list[str] = []
     prompt_template: str | None = None
     chat: bool = False

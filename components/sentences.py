@@ -74,6 +74,7 @@ _SPEECH = (
 )
 _SPEAKER = re.compile(rf"(?:[^\W\d_][\w.'’-]*\s+){{1,4}}?{_SPEECH}")
 _INTRODUCED = re.compile(rf"{_SPEECH}[^\"“„«‘]{{0,30}}[,:]\s*[\"“„«‘]")
+_LAST_SENTENCE = re.compile(r".*[.!?…]['\"”’)\]]*(?=\s|$)", re.DOTALL)
 
 
 def remove_citations(text: str) -> str:
@@ -153,3 +154,9 @@ def _continues(previous: str, piece: str) -> bool:
     # 'She asked, "Why?" Bo left.' has its speaker already.
     quoted = _QUOTED.search(previous) and not _INTRODUCED.search(previous)
     return bool(quoted and _SPEAKER.match(piece))
+
+
+def last_whole_sentence(text: str) -> str:
+    """Truncate a text after its last complete sentence, else after its last complete line."""
+    whole = _LAST_SENTENCE.match(text)
+    return whole.group() if whole else text.rpartition("\n")[0] or text

@@ -1,19 +1,24 @@
 """Defences: changes to a pipeline that should keep it from being gamed.
 
 A defence changes the evidence, the claims that are scored, the verifier, or how verdicts become a
-score. Several defences are combined by :func:`stack`.
+score. Several defences are combined by :func:`stack`. :class:`PipelineScore` is what an adversary
+optimises: one number per text.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
 from jsonargparse.typing import PositiveInt
 
+from components.sentences import split_sentences
 from eval.metrics.document import DocumentScore
+from eval.metrics.text_metric import TextMetric
 from eval.pipeline import Pipeline
+from eval.select.core import Relevance
 from eval.stages import Retriever, RetrieverWrapper, Selector, Verifier
-from records import UserError
+from records import Document, UserError
 
 ScoreName = Literal["precision", "factscore", "f1_at_k"]
 
@@ -115,3 +120,90 @@ def combine(
             rest = tuple(other for other in stacks[name] if other != part)
             members[f"{name} - {part}"] = rest
     return members
+
+
+class PipelineScore(TextMetric):
+    """A pipeline's score of a text, without or with defences.
+
+    Args:
+        pipeline: the metric; with a selector, only the claims that it keeps are scored.
+        defences: name to defence, as in ``experiment robustness``.
+        against: names of the defences to apply together; none by default.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        defences: dict[str, Defence] | None = None,
+        against: list[str] | None = None,
+    ):
+        defences, against = defences or {}, against or []
+        if unknown := [name for name in against if name not in defences]:
+            raise UserError(
+                f"against: {unknown[0]!r} is not one of {', '.join(defences) or 'none'}"
+            )
+        self.defence = stack("against", {name: defences[name] for name in against})
+        self.pipeline = self.defence.patch(pipeline)
+
+    def score(self, documents: Sequence[Document]) -> list[float | None]:
+        """One score per text; ``None`` if it abstains or if no claim could be judged."""
+        return [None if s is None else self.defence.value(s) for s in self.judge(documents)]
+
+    def judge(self, documents: Sequence[Document]) -> list[DocumentScore | None]:
+        """The counts behind each score; ``None`` for a text that abstains."""
+        selection = "none" if self.pipeline.select is None else "core"
+        judged: list[DocumentScore | None] = []
+        for scored in self.pipeline.score(documents):
+            scores = [score for score in scored.scores if score.selection == selection]
+            if scored.claims:
+                scores = [s for s in scores if self.defence.verdict in (None, s.name)]
+            if len(scores) != 1:  # a text without claims has one, without a verdict's name
+                names = ", ".join(sorted({verdict.name for verdict in scored.verdicts}))
+                raise UserError(f"pipeline: verdicts {names}; set `verdict` in a defence to one")
+            judged.append(scores[0] if scores[0].responded else None)
+        return judged
+
+
+class ThreePartReward(PipelineScore):
+    """Precision, detail and relevance, the parts of the reward of 2508.05618, section 3.1.
+
+    R = F / (T + 1) + ``detail`` ln(1 + F) + ``quality`` Q with F supported of T judged claims. The
+    paper's Q is 1 if a language model prefers the text to that of a reference model. Here it is the
+    share of the text's sentences that ``relevance`` finds relevant.
+
+    Args:
+        pipeline, defences, against: as in :class:`PipelineScore`; the score of a defence is unused.
+        relevance: judges sentences, e.g. ``eval.select.relevance.Prompted``; null leaves Q out.
+        detail: weight of the number of supported claims.
+        quality: weight of the relevance.
+    """
+
+    range = (0.0, math.inf)
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        defences: dict[str, Defence] | None = None,
+        against: list[str] | None = None,
+        relevance: Relevance | None = None,
+        detail: float = 0.01,
+        quality: float = 0.1,
+    ):
+        super().__init__(pipeline, defences, against)
+        self.relevance, self.detail, self.quality = relevance, detail, quality
+
+    def score(self, documents: Sequence[Document]) -> list[float | None]:
+        """One reward per text; ``None`` if nothing could be judged."""
+        labels: Sequence[Sequence[int | None]] = [[0]] * len(documents)
+        if self.relevance is not None:
+            labels = self.relevance(documents, [split_sentences(d.text) for d in documents])
+        rewards: list[float | None] = []
+        for score, row in zip(self.judge(documents), labels, strict=True):
+            relevant = [label for label in row if label is not None]
+            if score is None or score.precision is None or not relevant:
+                rewards.append(None)
+                continue
+            precision = score.supported / (score.judged + 1)
+            detail = self.detail * math.log1p(score.supported)
+            rewards.append(precision + detail + self.quality * sum(relevant) / len(relevant))
+        return rewards

@@ -56,7 +56,7 @@ def test_what_a_small_configuration_reads_is_made(path, made):
 def test_the_texts_of_every_step_have_their_adversary(made):
     path = ROOT / "configs/data/small/generations_steps.yaml"
     adversaries = {
-        one for one in paths_in(yaml.safe_load(path.read_text("utf-8"))) if "preference" in one
+        one for one in paths_in(yaml.safe_load(path.read_text("utf-8"))) if "attack" in one
     }
-    assert len(adversaries) == 10
+    assert len(adversaries) == 8
     assert adversaries <= made

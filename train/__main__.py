@@ -1,4 +1,4 @@
-"""``python -m train {fit,validate,test,predict,sweep,push,convert} …``.
+"""``python -m train {fit,rl,validate,test,predict,sweep,push,convert} …``.
 
 Each command imports its own slow dependencies (torch), so that ``--help`` stays fast.
 """
@@ -18,6 +18,7 @@ from train.options import RunOptions
 
 COMMANDS = {
     "fit": "train a component and export its checkpoint folder",
+    "rl": "train an adversary against a metric by GRPO",
     "validate": "evaluate a checkpoint on its dev data",
     "test": "evaluate a checkpoint on test data",
     "predict": "write a checkpoint's predictions",
@@ -52,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if command in FUNCTIONS:
         _function(command)(**parse(parser_of(command), rest))
         return 0
+    if command == "rl":
+        return import_module("train.rl").run(rest)
     if {"-h", "--help"} & set(rest):
         _print_help(command)
         return 0

@@ -222,7 +222,8 @@ KINDS = {
     ("lss", "token_classifier"): "train.lss_tagger.LssTagger",
     ("lss", "seq2seq"): "train.lss_seq2seq.LssSeq2Seq",
     ("lss_star", "seq2seq"): "train.lss_seq2seq.LssSeq2Seq",
-    ("adversary", "causal_lora"): "train.adversary.Adversary",
+    ("adversary", "causal_lora", "info"): "train.adversary.Adversary",
+    ("adversary", "causal_lora", "repetitive"): "train.adversary.Adversary",
     ("adversary", "causal_lora", "preference"): "train.preference.Preference",
 }
 
@@ -241,7 +242,7 @@ _SETTINGS = [name for name in Component.model_fields if name not in _NO_SETTINGS
 def class_path_of(folder: Path, component: Component) -> str:
     """Class path of the module that a checkpoint needs."""
     key = component.component, component.architecture
-    kind = KINDS.get((*key, component.style), KINDS.get(key))
+    kind = KINDS.get((*key, component.style) if component.style else key)
     if kind is None:
         raise UserError(
             f"{folder}: component.json: {key[0]} as {key[1]} cannot be evaluated; expected one of "

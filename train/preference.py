@@ -146,7 +146,8 @@ class Preference(CausalLora):
                 f"prompt {record.prompt[:60]!r} does not match --model.prompt_template "
                 f"{self.prompt_template!r}; set the template used to sample the texts"
             )
-        if record.score_chosen <= record.score_rejected:
+        is_ranked = not (record.model_extra or {}).get("shuffled")  # else the control
+        if is_ranked and record.score_chosen <= record.score_rejected:
             raise UserError(
                 f"prompt {record.prompt[:60]!r}: expected score_chosen above score_rejected, got "
                 f"{record.score_chosen} and {record.score_rejected}; drop the row or swap its texts"

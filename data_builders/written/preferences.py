@@ -1,8 +1,8 @@
-"""``preferences``: pairs of texts ranked by a factuality metric, to train adversaries.
+"""``preferences``: pairs of texts ranked by a metric, to train adversaries.
 
-A language model writes several texts per topic, the pipeline scores them, and the best and the
-worst text of a topic form one record for ``train/preference.py``. Training against a metric with
-and without Core shows which one is easier to game (Core, 2407.03572, uses supervised adversaries
+A language model writes several texts per topic, the metric scores them, and the best and the worst
+text of a topic form one record for ``train/preference.py``. Training against a metric with and
+without a defence shows which one is easier to game (Core, 2407.03572, uses supervised adversaries
 only).
 """
 
@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from random import Random
+from typing import ClassVar
+
+from pydantic import BaseModel
 
 from components.encoding import fill_prompt
 from data_builders.builder import Builder, Made, Step, Work
@@ -21,15 +24,21 @@ from data_builders.dataset import Card
 from data_builders.sampled import sample, sampling_of, template_of
 from data_builders.splits import SPLITS, by_split, drawn_splits
 from data_builders.topics import Topics, read_topics
+from eval.metrics.text_metric import TextMetric, text_scores
 from eval.models.chat import Writer
 from records import Document, Preference, UserError, sha256_text
-
-if TYPE_CHECKING:
-    from eval.pipeline import Pipeline, Scored
+from records.abstention import responds
 
 # Documents per write, the most that an interruption loses; stages batch across documents.
 DOCUMENTS_PER_WRITE = 128
 PARTS = SPLITS[:2]  # no test split: the trained model is evaluated by a metric
+
+
+class Score(BaseModel):
+    """A text's score by the metric; ``None`` if it could not be scored."""
+
+    id: str
+    value: float | None
 
 
 @dataclass
@@ -40,14 +49,13 @@ class Preferences(Builder):
         topics: files with topics: rows with the field ``topic``, e.g. of ``bios`` or generation
             records, or ``.txt`` files with one topic per line.
         generator: checkpoint folder of an adversary, or name of a base model.
-        pipeline: configuration file of the metric, as for ``python -m eval score --config``.
+        metric: scores the texts: ``eval.defences.PipelineScore``, a pipeline with or without
+            defences, or a custom ``eval.metrics.text_metric.TextMetric``.
         prompt: template with ``{topic}``. Default: the checkpoint's template, or the topic alone
             for a base model.
         chat: apply the tokenizer's chat template. Default: as the adversary was trained; false for
             a base model.
-        selection: ``core`` scores the claims that Core keeps, ``none`` all claims.
-        score: ``precision``, or ``factscore``, which has a length penalty.
-        verdict: assessor and verdict to score by, e.g. ``nli.default``, if there are several.
+        shuffle: control: chosen and rejected are swapped at random, by the seed.
         samples: texts per topic.
         temperature: sampling temperature.
         top_p: probability mass of nucleus sampling.
@@ -61,12 +69,10 @@ class Preferences(Builder):
 
     topics: list[str]
     generator: str
-    pipeline: str
+    metric: TextMetric
     prompt: str | None = None
     chat: bool | None = None
-    selection: Literal["none", "core"] = "none"
-    score: Literal["precision", "factscore"] = "precision"
-    verdict: str | None = None
+    shuffle: bool = False
     samples: int = 5
     temperature: float = 1.0
     top_p: float = 0.95
@@ -97,38 +103,60 @@ class Preferences(Builder):
         texts = len(self._topics()) * self.samples
         return [
             Step("texts to sample", self.generator, texts, "texts"),
-            Step("texts to score", self.pipeline, texts, "texts"),
+            Step("texts to score", type(self.metric).__name__, texts, "texts"),
         ]
+
+    def config(self) -> dict[str, object]:
+        return super().config() | {"metric": self._metric()}
 
     def make(self, work: Work) -> Made:
         # These import PyTorch, which `--help` does not need.
         from components.checkpoint import library_versions
-        from eval.pipeline import read_pipeline
         from eval.run.provenance import hash_inputs
 
-        pipeline, settings = read_pipeline(self.pipeline)
-        if self.selection == "core" and pipeline.select is None:
-            raise UserError(f"{self.pipeline}: `selection: core` needs a `select` stage")
         topics = self._topics()
         writer, template = self._writer()
         sampling = sampling_of(self, self.samples)
         answers = sample(writer, template, topics, sampling, work, "samples")
-        writer.release()  # free its memory before the pipeline loads models
+        writer.release()  # free its memory before the metric loads models
         texts = {topic: [answer.text for answer in group] for topic, group in answers.items()}
-        scored = _score_texts(pipeline, topics, texts, settings, work)
-        fields = (self.selection, self.score, self.verdict)
-        values = {
-            topic: [text_score(next(scored), *fields, work.dropped) for _ in group]
-            for topic, group in texts.items()
-        }
+        scores = iter(self._score(topics, texts, work))
+        values = {topic: [next(scores).value for _ in group] for topic, group in texts.items()}
         origin = {
             "generator": writer.identity | {"prompt_template": template, **sampling},
-            "pipeline": settings,
-            "inputs": dict(hash_inputs([settings, self.generator])),
+            "inputs": dict(hash_inputs([self._metric(), self.generator])),
             "libraries": library_versions(),
         }
         prompts = {topic: fill_prompt(template, topic=topic) for topic in topics}
         return Made(self._rows(topics, prompts, texts, values, work), CARD, details=origin)
+
+    def _metric(self) -> object:
+        return (self.raw_options or {}).get("metric", type(self.metric).__qualname__)
+
+    def _score(self, topics: Topics, texts: Mapping[str, Sequence[str]], work: Work) -> list[Score]:
+        from eval.run.run import Run
+
+        documents = [
+            Document(id=f"{topic} #{number}", topic=topic, text=text, **stratum.as_fields())
+            for topic, stratum in topics.items()
+            for number, text in enumerate(texts[topic])
+        ]
+
+        def scores(chunk: Sequence[Document]) -> list[Score]:
+            responding = [document for document in chunk if responds(document)]
+            values = text_scores("metric", self.metric, responding)
+            by_id = {d.id: value for d, value in zip(responding, values, strict=True)}
+            return [Score(id=document.id, value=by_id.get(document.id)) for document in chunk]
+
+        digest = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
+        config = {"metric": self._metric(), "texts": digest}
+        with Run("preferences", self.metric, config, work.resume_path("scoring")) as run:
+            rows = run.process("scored", scores, documents, Score, DOCUMENTS_PER_WRITE)
+        abstained = sum(not responds(document) for document in documents)
+        work.dropped["text that abstains"] += abstained
+        unscored = sum(row.value is None for row in rows) - abstained
+        work.dropped["text that could not be scored"] += unscored
+        return rows
 
     def _writer(self) -> tuple[Writer, str]:
         from eval.models.local import LocalModel
@@ -153,11 +181,15 @@ class Preferences(Builder):
         work: Work,
     ) -> dict[str, list]:
         files: dict[str, list] = {f"preferences_{split}.jsonl": [] for split in PARTS}
-        split_of = drawn_splits(prompts, self.shares, self.seed)
+        split_of, draws = drawn_splits(prompts, self.shares, self.seed), Random(self.seed)
         for topic, prompt in prompts.items():
             pair = best_and_worst(texts[topic], values[topic], self.min_gap, work.dropped)
             if pair is not None:
                 fields = dict(zip(PAIR, pair, strict=True))
+                if self.shuffle:
+                    fields["shuffled"] = True
+                    if draws.random() < 0.5:
+                        fields |= dict(zip(SWAPPED, pair, strict=True))
                 row = Preference(prompt=prompt, **fields, topic=topic)
                 files[f"preferences_{split_of[topic]}.jsonl"].append(row)
         empty = [split for split in PARTS if not files[f"preferences_{split}.jsonl"]]
@@ -175,56 +207,8 @@ class Preferences(Builder):
         return files
 
 
-def _score_texts(
-    pipeline: Pipeline,
-    topics: Topics,
-    texts: Mapping[str, Sequence[str]],
-    settings: Mapping[str, object],
-    work: Work,
-) -> Iterator[Scored]:
-    from eval.pipeline import Scored
-    from eval.run.run import Run
-
-    documents = [
-        Document(id=f"{topic} #{number}", topic=topic, text=text, **stratum.as_fields())
-        for topic, stratum in topics.items()
-        for number, text in enumerate(texts[topic])
-    ]
-    digest = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
-    config = {"pipeline": settings, "texts": digest}
-    with Run("preferences", pipeline, config, work.resume_path("scoring")) as run:
-        scored = run.process("scored", pipeline.score, documents, Scored, DOCUMENTS_PER_WRITE)
-    return iter(scored)
-
-
-def text_score(
-    scored: Scored, selection: str, field: str, verdict: str | None, dropped: Counter[str]
-) -> float | None:
-    """Return a text's score; ``None``, and counted, if it abstains or could not be judged.
-
-    Args:
-        selection: ``core`` or ``none``.
-        field: name of the score, e.g. ``precision``.
-        verdict: assessor and verdict to score by, if there are several.
-    """
-    scores = {f"{s.assessor}.{s.name}": s for s in scored.scores if s.selection == selection}
-    if len(scores) > 1 and verdict is None:
-        raise UserError(f"the pipeline has {', '.join(scores)}; choose one with --verdict")
-    # A text without claims has a single score without an assessor.
-    single = next(iter(scores.values())) if verdict is None or not scored.claims else None
-    score = single or scores.get(verdict)
-    if score is None:
-        raise UserError(f"--verdict {verdict}: expected one of {', '.join(scores)}")
-    if not score.responded:
-        dropped["text that abstains"] += 1
-    elif score.precision is None:
-        dropped["text of which no claim could be judged"] += 1
-    else:
-        dropped["claim without a verdict, excluded from the score"] += score.failed
-    return getattr(score, field) if score.responded else None
-
-
 PAIR = ("chosen", "rejected", "score_chosen", "score_rejected")
+SWAPPED = ("rejected", "chosen", "score_rejected", "score_chosen")
 
 
 def best_and_worst(
@@ -261,7 +245,8 @@ Texts that a language model wrote about topics, scored by a factuality metric.
 - `preferences_*`: for each topic the texts with the highest and the lowest score (`chosen`,
   `rejected`, `score_chosen`, `score_rejected`), and the `prompt` before any chat template. A topic
   belongs to one split. Topics with fewer than two scored texts, or with scores that are too close,
-  have no pair; `manifest.json` counts them.
+  have no pair; `manifest.json` counts them. With `shuffled` (a control), the two texts of about
+  half of the pairs are swapped, with their scores.
 - `samples.jsonl`: all texts with their scores; `null` for a text that abstains or that could not be
   judged. Such texts are in no pair.
 

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+from components.sentences import last_whole_sentence
 from eval.models.cache import ANSWERS, TextCache, answer_key
 from records import UserError
 from records.stage_outputs import class_path_of
@@ -29,7 +30,6 @@ Message = dict[str, str]
 # A text truncated at max_new_tokens is trimmed to its last complete sentence, or fails.
 WhenCut = Literal["trim", "fail"]
 
-_LAST_SENTENCE = re.compile(r".*[.!?…]['\"”’)\]]*(?=\s|$)", re.DOTALL)
 # Reasoning that the server did not remove.
 _REASONING = re.compile(r"^.*(?:</think(?:ing)?>|\[/THINK\])", re.DOTALL)
 _REASONING_START = re.compile(r"<think(?:ing)?>|\[THINK\]")
@@ -395,12 +395,6 @@ def _from_cache(row: dict[str, Any]) -> Answer:
     token_rows = row.get("tokens")
     tokens = None if token_rows is None else tuple(Token(*token) for token in token_rows)
     return Answer(row["text"], row["failed"], tokens)
-
-
-def last_whole_sentence(text: str) -> str:
-    """Truncate a text after its last complete sentence, else after its last complete line."""
-    whole = _LAST_SENTENCE.match(text)
-    return whole.group() if whole else text.rpartition("\n")[0] or text
 
 
 def text_seed(seed: int, index: int) -> int:

@@ -12,9 +12,10 @@ import yaml
 from data_builders.__main__ import main
 from data_builders.splits import drawn_splits
 from data_builders.written.generations import Author, Generations
-from data_builders.written.preferences import best_and_worst, text_score
+from data_builders.written.preferences import best_and_worst
 from eval.commands.score import main as score
-from eval.metrics.document import DocumentScore
+from eval.metrics.document import f1_at_k
+from eval.metrics.text_metric import TextMetric
 from eval.models.causal import CausalLM
 from eval.models.local import LocalModel
 from eval.pipeline import Pipeline, Scored
@@ -25,6 +26,16 @@ __all__ = ["adversary", "make_checkpoint", "relation", "tiny_llama", "unli"]  # 
 
 TOPICS = [f"{first} {last}" for first in ("Ann", "Bob", "Eve") for last in ("Lee", "Ray", "Roe")]
 ENTAILMENT = "eval.models.encoder.Entailment"
+
+
+class Length(TextMetric):
+    """A user's metric: the text's length; a text that starts with a digit cannot be scored."""
+
+    range = (0, 1000)
+
+    def score(self, documents):
+        texts = [document.text for document in documents]
+        return [None if text[:1].isdigit() else len(text) for text in texts]
 
 
 @pytest.fixture
@@ -45,19 +56,22 @@ def config(tmp_path, monkeypatch, relation, unli, adversary):
     verifier = {"entailment": entailment, "threshold": 0.075}
     pipeline = {
         "decompose": {"class_path": "eval.decompose.sentences.Sentences"},
-        "select": {"class_path": "eval.select.core.Core", "init_args": selector},
         "retrieve": {
             "class_path": "eval.retrieve.bm25.BM25",
             "init_args": {"passages": "passages.jsonl", "k": 1},
         },
         "verify": [{"class_path": "eval.verify.nli.NLI", "init_args": verifier}],
     }
-    Path("pipeline.yaml").write_text(yaml.safe_dump({"pipeline": pipeline}), encoding="utf-8")
+    select = {"class_path": "eval.select.core.Core", "init_args": selector}
+    both = {"pipeline": pipeline | {"select": select}}
+    Path("pipeline.yaml").write_text(yaml.safe_dump(both), encoding="utf-8")
+    defences = {"core": {"select": select}, "recall": {"score": "f1_at_k", "k": 3}}
+    metric = {"pipeline": pipeline, "defences": defences}
     content = {
         "output": "out",
         "topics": ["topics.jsonl"],
         "generator": str(adversary),
-        "pipeline": "pipeline.yaml",
+        "metric": {"class_path": "eval.defences.PipelineScore", "init_args": metric},
         "samples": 3,
         "temperature": 2.0,
         "max_new_tokens": 40,
@@ -107,20 +121,24 @@ def test_pairs_are_the_best_and_the_worst_sample_of_a_topic(config):
     dropped = {k: v for k, v in manifest["dropped"].items() if k.startswith("topic")}
     assert len(pairs) + sum(dropped.values()) == len(TOPICS)
     assert manifest["config"]["generator"]["chat"] is False
-    assert manifest["config"]["pipeline"]["select"]["class_path"] == "eval.select.core.Core"
+    assert manifest["config"]["metric"]["class_path"] == "eval.defences.PipelineScore"
 
 
-@pytest.mark.parametrize("selection", ["none", "core"])
-def test_scores_are_those_of_eval_score(config, selection):
-    folder = build(config, "--selection", selection)
+@pytest.mark.parametrize("against", [[], ["core"], ["core", "recall"]])
+def test_scores_are_those_of_eval_score(config, against):
+    folder = build(config, "--metric.init_args.against", json.dumps(against))
     samples = lines(folder / "samples.jsonl")
     assert any(row["score"] is not None for row in samples)
     documents = [Document(id=str(i), **row) for i, row in enumerate(samples)]
     write_jsonl("documents.jsonl", [d.model_dump(exclude={"score"}) for d in documents])
     score(["--config", "pipeline.yaml", "--documents", "documents.jsonl", "--output", "scored"])
     for row, found in zip(samples, read_records("scored/scored.jsonl", Found), strict=True):
+        selection = "core" if "core" in against else "none"
         (own,) = [s for s in found.scores if s.selection == selection]
-        assert row["score"] == own.precision
+        value = own.precision
+        if "recall" in against and value is not None:
+            value = f1_at_k(value, own.supported, 3)
+        assert row["score"] == value
 
 
 class Found(Scored):
@@ -172,31 +190,29 @@ def test_a_killed_build_goes_on(config, monkeypatch, place):
     assert sorted(p.name for p in resumed.iterdir()) == sorted(p.name for p in whole.iterdir())
 
 
-def test_failed_and_abstaining_texts_are_counted_and_never_scored():
-    dropped: Counter[str] = Counter()
-    document = Document(id="1", topic="Ann", text="Ann won.")
-    empty = {"claims": [], "selections": [], "passages": [], "verdicts": []}
-
-    def value(**score):
-        plain = {
-            "assessor": "nli", "name": "default", "selection": "none", "responded": True,
-            "claims": 2, "kept": 2, "supported": 1, "contradicted": 0, "undecided": 0,
-            "irrelevant": 0, "failed": 0, "judged": 2,
-            "precision": 0.5, "factscore": 0.1, "empty_selection": False,
-        }  # fmt: skip
-        scores = [DocumentScore(**(plain | score))]
-        one = Scored(document=document, scores=scores, **empty)
-        return text_score(one, "none", "precision", None, dropped)
-
-    assert value() == 0.5
-    assert value(failed=1, precision=1.0) == 1.0
-    assert value(failed=2, precision=None, factscore=None) is None
-    assert value(responded=False, precision=None, factscore=None) is None
-    assert {reason: count for reason, count in dropped.items() if count} == {
-        "claim without a verdict, excluded from the score": 1,
-        "text of which no claim could be judged": 1,
-        "text that abstains": 1,
+def test_a_users_class_scores_and_its_failures_are_in_no_pair(config):
+    folder = build(config, "--metric", "tests.data_builders.test_preferences.Length")
+    samples = lines(folder / "samples.jsonl")
+    assert {row["score"] for row in samples} == {
+        None if row["text"][:1].isdigit() else len(row["text"]) for row in samples
     }
+    dropped = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["dropped"]
+    failed = sum(row["score"] is None for row in samples)
+    assert dropped["text that could not be scored"] == failed > 0
+
+
+def test_shuffled_pairs_are_the_same_texts_in_a_random_order(config):
+    more = ["--metric", "tests.data_builders.test_preferences.Length"]
+    plain, shuffled = build(config, *more), build(config, *more, "--shuffle", "true", output="two")
+    swapped = []
+    for name in ("preferences_train.jsonl", "preferences_dev.jsonl"):
+        for row, other in zip(lines(plain / name), lines(shuffled / name), strict=True):
+            assert other.pop("shuffled") is True
+            back = {"chosen": "rejected", "rejected": "chosen"}
+            back |= {"score_chosen": "score_rejected", "score_rejected": "score_chosen"}
+            swapped.append(other != row)
+            assert row == {back.get(k, k) if swapped[-1] else k: v for k, v in other.items()}
+    assert 0 < sum(swapped) < len(swapped)
 
 
 def test_the_best_and_the_worst_of_a_topic():
@@ -229,7 +245,7 @@ def test_two_metrics_score_the_same_texts_and_a_cache_spares_writing_them_twice(
         raise AssertionError("asked again")
 
     monkeypatch.setattr(CausalLM, "write", dies)
-    more = ["--cache", "answers.sqlite", "--selection", "core"]
+    more = ["--cache", "answers.sqlite", "--metric.init_args.against", "[core]"]
     other = build(config, *more, output="other")
     texts = [[r["text"] for r in lines(folder / "samples.jsonl")] for folder in (one, other)]
     assert texts[0] == texts[1]

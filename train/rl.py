@@ -1,0 +1,344 @@
+"""``python -m train rl``: train an adversary against a metric with GRPO (2402.03300).
+
+In each step the model writes a group of texts per topic, the metric scores them, and texts above
+the mean of their group become more likely. trl's ``GRPOTrainer`` trains the same model, prompt and
+adapter as ``fit``, and the export is the same. The metric is named by ``class_path``, because
+``train`` does not import ``eval``. A text that the metric cannot score has no effect.
+
+An interrupted run resumes from its last checkpoint. The topics of a step depend on the seed only,
+and its random state on seed and step.
+"""
+
+import json
+import shutil
+import sys
+from argparse import ArgumentError
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+from datasets import Dataset
+from jsonargparse import ArgumentParser
+from jsonargparse.typing import NonNegativeFloat, NonNegativeInt
+from lightning import seed_everything
+from pandas import DataFrame
+from transformers import PrinterCallback, TrainerCallback, TrainerState
+from trl import GRPOConfig, GRPOTrainer
+
+from cli.parser import command_parser, error_line, parse
+from components.base import describe_base, load_tokenizer
+from components.checkpoint import (
+    Component,
+    describe_data,
+    library_versions,
+    replace_folder,
+    write_component,
+)
+from components.encoding import fill_prompt
+from components.sentences import last_whole_sentence
+from records import Document, UserError, read_records, sha256_file, sha256_text, write_text
+from records.errors import first_line
+from records.types import Record, Text
+from records.writing import lock_folder
+from train.adversary import load_adapter
+from train.card import Training, write_card
+from train.cli import default_precision, silence_libraries
+from train.export import describe_step
+from train.preference import Preference
+
+# trl's measures of a step that are kept; others are times or constants.
+_MEASURES = ("loss", "reward", "reward_std", "kl", "failed", "entropy", "completions/mean_length")
+
+
+class Topic(Record):
+    """A row of a file of topics."""
+
+    topic: Text
+
+
+class Reinforced(Preference):
+    """A LoRA adversary trained by GRPO; the reference policy is the base model or ``start``.
+
+    Args:
+        start: folder of an adversary to initialise from; its base, prompt, r, alpha and layers must
+            equal the options set here. Null: the base model.
+        beta: weight of the KL divergence from the reference policy.
+    """
+
+    style = "reinforced"
+
+    def __init__(
+        self,
+        start: str | None = None,
+        beta: NonNegativeFloat = 0.04,
+        lr: NonNegativeFloat = 1e-5,
+        monitor: str = "train/reward",
+        **lora: Any,
+    ):
+        super().__init__(start, beta, lr, monitor, **lora)
+
+    def _load_start(self, start: Path) -> None:
+        load_adapter(self.model, start, "default")  # trl copies it as the reference
+
+
+@dataclass
+class RlOptions:
+    """Options of ``python -m train rl``.
+
+    Args:
+        model: the adversary, ``train.rl.Reinforced``, and its options.
+        reward: ``class_path`` and ``init_args`` of the metric: a class with ``score(documents)``,
+            which returns a number or None per text, e.g. ``eval.defences.PipelineScore``.
+        topics: JSONL files whose rows have the field ``topic``.
+        grpo: options of trl's ``GRPOConfig``, e.g. ``max_steps``, ``num_generations`` (texts per
+            topic), ``save_steps`` (between two checkpoints), ``seed``, ``use_vllm``.
+        name: name of the run's folder.
+        runs: parent folder of all runs.
+        export_to: checkpoint folder written at the end; null: checkpoints/NAME.
+        export_steps: also export the weights of these steps to EXPORT_TO_step_STEP; 0 is the start.
+    """
+
+    model: Reinforced
+    reward: dict[str, Any]
+    topics: list[str]
+    grpo: dict[str, Any] = field(default_factory=dict)
+    name: str = "rl"
+    runs: str = "runs/train"
+    export_to: str | None = None
+    export_steps: list[NonNegativeInt] = field(default_factory=list)
+
+
+def build_parser() -> ArgumentParser:
+    """The parser of the command."""
+    parser = command_parser("python -m train rl", "train an adversary against a metric by GRPO")
+    parser.add_class_arguments(RlOptions, as_group=False)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Train and export; ``arguments`` are those after ``rl``."""
+    silence_libraries()
+    parser = build_parser()
+    config = parse(parser, arguments)
+    config.pop("config", None)
+    raw = json.loads(parser.dump(config, format="json", skip_unset=False))
+    options = RlOptions(**parser.instantiate(config).as_dict())
+    folder = Path(options.runs) / options.name
+    grpo = _config(options, folder)
+    seed_everything(grpo.seed, verbose=False)  # before the adapter is drawn
+    with lock_folder(folder, "--name") if grpo.process_index == 0 else nullcontext():
+        _train(options, grpo, raw, ["rl", *arguments])
+    return 0
+
+
+def load_reward(spec: dict[str, Any]) -> Any:
+    """Build the metric of ``class_path`` and ``init_args``."""
+    module, _, name = str(spec.get("class_path")).rpartition(".")
+    parser = ArgumentParser(exit_on_error=False)
+    try:
+        parser.add_argument("--reward", type=getattr(import_module(module), name))
+        # A copy: objects that YAML aliases share would be built in place.
+        parsed = parser.parse_object({"reward": json.loads(json.dumps(spec))})
+        return parser.instantiate(parsed).reward
+    except ArgumentError as error:
+        raise UserError(f"--reward: {error_line(error, parser, [])}") from None
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UserError(f"--reward {spec.get('class_path')}: {first_line(error)}") from None
+
+
+def _train(options: RlOptions, grpo: GRPOConfig, raw: dict, arguments: Sequence[str]) -> None:
+    module, folder = options.model, Path(grpo.output_dir)
+    module.check_tokenizer()
+    module.configure_model()
+    paths = [*options.topics, *sorted(map(str, Path(module.start or "-").glob("*.safetensors")))]
+    key = sha256_text(json.dumps([raw, [sha256_file(path) for path in paths]], sort_keys=True))
+    checkpoint = _last_checkpoint(folder, key)
+    trainer = _Trainer(
+        model=module.model,
+        reward_funcs=_reward_function(load_reward(options.reward), module),
+        args=grpo,
+        train_dataset=_prompts(options, grpo),
+        processing_class=load_tokenizer(module.base, module.revision),
+        callbacks=[_Export(options, arguments)],
+    )
+    trainer.module = module
+    trainer.remove_callback(PrinterCallback)
+    if trainer.is_world_process_zero():
+        write_text(folder / "key", key)
+    trainer.train(resume_from_checkpoint=checkpoint)
+
+
+def _last_checkpoint(folder: Path, key: str) -> str | None:
+    """The last complete checkpoint of the same options; others are deleted."""
+    path, last = folder / "key", None
+    is_same = path.is_file() and path.read_text(encoding="utf-8") == key
+    for saved in sorted(folder.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1])):
+        try:  # the file that trl writes last
+            json.loads((saved / "trainer_state.json").read_text(encoding="utf-8"))
+            is_complete = is_same
+        except (OSError, ValueError):
+            is_complete = False
+        if is_complete:
+            last = str(saved)
+        else:
+            shutil.rmtree(saved)
+    if path.is_file() and not is_same:
+        print(f"{folder}: from other options or data; starting from step 0", file=sys.stderr)
+    return last
+
+
+def _config(options: RlOptions, folder: Path) -> GRPOConfig:
+    defaults = {
+        "max_steps": 100,
+        "beta": options.model.beta,
+        "learning_rate": options.model.lr,
+        "weight_decay": options.model.weight_decay,
+        "seed": 1,
+        "save_steps": 10,
+        "save_total_limit": 1,
+        "logging_steps": 1,
+        "bf16": default_precision() != "32-true",
+        "use_cpu": not torch.cuda.is_available(),
+        "gradient_checkpointing": False,
+        "report_to": "none",
+        "disable_tqdm": not sys.stderr.isatty(),
+    }
+    fixed = {"output_dir": str(folder), "shuffle_dataset": False}
+    try:
+        grpo = GRPOConfig(**(defaults | options.grpo | fixed))
+    except (TypeError, ValueError) as error:
+        raise UserError(f"--grpo: {first_line(error)}") from None
+    if late := [step for step in options.export_steps if step > grpo.max_steps]:
+        raise UserError(f"--export_steps {late[0]}: training ends at step {grpo.max_steps}")
+    return grpo
+
+
+def _prompts(options: RlOptions, grpo: GRPOConfig) -> Dataset:
+    """A row per topic of each step: training is one epoch, in an order that the seed fixes."""
+    module, draws = options.model, Random(grpo.seed)
+    topics = list(dict.fromkeys(r.topic for p in options.topics for r in read_records(p, Topic)))
+    texts = grpo.per_device_train_batch_size * grpo.gradient_accumulation_steps * grpo.world_size
+    count = grpo.max_steps * texts // grpo.num_generations
+    rounds = [draws.sample(topics, len(topics)) for _ in range(count // len(topics) + 1)]
+    rows = []
+    for topic in list(chain(*rounds))[:count]:
+        text = fill_prompt(module.prompt_template, topic=topic)
+        prompt = [{"role": "user", "content": text}] if module.chat else text
+        rows.append({"prompt": prompt, "topic": topic})
+    return Dataset.from_list(rows)
+
+
+def _reward_function(metric: Any, module: Reinforced) -> Callable[..., list[float | None]]:
+    def reward(
+        completions: list, completion_ids: list, topic: list, log_metric: Callable, **_: object
+    ) -> list[float | None]:
+        documents = []
+        for number, (text, ids) in enumerate(zip(completions, completion_ids, strict=True)):
+            text = text if isinstance(text, str) else text[0]["content"]
+            has_ended = bool(ids) and ids[-1] == module.tokenizer.eos_token_id
+            text = text.strip() if has_ended else last_whole_sentence(text.strip())
+            documents.append(Document(id=str(number), topic=topic[number], text=text))
+        scores = list(metric.score(documents))
+        log_metric("failed", sum(score is None for score in scores) / len(scores))
+        return scores
+
+    return reward
+
+
+class _Trainer(GRPOTrainer):
+    """Saves only the trained adapter, without a query of the Hub or a card."""
+
+    module: Reinforced
+
+    def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
+        Path(output_dir).mkdir(parents=True, exist_ok=True)
+        self.module.save_pretrained(Path(output_dir))
+
+    def create_model_card(self, *_: object, **__: object) -> None:
+        """A checkpoint has none; the export has."""
+
+
+@dataclass
+class _Export(TrainerCallback):
+    """Seeds each step, writes the curves, and exports the steps and the end."""
+
+    options: RlOptions
+    arguments: Sequence[str]
+
+    def on_step_begin(self, args: GRPOConfig, state: TrainerState, *_: Any, **__: Any) -> None:
+        torch.manual_seed((args.seed << 40) + state.global_step)
+
+    def on_train_begin(self, args: GRPOConfig, state: TrainerState, *_: Any, **__: Any) -> None:
+        if state.global_step == 0:
+            self._export_step(args, state)
+
+    def on_log(self, args: GRPOConfig, state: TrainerState, *_: Any, logs: dict, **__: Any) -> None:
+        if state.is_world_process_zero and "train_runtime" not in logs:
+            rows = [{"step": e["step"]} | _measures(e) for e in state.log_history]
+            table = DataFrame(rows).to_csv(index=False)
+            write_text(Path(args.output_dir) / "metrics.csv", table)
+            values = "  ".join(f"{name} {value:.4g}" for name, value in _measures(logs).items())
+            print(f"step {state.global_step}: {values}", flush=True)
+            self._export_step(args, state)
+
+    def on_train_end(self, args: GRPOConfig, state: TrainerState, *_: Any, **__: Any) -> None:
+        if state.is_world_process_zero:
+            self._export(
+                Path(self.options.export_to or f"checkpoints/{self.options.name}"), args, state
+            )
+
+    def _export_step(self, args: GRPOConfig, state: TrainerState) -> None:
+        step = state.global_step
+        if state.is_world_process_zero and step in self.options.export_steps:
+            self._export(self._to.with_name(f"{self._to.name}_step_{step}"), args, state)
+
+    @property
+    def _to(self) -> Path:
+        return Path(self.options.export_to or f"checkpoints/{self.options.name}")
+
+    def _export(self, to: Path, args: GRPOConfig, state: TrainerState) -> None:
+        module, options = self.options.model, self.options
+        steps = [e for e in state.log_history if e["step"] == state.global_step and "reward" in e]
+        metrics = _measures(steps[-1]) if steps else {}
+        component = Component(
+            component=module.component,
+            architecture=module.architecture,
+            max_length=module.max_length,
+            base=describe_base(module.base, module.revision),
+            data=[describe_data("train", p, len(read_records(p, Topic))) for p in options.topics],
+            metrics=metrics,
+            metrics_split="train",
+            evaluation={"reward": options.reward, "start": module.start, "beta": args.beta},
+            seed=args.seed,
+            versions=library_versions(),
+            **module.describe(),
+        )
+        training = Training(
+            intended=module.intended,
+            limits=module.limits,
+            command=self.arguments,
+            monitor=module.monitor,
+            weights=describe_step(state.global_step),
+            curves=Path(args.output_dir) / "metrics.csv" if steps else None,
+            measures={name: {"value": value, "ci95": None} for name, value in metrics.items()},
+            rows=Counter(),
+            before=None,
+            after=None,
+        )
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with replace_folder(to) as folder:
+            module.save_pretrained(folder)
+            module.tokenizer.save_pretrained(folder)
+            write_component(folder, component, write_card(folder, to, component, training))
+        print(f"checkpoint: {to}")
+
+
+def _measures(entry: dict) -> dict[str, float]:
+    return {f"train/{name}": entry[name] for name in _MEASURES if entry.get(name) is not None}
