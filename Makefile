@@ -111,6 +111,7 @@ ROUNDS := 2
 ATTACKS := none shuffled core robust
 PREFERENCES := configs/data/small/preferences.yaml
 DPO := configs/train/small/preference.yaml
+NEEDS := data/kb/manifest.json $(SMALL)/relation/component.json $(SMALL)/unli/component.json
 attack_shuffled := --shuffle true
 attack_core := --metric.init_args.against '[core]'
 attack_robust := --metric.init_args.against '[page, grouped, deduplicated, recall]'
@@ -119,7 +120,7 @@ attack: $(READY) $(ATTACKS:%=$(SMALL)/attack_%_$(ROUNDS)/component.json) ## iter
 
 # Name, round, and the adversary of the previous round.
 define ROUND
-data/attack_$(1)_$(2)/manifest.json: $(PREFERENCES) $(3:%=%/component.json) $(SMALL)/relation/component.json $(SMALL)/unli/component.json $(BUILDERS) $(EVAL)
+data/attack_$(1)_$(2)/manifest.json: $(PREFERENCES) $(3:%=%/component.json) $(NEEDS) $(BUILDERS) $(EVAL)
 	@mkdir -p $(LOGS); echo "sampling  $$(@D) (log: $(LOGS)/attack_$(1)_$(2).log)"
 	@$(PY) -m data_builders preferences --config $(PREFERENCES) $(attack_$(1)) $(3:%=--generator % --prompt null --chat null) --seed $(2) --output $$(@D) > $(LOGS)/attack_$(1)_$(2).log 2>&1 \
 	  || { tail -n 20 $(LOGS)/attack_$(1)_$(2).log; exit 1; }

@@ -9,6 +9,8 @@ downloaded. Without a GPU the same code runs at toy size. The phases are:
     train     Lightning's loop over our modules (AdamW, for LSS Adafactor), our batches and clipping
     validate  the forward passes of validation, without generation
     score     `eval`'s engine (UNLI and relation), from a checkpoint folder, with tokenization
+    grpo      ten steps of `python -m train rl` with the embedded SmolLM2-135M and a word count as the
+              reward (GPU only): seconds per step, peak memory, and the reward, which must rise
 
 Rows have between --length / 2 and --length tokens; padding is not counted. The first --warmup
 batches, loggers, the progress bar and the export are not measured.
@@ -23,8 +25,10 @@ the engine.
 """
 
 import argparse
+import csv
 import gc
 import io
+import json
 import resource
 import tempfile
 import time
@@ -44,6 +48,7 @@ from train.cli import default_precision, silence_libraries
 from train.data import RecordData
 from train.module import ComponentModule
 from train.options import TRAINER_DEFAULTS
+from train.rl import run as train_rl
 
 
 class Meter:
@@ -210,6 +215,44 @@ def measure(name: str, options: argparse.Namespace) -> list[dict]:
     return [{"component": name, **row} for row in rows]
 
 
+class Words:
+    """A reward: the words of a text."""
+
+    def score(self, documents: Sequence) -> list[float]:
+        """One count per text."""
+        return [float(len(document.text.split())) for document in documents]
+
+
+def reinforce(options: argparse.Namespace) -> dict:
+    """Train ten steps by GRPO in bf16 and return the reward of the first and the last step."""
+    grpo = {"max_steps": 10, "num_generations": 16, "per_device_train_batch_size": 128}
+    grpo |= {"max_completion_length": 64, "learning_rate": 2e-3, "bf16": True}
+    with tempfile.TemporaryDirectory() as folder:
+        topics = f"{folder}/topics.jsonl"
+        write_jsonl(topics, [{"topic": f"person {number}"} for number in range(80)])
+        reward = {"class_path": f"{Words.__module__}.Words"}
+        values = {"model": "train.rl.Reinforced", "topics": [topics], "reward": reward}
+        values |= {"grpo": grpo, "runs": folder, "export_to": f"{folder}/rl"}
+        arguments = [
+            f"--{name}={value if isinstance(value, str) else json.dumps(value)}"
+            for name, value in values.items()
+        ]
+        meter = Meter(options.device)
+        meter.begin()
+        train_rl(arguments)
+        seconds, peak = meter.end()
+        with open(f"{folder}/rl/metrics.csv", encoding="utf-8") as file:
+            rewards = [float(row["train/reward"]) for row in csv.DictReader(file)]
+    return {
+        "component": "grpo",
+        "seconds_per_step": seconds / len(rewards),
+        "texts_per_step": grpo["per_device_train_batch_size"],
+        "peak_gib": peak,
+        "first_reward": rewards[0],
+        "last_reward": rewards[-1],
+    }
+
+
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Parse the command line, with defaults that depend on the device."""
     cuda = torch.cuda.is_available()
@@ -230,6 +273,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--attention", choices=attentions, help="default: as in transformers")
     parser.add_argument("--compile", action="store_true", help="torch.compile; raise --warmup")
     parser.add_argument("--peak_tflops", type=float, help="vendor peak of this precision")
+    parser.add_argument("--grpo", action="store_true", default=cuda, help="default with a GPU")
     parser.add_argument("--json", help="JSON file for the results")
     options = parser.parse_args(arguments)
     if options.size == "paper" and not cuda:
@@ -279,6 +323,11 @@ def main(arguments: list[str] | None = None) -> None:
             write_json(options.json, {**metadata, "options": vars(options), "rows": rows})
         gc.collect()
         torch.cuda.empty_cache()
+    if options.grpo:
+        rows.append(reinforce(options))
+        print("  ".join(f"{name} {value}" for name, value in rows[-1].items()))
+        if options.json:
+            write_json(options.json, {**metadata, "options": vars(options), "rows": rows})
 
 
 if __name__ == "__main__":

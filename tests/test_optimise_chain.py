@@ -1,6 +1,10 @@
-"""From a metric's preferences to the page that says whether a defence held, by the command line."""
+"""Iterated DPO by ``make attack``, killed in every stage, and the page of its adversaries."""
 
-import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,78 +15,83 @@ from eval.commands.experiment import main as experiment
 from records import read_results
 from tests.data_builders.test_preferences import TOPICS, config, lines
 from tests.eval.conftest import adversary, make_checkpoint, relation, tiny_llama, unli
-from train.__main__ import main as train
 
 __all__ = ["adversary", "config", "make_checkpoint", "relation", "tiny_llama", "unli"]  # fixtures
-
-STEPS = (0, 2, 4)
-NAMES = ("none", "core")  # what is trained against
-
-
-def fit(base: str, name: str) -> None:
-    """Train against a metric, keeping three steps."""
-    given = {
-        "--model": "train.preference.Preference",
-        "--model.base": base,
-        "--model.prompt_template": "Tell me of {topic}.",
-        "--model.chat": "false",
-        "--model.max_length": "64",
-        "--model.lr": "0.05",
-        "--data": "train.data.RecordData",
-        "--data.train": f"{name}/preferences_train.jsonl",
-        "--data.dev": f"{name}/preferences_dev.jsonl",
-        "--name": name,
-        "--export_to": f"checkpoints/{name}",
-        "--export_steps": json.dumps(STEPS),
-        "--trainer.max_steps": str(STEPS[-1]),
-        "--trainer.accelerator": "cpu",
-        "--trainer.precision": "32-true",
-        "--trainer.enable_progress_bar": "false",
-        "--trainer.enable_model_summary": "false",
-        "--trainer.val_check_interval": "2",
-        "--trainer.check_val_every_n_epoch": "null",
-    }
-    assert train(["fit", *[part for pair in given.items() for part in pair]]) == 0
+ROOT = Path(__file__).parents[1]
+NAMES = ("none", "core")
 
 
-def authors(name: str) -> dict:
-    """Who writes at each step."""
-    found = {}
-    for step in STEPS:
-        folder = f"checkpoints/{name}_step_{step}"
-        writer = {"class_path": "eval.models.local.LocalModel", "init_args": {"model": folder}}
-        fields = {"adversary": name, "step": step}
-        found[f"{name} {step}"] = {"writer": writer, "prompts": {"a": folder}, "fields": fields}
-    return found
+def make(seconds: float | None = None) -> bool:
+    """Run ``make attack``; after so many seconds it is killed. Whether it finished."""
+    options = ["READY=", "NEEDS=", "LOGS=logs", "ROUNDS=2", f"ATTACKS={' '.join(NAMES)}"]
+    options += ["PREFERENCES=config.yaml", "DPO=fit.yaml", f"PY={sys.executable}"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "WANDB_MODE": "disabled"}
+    with subprocess.Popen(
+        ["make", "-f", ROOT / "Makefile", "attack", *options],
+        env=environment, start_new_session=True, stdout=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        try:
+            return process.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return False
+
+
+def made() -> dict[str, bytes]:
+    folders = [*Path("data").iterdir(), *Path("checkpoints/small").iterdir()]
+    paths = [path for folder in folders for path in folder.iterdir()]
+    return {str(path): path.read_bytes() for path in paths if path.is_file()}
 
 
 @pytest.mark.slow
-def test_preferences_training_texts_of_the_steps_and_the_experiment(
-    config, tiny_llama, monkeypatch
-):
-    monkeypatch.setenv("WANDB_MODE", "disabled")
-    who = ["--generator", str(tiny_llama), "--prompt", "Tell me of {topic}.", "--cache", "a.sqlite"]
+def test_two_rounds_killed_again_and_again_and_the_experiment(config, tiny_llama):
+    options = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))
+    options |= {"generator": str(tiny_llama), "prompt": "Tell me of {topic}."}
+    Path("config.yaml").write_text(yaml.safe_dump(options), encoding="utf-8")
+    model = {"base": str(tiny_llama), "prompt_template": "Tell me of {topic}.", "chat": False}
+    model |= {"max_length": 64, "lr": 0.05}
+    trainer = {"max_steps": 3, "accelerator": "cpu", "precision": "32-true"}
+    trainer |= {"val_check_interval": 1, "check_val_every_n_epoch": None}
+    fit = {
+        "model": {"class_path": "train.preference.Preference", "init_args": model},
+        "data": {"class_path": "train.data.RecordData", "init_args": {"train": "", "dev": ""}},
+        "trainer": trainer,
+        "save_every": 1,
+    }
+    Path("fit.yaml").write_text(yaml.safe_dump(fit), encoding="utf-8")
+    start = time.monotonic()
+    assert make()
+    seconds = time.monotonic() - start
+    whole = made()
+    assert {f"data/attack_{n}_{r}/samples.jsonl" for n in NAMES for r in (1, 2)} <= set(whole)
+    Path("data").rename("whole_data"), Path("checkpoints").rename("whole_checkpoints")
+    Path("runs").rename("whole_runs")
+    kills = 0
+    while not make(seconds * (0.1 + 0.02 * kills)):
+        kills += 1
+    assert kills > 4
+    assert made() == whole
+
+    authors = {}
     for name in NAMES:
-        own = ["--selection", name, "--output", name]
-        assert build(["preferences", "--config", config, *who, *own]) == 0
-        fit(str(tiny_llama), name)
+        for step, model in enumerate((tiny_llama, *(f"attack_{name}_{r}" for r in (1, 2)))):
+            folder = f"checkpoints/small/{model}" if step else str(model)
+            writer = {"class_path": "eval.models.local.LocalModel", "init_args": {"model": folder}}
+            prompts = {"a": "Tell me of {topic}."}
+            fields = {"adversary": name, "step": step}
+            authors[f"{name} {step}"] = {"writer": writer, "prompts": prompts, "fields": fields}
     options = {"output": "texts", "topics": ["topics.jsonl"], "max_new_tokens": 40}
-    options |= {"authors": authors("none") | authors("core"), "temperature": 2.0}
+    options |= {"authors": authors, "temperature": 2.0}
     Path("texts.yaml").write_text(yaml.safe_dump(options), encoding="utf-8")
     assert build(["generations", "--config", "texts.yaml"]) == 0
     texts = lines(Path("texts/a.jsonl"))
-    assert len(texts) == 2 * len(STEPS) * len(TOPICS)
-    start = [[r["text"] for r in texts if (r["adversary"], r["step"]) == (n, 0)] for n in NAMES]
-    assert start[0] == start[1], "both trainings start from one model"
-
+    assert len(texts) == len(NAMES) * 3 * len(TOPICS)
     pipeline = yaml.safe_load(Path("pipeline.yaml").read_text(encoding="utf-8"))["pipeline"]
     selector = pipeline.pop("select")
-    given = {"metrics": {"nli": pipeline}, "defences": {"core": {"select": selector}}}
-    given["adversaries"] = ["texts/a.jsonl"]
-    Path("optimise.yaml").write_text(yaml.safe_dump({"experiment": given}), encoding="utf-8")
+    options = {"metrics": {"nli": pipeline}, "defences": {"core": {"select": selector}}}
+    options["adversaries"] = ["texts/a.jsonl"]
+    Path("optimise.yaml").write_text(yaml.safe_dump({"experiment": options}), encoding="utf-8")
     assert experiment(["optimise", "--config", "optimise.yaml", "--output", "run"]) == 0
     rows = read_results("run/results.json").results
-    found = {(r.kind, r.variant, r.selection): r for r in rows if r.metric == "gain"}
-    assert set(found) == {(n, s, d) for n in NAMES for s in (2, 4) for d in ("none", "core")}
-    claims = [(r.kind, r.variant) for r in rows if (r.metric, r.selection) == ("claims", "core")]
-    assert sorted(claims) == [(name, step) for name in sorted(NAMES) for step in STEPS]
+    gains = {(r.kind, r.variant, r.selection) for r in rows if r.metric == "gain"}
+    assert gains == {(n, s, d) for n in NAMES for s in (1, 2) for d in ("none", "core")}

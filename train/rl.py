@@ -115,25 +115,18 @@ class RlOptions:
     export_steps: list[NonNegativeInt] = field(default_factory=list)
 
 
-def build_parser() -> ArgumentParser:
-    """The parser of the command."""
-    parser = command_parser("python -m train rl", "train an adversary against a metric by GRPO")
-    parser.add_class_arguments(RlOptions, as_group=False)
-    return parser
-
-
 def run(arguments: Sequence[str]) -> int:
     """Train and export; ``arguments`` are those after ``rl``."""
     silence_libraries()
-    parser = build_parser()
+    parser = command_parser("python -m train rl", "train an adversary against a metric by GRPO")
+    parser.add_class_arguments(RlOptions, as_group=False)
     config = parse(parser, arguments)
     config.pop("config", None)
     raw = json.loads(parser.dump(config, format="json", skip_unset=False))
     options = RlOptions(**parser.instantiate(config).as_dict())
-    folder = Path(options.runs) / options.name
-    grpo = _config(options, folder)
+    grpo = _config(options)
     seed_everything(grpo.seed, verbose=False)  # before the adapter is drawn
-    with lock_folder(folder, "--name") if grpo.process_index == 0 else nullcontext():
+    with lock_folder(grpo.output_dir, "--name") if grpo.process_index == 0 else nullcontext():
         _train(options, grpo, raw, ["rl", *arguments])
     return 0
 
@@ -176,25 +169,23 @@ def _train(options: RlOptions, grpo: GRPOConfig, raw: dict, arguments: Sequence[
 
 
 def _last_checkpoint(folder: Path, key: str) -> str | None:
-    """The last complete checkpoint of the same options; others are deleted."""
+    """The last complete checkpoint of the same options and data; others are deleted."""
     path, last = folder / "key", None
     is_same = path.is_file() and path.read_text(encoding="utf-8") == key
     for saved in sorted(folder.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1])):
-        try:  # the file that trl writes last
+        try:
+            if not is_same:
+                raise ValueError("from other options or data")
+            # trl writes this file last.
             json.loads((saved / "trainer_state.json").read_text(encoding="utf-8"))
-            is_complete = is_same
-        except (OSError, ValueError):
-            is_complete = False
-        if is_complete:
             last = str(saved)
-        else:
+        except (OSError, ValueError) as error:
+            print(f"{saved}: not resumed: {first_line(error)}", file=sys.stderr)
             shutil.rmtree(saved)
-    if path.is_file() and not is_same:
-        print(f"{folder}: from other options or data; starting from step 0", file=sys.stderr)
     return last
 
 
-def _config(options: RlOptions, folder: Path) -> GRPOConfig:
+def _config(options: RlOptions) -> GRPOConfig:
     defaults = {
         "max_steps": 100,
         "beta": options.model.beta,
@@ -210,14 +201,11 @@ def _config(options: RlOptions, folder: Path) -> GRPOConfig:
         "report_to": "none",
         "disable_tqdm": not sys.stderr.isatty(),
     }
-    fixed = {"output_dir": str(folder), "shuffle_dataset": False}
+    fixed = {"output_dir": f"{options.runs}/{options.name}", "shuffle_dataset": False}
     try:
-        grpo = GRPOConfig(**(defaults | options.grpo | fixed))
+        return GRPOConfig(**(defaults | options.grpo | fixed))
     except (TypeError, ValueError) as error:
         raise UserError(f"--grpo: {first_line(error)}") from None
-    if late := [step for step in options.export_steps if step > grpo.max_steps]:
-        raise UserError(f"--export_steps {late[0]}: training ends at step {grpo.max_steps}")
-    return grpo
 
 
 def _prompts(options: RlOptions, grpo: GRPOConfig) -> Dataset:
@@ -273,7 +261,8 @@ class _Export(TrainerCallback):
     arguments: Sequence[str]
 
     def on_step_begin(self, args: GRPOConfig, state: TrainerState, *_: Any, **__: Any) -> None:
-        torch.manual_seed((args.seed << 40) + state.global_step)
+        step = state.global_step * args.world_size + args.process_index
+        torch.manual_seed((args.seed << 40) + step)
 
     def on_train_begin(self, args: GRPOConfig, state: TrainerState, *_: Any, **__: Any) -> None:
         if state.global_step == 0:
@@ -290,9 +279,7 @@ class _Export(TrainerCallback):
 
     def on_train_end(self, args: GRPOConfig, state: TrainerState, *_: Any, **__: Any) -> None:
         if state.is_world_process_zero:
-            self._export(
-                Path(self.options.export_to or f"checkpoints/{self.options.name}"), args, state
-            )
+            self._export(self._to, args, state)
 
     def _export_step(self, args: GRPOConfig, state: TrainerState) -> None:
         step = state.global_step
