@@ -9,8 +9,8 @@ downloaded. Without a GPU the same code runs at toy size. The phases are:
     train     Lightning's loop over our modules (AdamW, for LSS Adafactor), our batches and clipping
     validate  the forward passes of validation, without generation
     score     `eval`'s engine (UNLI and relation), from a checkpoint folder, with tokenization
-    grpo      ten steps of `python -m train rl` with the embedded SmolLM2-135M and a word count as the
-              reward (GPU only): seconds per step, peak memory, and the reward, which must rise
+    grpo      ten steps of `python -m train rl` on the embedded SmolLM2-135M with a word count as
+              reward (default with a GPU): seconds, peak memory, and the reward, which must rise
 
 Rows have between --length / 2 and --length tokens; padding is not counted. The first --warmup
 batches, loggers, the progress bar and the export are not measured.
