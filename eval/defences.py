@@ -178,8 +178,6 @@ class ThreePartReward(PipelineScore):
         quality: weight of the relevance.
     """
 
-    range = (0.0, math.inf)
-
     def __init__(
         self,
         pipeline: Pipeline,
@@ -191,6 +189,7 @@ class ThreePartReward(PipelineScore):
     ):
         super().__init__(pipeline, defences, against)
         self.relevance, self.detail, self.quality = relevance, detail, quality
+        self.range = (0.0, 1 + quality + detail * math.log(1001))  # of at most 1,000 claims
 
     def score(self, documents: Sequence[Document]) -> list[float | None]:
         """One reward per text; ``None`` if nothing could be judged."""

@@ -50,7 +50,7 @@ class Preferences(Builder):
             records, or ``.txt`` files with one topic per line.
         generator: checkpoint folder of an adversary, or name of a base model.
         metric: scores the texts: ``eval.defences.PipelineScore``, a pipeline with or without
-            defences, or a custom ``eval.metrics.text_metric.TextMetric``.
+            defences, or a custom ``eval.metrics.text_metric.TextMetric``, rescaled to [0, 1].
         prompt: template with ``{topic}``. Default: the checkpoint's template, or the topic alone
             for a base model.
         chat: apply the tokenizer's chat template. Default: as the adversary was trained; false for

@@ -194,7 +194,7 @@ def test_a_users_class_scores_and_its_failures_are_in_no_pair(config):
     folder = build(config, "--metric", "tests.data_builders.test_preferences.Length")
     samples = lines(folder / "samples.jsonl")
     assert {row["score"] for row in samples} == {
-        None if row["text"][:1].isdigit() else len(row["text"]) for row in samples
+        None if row["text"][:1].isdigit() else len(row["text"]) / 1000 for row in samples
     }
     dropped = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["dropped"]
     failed = sum(row["score"] is None for row in samples)
@@ -202,7 +202,7 @@ def test_a_users_class_scores_and_its_failures_are_in_no_pair(config):
 
 
 def test_shuffled_pairs_are_the_same_texts_in_a_random_order(config):
-    more = ["--metric", "tests.data_builders.test_preferences.Length"]
+    more = ["--metric", "tests.data_builders.test_preferences.Length", "--min_gap", "0.001"]
     plain, shuffled = build(config, *more), build(config, *more, "--shuffle", "true", output="two")
     swapped = []
     for name in ("preferences_train.jsonl", "preferences_dev.jsonl"):
