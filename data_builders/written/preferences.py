@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from components.encoding import fill_prompt
 from data_builders.builder import Builder, Made, Step, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.sampled import sample, sampling_of, template_of
 from data_builders.splits import SPLITS, by_split, drawn_splits
 from data_builders.topics import Topics, read_topics
@@ -128,7 +128,11 @@ class Preferences(Builder):
             "libraries": library_versions(),
         }
         prompts = {topic: fill_prompt(template, topic=topic) for topic in topics}
-        return Made(self._rows(topics, prompts, texts, values, work), CARD, details=origin)
+        return Made(
+            self._rows(topics, prompts, texts, values, work),
+            read_card("preferences"),
+            details=origin,
+        )
 
     def _metric(self) -> object:
         return (self.raw_options or {}).get("metric", type(self.metric).__qualname__)
@@ -232,26 +236,3 @@ def best_and_worst(
         dropped["topic whose scores differ by less than min_gap"] += 1
         return None
     return texts[best], texts[worst], values[best], values[worst]
-
-
-CARD = Card(
-    pretty_name="Preferences of a factuality metric",
-    license="other",
-    task_categories=("text-generation",),
-    tags=("factuality", "preference", "dpo", "adversarial"),
-    text="""\
-Texts that a language model wrote about topics, scored by a factuality metric.
-
-- `preferences_*`: for each topic the texts with the highest and the lowest score (`chosen`,
-  `rejected`, `score_chosen`, `score_rejected`), and the `prompt` before any chat template. A topic
-  belongs to one split. Topics with fewer than two scored texts, or with scores that are too close,
-  have no pair; `manifest.json` counts them. With `shuffled` (a control), the two texts of about
-  half of the pairs are swapped, with their scores.
-- `samples.jsonl`: all texts with their scores; `null` for a text that abstains or that could not be
-  judged. Such texts are in no pair.
-
-The ranking is the metric's, not a human's: a chosen text may be uninformative, and **all texts may
-state falsehoods about real people**. Use them to test metrics, not to make models truthful. The
-licence is that of the generator's output.
-""",
-)
