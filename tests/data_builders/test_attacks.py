@@ -336,7 +336,9 @@ def test_the_texts_are_those_of_the_robustness_experiment():
     assert found["edited"]["value"] == pytest.approx(0.0, abs=0.05)
     honest = {d.id: d.gold.f1 for d in documents if d.kind == "normal"}
     assert {d.gold.f1 - honest[d.clean] for d in documents if d.kind == "edited"} == {0}
-    assert (found["corrected"]["metric"], found["corrected"]["value"] > 0.1) == ("rise", True)
+    rises = [v["value"] for v in values if v["kind"] == "corrected" and v["metric"] == "rise"]
+    assert len(rises) == 2  # under every metric
+    assert min(rises) > 0.1
     assert found["alternatives"]["value"] > 0.2
     assert {g.f1 for g in gold["alternatives"]} == {0}
     assert found["namesake"]["value"] < -0.5
