@@ -7,6 +7,7 @@ from itertools import chain
 from jsonargparse.typing import PositiveInt
 
 from components.sentences import split_sentences
+from eval.retrieve.pages import Job, rank
 from eval.stages import Retriever
 from records import Claim, Document, Passage
 
@@ -49,19 +50,31 @@ class InSentences:
 
     Args:
         retrieve: retriever of the passages.
+        k: maximum number of sentences of each passage for a claim, the best by BM25; null: all, in
+            the passage's order.
     """
 
     retrieve: Retriever
+    k: PositiveInt | None = None
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
         claims_found, passages = self.retrieve(documents, claims)
         parts = [{passage.id: _sentences(passage) for passage in group} for group in passages]
-        with_sentences = [
-            [_with_sentences(claim, by_id) for claim in document_claims]
-            for document_claims, by_id in zip(claims_found, parts, strict=True)
-        ]
+        with_sentences = []
+        for document_claims, by_id in zip(claims_found, parts, strict=True):
+            texts = [claim.text for claim in document_claims]
+            rows = {name: [sentences] * len(texts) for name, sentences in by_id.items()}
+            if self.k is not None:
+                jobs = [Job(sentences, texts) for sentences in by_id.values()]
+                rows = dict(zip(by_id, rank(jobs, self.k, None), strict=True))
+            with_sentences.append(
+                [
+                    _with_sentences(claim, {name: row[i] for name, row in rows.items()})
+                    for i, claim in enumerate(document_claims)
+                ]
+            )
         return with_sentences, [list(chain.from_iterable(by_id.values())) for by_id in parts]
 
 

@@ -22,7 +22,7 @@ the paper, and ``view.py`` the input of the program and the reason of each selec
   of ε; both are options. ``core_published.py`` has the values of the released code.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, islice, pairwise
 from typing import Literal, Protocol
 
@@ -53,7 +53,7 @@ class Relevance(Protocol):
 class Comparison(Protocol):
     """Selects the pairs of claims to compare (``eval/select/gate.py``)."""
 
-    def pairs(self, texts: Sequence[str]) -> Iterable[tuple[int, int]]:
+    def pairs(self, texts: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Yield indices i < j of the distinct texts to compare, in order."""
 
 
