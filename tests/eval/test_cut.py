@@ -11,7 +11,7 @@ def test_each_sentence_is_a_passage_of_a_claim_that_had_its_page():
         Passage(id="b", title="Bob", text="Bob lived.", prior=0.4),
     ]
     claims = [
-        Claim(id="c0", text="x", contexts=["b", "a"]),
+        Claim(id="c0", text="Ann is from Oslo.", contexts=["b", "a"]),
         Claim(id="c1", text="y", contexts=[]),
         Claim(id="c2", text="z"),
     ]
@@ -26,13 +26,13 @@ def test_each_sentence_is_a_passage_of_a_claim_that_had_its_page():
     assert [claim.contexts for claim in found[:2]] == [["b#0", "a#0", "a#1", "a#2"], []]
     # A claim without `contexts` may use all passages.
     assert found[2].contexts == ["a#0", "a#1", "a#2", "b#0"]
+    (best,), _ = InSentences(Given(), k=1)([document], [claims])
+    assert [claim.contexts for claim in best[:2]] == [["a#1"], []]
 
 
 def test_a_claim_for_which_retrieval_failed_stays_so():
     def failing(documents, claims):
-        return [[claim.model_copy(update={"contexts": None}) for claim in own] for own in claims], [
-            [Passage(id="a", text="Ann ran home. Bob sat down.")]
-        ]
+        return [[Claim(id="c", text="x")]], [[Passage(id="a", text="Ann ran home. Bob sat down.")]]
 
     document = Document(id="d", topic="Ann", text="x")
     (found,), (passages,) = InSentences(failing)([document], [[Claim(id="c", text="x")]])
