@@ -57,6 +57,12 @@ def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]
     text, _, value = text.partition(" Given value type: ")
     text = re.sub(r"Does not validate against any of the Union .*? Errors: - ", "", text)
     text = text.replace(" - Expected a <class 'NoneType'>", "")
+    text = re.sub(
+        r"does not implement protocol (\w+)",
+        r"does not implement protocol \1; write its methods with the parameters and annotations of "
+        r"\1 (Sequence, not list)",
+        text,
+    )
     if scalar := re.search(r"Given value: ([^\s{\[]+)$", value):
         text += f". Got value: {scalar[1]}"
     classes = re.findall(r"class_path[ =]'([^']+)'", text + value)
@@ -70,7 +76,9 @@ def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]
     elif keys := _KEY.findall(text):
         word = keys[-1]
     quoted = re.search(r"Got value: (\S+)$", text)
-    if re.match("Problems parsing|Unexpected config", text):
+    if text.startswith("Spaces not allowed") and _configs(argv):
+        text = f"expected the options of `{parser.prog}` (see its --help); {text}"
+    if re.match("Problems parsing|Unexpected config|expected the options", text):
         lines = [f":{number}" for number in re.findall(r" line (\d+),", text)] or [""]
         location = "".join(f"{config}{lines[-1]}: " for config in _configs(argv)[:1])
     else:

@@ -5,12 +5,17 @@ both are located without importing the package. Only safetensors and GGUF weight
 code from a model folder.
 """
 
+import socket
+from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import torch
+from huggingface_hub import constants
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from transformers import (
@@ -48,6 +53,7 @@ def resolve_base(base: str) -> Path | str:
         # A hub id is a name, or an owner and a name.
         if base.startswith((".", "/")) or base.count("/") > 1:
             raise UserError(f"base model {base}: no such folder; expected a hub id or model folder")
+        use_cache_if_offline()
         return base
     name, _, inside = base.removeprefix(PACKAGE).partition("/")
     spec = find_spec(name)
@@ -61,6 +67,19 @@ def resolve_base(base: str) -> Path | str:
     if not path.exists():
         raise UserError(f"base model {base}: the package has no {inside}")
     return path
+
+
+@cache
+def use_cache_if_offline() -> None:
+    """Read the hub's models from the local cache only, if the hub's name does not resolve.
+
+    The hub's client would retry for a minute.
+    """
+    if not getproxies():
+        try:
+            socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
+        except OSError:
+            constants.HF_HUB_OFFLINE = True
 
 
 def describe_base(base: str, revision: str | None = None) -> dict:

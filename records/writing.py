@@ -25,7 +25,7 @@ from records.errors import UserError
 _USER_ERRNOS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
     *(errno.EACCES, errno.EPERM, errno.EROFS),
-    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
 }
 _TEMPORARY = "[a-z0-9_]" * 8  # suffix of temporary files
 

@@ -41,9 +41,7 @@ def build_parser() -> ArgumentParser:
     parser.add_argument(
         "--limit", type=int | None, default=None, help="score only the first LIMIT documents"
     )
-    parser.add_argument(
-        "--domain", type=str, default="biographies", help="domain name in the results"
-    )
+    parser.add_argument("--domain", type=str, default="texts", help="domain name in the results")
     parser.add_argument(
         "--k",
         type=int | None,
@@ -75,7 +73,15 @@ def build_parser() -> ArgumentParser:
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code, 1 if there are claims but all of them failed."""
     parser = build_parser()
-    arguments = parse(parser, argv)
+    # `--pipeline.select none`, as the results call it, is YAML's null
+    words = zip(argv, ["", *argv], strict=False)
+    arguments = parse(
+        parser,
+        [
+            "null" if word == "none" and option.startswith("--pipeline.") else word
+            for word, option in words
+        ],
+    )
     if any(n is not None and n < 1 for n in (arguments.chunk, arguments.k, arguments.limit)):
         raise UserError("chunk, k, limit: expected at least 1")
     config = json.loads(parser.dump(arguments, format="json", skip_unset=False))

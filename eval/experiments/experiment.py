@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 from eval.pipeline import Pipeline
 from eval.report.declare import Page
 from eval.run.on_ray import OnRay
-from eval.run.parts import find_identities, find_writers
+from eval.run.parts import describe_options, find_identities, find_writers
 from eval.run.run import Run
 from eval.run.terminal import model_name
 from records import Document, Result, ResultFile, UserError, sha256_text, write_jsonl
@@ -92,16 +92,17 @@ class Experiment:
     def run(
         self,
         output: Path,
-        config: dict,
+        config: dict | None = None,
         ray: OnRay = OnRay(),  # noqa: B008 (it cannot change)
     ) -> ResultFile:
         """Run, or resume an interrupted run; writes ``results.json`` and other files.
 
         Args:
             output: the run's folder.
-            config: the experiment's options, as in its YAML.
+            config: the experiment's options, as in its YAML; by default those of the objects.
             ray: workers that judge documents in parallel.
         """
+        config = config or {"experiment": describe_options(self)}
         with Run(self.name, self, config, output, ray=ray) as run:
             return run.read_finished() or self._measured(run)
 

@@ -192,7 +192,7 @@ class CachedWriter(ABC):
     Args:
         cache: SQLite file of answers; several models and processes can share it.
         when_cut: handling of a text that reached ``max_new_tokens``.
-        prices: per million prompt tokens and completion tokens, in any currency.
+        prices: ``[prompt, completion]`` per million tokens, in any currency.
     """
 
     def __init__(

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
+from tqdm import tqdm
 from transformers import PreTrainedModel
 from transformers.utils import logging
 
@@ -28,6 +29,7 @@ Dtype = Literal["float32", "bfloat16"]
 
 # Pairs that are tokenized and sorted together; bounds the memory.
 WINDOW = 16_384
+PROGRESS_AFTER = 5  # seconds until a progress bar appears
 # A batch has at most batch_size rows and batch_size times this many tokens. Larger batches exceed a
 # CPU's cache (half the speed at 6 000 tokens).
 _TOKENS_PER_ROW = {"cpu": 16, "cuda": 256}
@@ -177,10 +179,15 @@ class Engine(CountsPairs):
         if self._count is not None:
             answers.update(self._counted(missing, keys, len(answers) - len(missing)))
             missing = []
-        for start in range(0, len(missing), WINDOW):
-            for fresh in self._forward(missing[start : start + WINDOW]):
-                if self._cache is not None:
-                    self._cache.put({keys[pair]: answer for pair, answer in fresh.items()})
-                answers.update(fresh)
-                self.judged += len(fresh)
+        title = type(self).__name__
+        with tqdm(
+            None, title, len(missing), False, unit="pair", disable=None, delay=PROGRESS_AFTER
+        ) as bar:
+            for start in range(0, len(missing), WINDOW):
+                for fresh in self._forward(missing[start : start + WINDOW]):
+                    if self._cache is not None:
+                        self._cache.put({keys[pair]: answer for pair, answer in fresh.items()})
+                    answers.update(fresh)
+                    self.judged += len(fresh)
+                    bar.update(len(fresh))
         return [answers[pair] for pair in inputs]

@@ -6,7 +6,14 @@ import torch
 from transformers import AutoModelForSequenceClassification, PretrainedConfig, PreTrainedModel
 from transformers.utils.hub import cached_file, extract_commit_hash
 
-from components.base import LOAD_ERRORS, PACKAGE, describe_base, resolve_base, skip_unread_tokens
+from components.base import (
+    LOAD_ERRORS,
+    PACKAGE,
+    describe_base,
+    resolve_base,
+    skip_unread_tokens,
+    use_cache_if_offline,
+)
 from components.checkpoint import require_matching_weights
 from eval.models.engine import Dtype, pack_linears, present
 from records import UserError, sha256_file, sha256_text
@@ -32,6 +39,7 @@ def named(model: str, revision: str | None = None) -> dict[str, str | None]:
         return describe_base(model)
     if Path(model).exists():
         return {"id": Path(model).name, "sha256": _digest(Path(model))}
+    use_cache_if_offline()
     try:
         config = cached_file(model, "config.json", revision=revision)
     except (OSError, ValueError) as error:

@@ -80,8 +80,8 @@ class OpenAIServer(CachedWriter):
         extra: additional request fields, e.g. ``{"top_k": 50}``; no secrets, because manifests
             contain them.
         cache: SQLite file of answers; an interrupted run resumes from it.
-        prices: per million prompt tokens and completion tokens, in any currency; adds the cost to
-            the results.
+        prices: ``[prompt, completion]`` per million tokens, in any currency; adds the cost to the
+            results.
         endpoint: ``chat``, or ``completions`` for text completion models
             (``gpt-3.5-turbo-instruct``, base models); messages are then joined with blank lines.
     """

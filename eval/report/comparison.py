@@ -34,7 +34,7 @@ Place = tuple[str, str]
 
 
 class TextScores(NamedTuple):
-    """A text and its scores; ``None`` for a missing score."""
+    """A text, its scores (``None`` for a missing score), and the ids of its selected claims."""
 
     id: str
     topic: str
@@ -42,6 +42,7 @@ class TextScores(NamedTuple):
     generator: str
     text: str
     scores: Mapping[Place, float | None]
+    selected: Sequence[str] = ()
 
 
 class Change(NamedTuple):
@@ -66,7 +67,8 @@ class Paired:
 
     Attributes:
         cells: score and kind of text to the paired texts.
-        counts: texts in both runs, in one run only, and with the same id but different text.
+        counts: texts in both runs, in one run only, with the same id but different text, and in
+            both runs with different selected claims.
         unit: paired unit: ``text``, or ``topic`` with the mean of its texts.
     """
 
@@ -191,20 +193,22 @@ def text_scores(folder: Path) -> Iterator[TextScores]:
     """
     rows = [row for name in _TEXTS if (folder / name).is_file() for row in _rows(folder / name)]
     names: dict[str, dict[str, None]] = defaultdict(dict)
-    for _, scores in rows:
+    for _, scores, _ in rows:
         for metric, label, *_ in scores:
             names[metric] |= {label: None} if label else {}
-    for document, scores in rows:
+    for document, scores, selected in rows:
         by_place = {}
         for metric, label, selection, precision in scores:
             for name in [label] if label else names[metric]:
                 label_parts = [metric] * bool(metric) + [name] * (name != "default")
                 by_place[", ".join(label_parts), selection] = precision
         kinds = (document.get("kind") or "normal", document.get("generator") or "given")
-        yield TextScores(document["id"], document["topic"], *kinds, document["text"], by_place)
+        yield TextScores(
+            document["id"], document["topic"], *kinds, document["text"], by_place, selected
+        )
 
 
-def _rows(path: Path) -> Iterator[tuple[dict, list[tuple[str, str, str, float | None]]]]:
+def _rows(path: Path) -> Iterator[tuple[dict, list[tuple[str, str, str, float | None]], list[str]]]:
     for _, row in iter_rows(path):
         if not isinstance(row.get("document"), dict):
             return
@@ -214,9 +218,15 @@ def _rows(path: Path) -> Iterator[tuple[dict, list[tuple[str, str, str, float | 
             for metric, metric_row in metrics.items()
             for score in metric_row["scores"]
         ]
+        selected = [
+            f"{metric}/{selection['claim']}"
+            for metric, metric_row in metrics.items()
+            for selection in metric_row.get("selections") or ()
+            if selection["selected"]
+        ]
         places = [row[name] for name in ("set", "evidence") if name in row]
         document = row["document"]
-        yield {**document, "id": "/".join([*places, document["id"]])}, scores
+        yield {**document, "id": "/".join([*places, document["id"]])}, scores, selected
 
 
 def _label(score: dict, metric: str) -> str:
@@ -263,6 +273,7 @@ def _paired(left: Sequence[TextScores], right: Sequence[TextScores]) -> Paired:
             paired.counts["other"] += 1
         else:
             paired.counts["both"] += 1
+            paired.counts["reselected"] += text.selected != other.selected
             for place in text.scores.keys() & other.scores.keys():
                 change = Change(text, place, text.scores[place], other.scores[place])
                 cells[place, text.kind].append(change)
@@ -292,7 +303,8 @@ def paired_tables(paired: Paired) -> list[TextTable]:
     )
     moved = [c for changes in paired.cells.values() for c in changes if c.left != c.right]
     changed = sorted(moved, key=lambda change: -change.size)[:MAX_CHANGED]  # stable
-    summary = f"{len(moved):,} scores changed" + (
+    summary = f"{counts['reselected']:,} {units} with other selected claims; "
+    summary += f"{len(moved):,} scores changed" + (
         f"; the {len(changed):,} that moved most." if len(changed) < len(moved) else "."
     )
     return [

@@ -8,6 +8,7 @@ installed packages (modules below ``site-packages``), such as a tokenizer or an 
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
+from inspect import signature
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Protocol, runtime_checkable
@@ -60,6 +61,23 @@ def find_identities(root: object) -> list[dict[str, Any]]:
     values = [getattr(part, "identity", None) for part in find_parts(root)]
     dicts = [identity for identity in values if isinstance(identity, dict)]
     return [identity for i, identity in enumerate(dicts) if identity not in dicts[:i]]
+
+
+def describe_options(root: object) -> list[dict[str, Any]]:
+    """Return the class and the constructor's plain options of each part, as a configuration."""
+    described = []
+    for part in find_parts(root):
+        names = vars(part).keys() & signature(type(part)).parameters.keys()
+        options = {name: getattr(part, name) for name in sorted(names)}
+        plain = {name: value for name, value in options.items() if _is_plain(value)}
+        described.append({"class_path": type(part).__qualname__, "init_args": plain})
+    return described
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, list | tuple | dict):
+        return all(map(_is_plain, value.values() if isinstance(value, dict) else value))
+    return value is None or isinstance(value, str | int | float)
 
 
 def add_answer_caches(root: object, folder: Path) -> None:

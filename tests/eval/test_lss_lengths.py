@@ -8,7 +8,7 @@ import pytest
 from components.lengths import balance_lengths, drop_full_length, length_class, length_ratio
 from eval.commands.report import build_report
 from eval.experiments.lss.lss_lengths import CLASSES, LssLengths, ratio_class
-from records import write_jsonl
+from records import UserError, write_jsonl
 
 CLAIM = "It rained all day in Rome and in Oslo."  # nine words
 
@@ -53,6 +53,13 @@ def test_shares_of_claims(tmp_path) -> None:
     page = build_report(tmp_path / "run").read_text(encoding="utf-8")
     assert "Length of LSS" in page
     assert list((tmp_path / "run/figures").glob("*.svg"))
+
+
+def test_another_seed_is_another_run(tmp_path) -> None:
+    run(tmp_path, repeat=["train"])
+    run(tmp_path, repeat=["train"])
+    with pytest.raises(UserError, match="results of another configuration"):
+        run(tmp_path, repeat=["train"], seed=1)
 
 
 def test_balanced_as_the_training_does(tmp_path) -> None:

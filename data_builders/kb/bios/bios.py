@@ -111,7 +111,9 @@ class Bios(AskingBuilder):
     def plan(self) -> list[Step]:
         steps = []
         names = None
-        if self.corpus_maps:
+        missing = [path for path in self.corpus_maps or () if not Path(path).exists()]
+        steps += [Step("missing, see the head of the configuration", p, 1, "file") for p in missing]
+        if self.corpus_maps and not missing:
             names = count_resources(self.corpus_maps)
             steps.append(Step("names", "corpus maps", names, "names", SECONDS_PER_NAME * names))
             if self.limit is not None:

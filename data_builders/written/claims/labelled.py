@@ -84,7 +84,11 @@ def read_sources(
     """
     sources: dict[str, Source] = {}
     for path in paths:
-        documents = [d for d in read_labelled(path, verdict) if kind is None or d.kind == kind]
+        documents = [
+            document
+            for document in read_labelled(path, verdict)
+            if kind is None or (document.kind or "normal") == kind
+        ]
         if not documents:
             rows = "row" if kind is None else f"row of source_kind {kind}"
             raise UserError(f"{path}: no {rows}; remove the file or use another one")
