@@ -59,8 +59,7 @@ def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]
     text = text.replace(" - Expected a <class 'NoneType'>", "")
     text = re.sub(
         r"does not implement protocol (\w+)",
-        r"does not implement protocol \1; write its methods with the parameters and annotations of "
-        r"\1 (Sequence, not list)",
+        r"does not have the parameters and annotations (Sequence, not list) of protocol \1",
         text,
     )
     if scalar := re.search(r"Given value: ([^\s{\[]+)$", value):

@@ -131,7 +131,7 @@ def test_the_list_is_narrowed_by_fields(here, capsys):
     assert names("command=score") == ["people", "films"]
     assert names("command=sco") == names("state=unfinished") == []
     assert names("metric=dev/mse") == ["train/small/unli"]
-    assert names("metric=factscore", "domain=biographies") == ["people"]
+    assert names("metric=factscore", "domain=texts") == ["people"]
     assert listed(capsys, "--where", "metric=judged")[0][-1] == "judged 6.000"
 
 

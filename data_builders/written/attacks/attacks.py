@@ -115,7 +115,7 @@ class Attacks(Builder):
         return {kind: {"test": f"{kind}.jsonl"} for kind in (HONEST, *self._attacks, INVALID)}
 
     def plan(self) -> list[Step]:
-        number = len(self._sources(Counter()))
+        number = len(self._sources())
         return [Step(kind, type(a).__name__, number, "texts") for kind, a in self._attacks.items()]
 
     def config(self) -> dict[str, object]:
@@ -123,7 +123,7 @@ class Attacks(Builder):
         return super().config() | {"attacks": attacks, "entailment": identity_of(self.entailment)}
 
     def make(self, work: Work) -> Made:
-        sources = self._sources(work.dropped)
+        sources = self._sources()
         world = World(sources, [p for path in self.pages for p in read_records(path, Passage)])
         passages = [
             passage.model_dump(mode="json") for page in world.passages.values() for passage in page
@@ -156,9 +156,8 @@ class Attacks(Builder):
         pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
         return Made(files, CARD, pages)
 
-    def _sources(self, dropped: Counter[str]) -> list[Source]:
-        sources = read_sources(self.documents, self.source_kind, self.verdict, dropped)
-        sources = sources[: self.limit]
+    def _sources(self) -> list[Source]:
+        sources = read_sources(self.documents, self.source_kind, self.verdict)[: self.limit]
         documents = [s.document.model_copy(update={"id": s.id}) for s in sources]
         origin = "labels" if self.verdict is None else "machine"
         scored = add_label_gold(documents, origin, self.gold_k)
