@@ -66,8 +66,7 @@ def error_of(monkeypatch, capsys):
         (GIVEN + LABELS + "  gama: 3\n", 4,
          "does not accept option 'gama'; did you mean gamma?"),
         (GIVEN + LABELS + "  select: {class_path: eval.verify.labels.Labels}\n", 4,
-         "does not have the parameters and annotations (Sequence, not list) of protocol Selector. "
-         "Got value: eval.verify.labels.Labels"),
+         "does not have the parameters and annotations (Sequence, not list) of protocol Selector"),
         ("  decompose: {class_path: eval.decompose.given.Given\n" + LABELS, 3,
          "line 3, column 9"),
     ],
