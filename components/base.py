@@ -123,10 +123,13 @@ def load_tokenizer(base: str, revision: str | None = None) -> PreTrainedTokenize
 
 # Class names of published NLI and fact-checking models.
 _SYNONYMS = {
-    "entailment": {"entailment", "entail", "entailed", "supports", "supported"},
-    "neutral": {"neutral", "not enough info", "nei"},
-    "contradiction": {"contradiction", "contradict", "contradicts", "refutes", "refuted"},
-    "not_entailment": {"not entailment", "not entailed", "not supported"},
+    "entailment": {"entailment", "entail", "entails", "entailed", "supports", "supported"},
+    "neutral": {"neutral", "unrelated", "not enough info", "nei"},
+    "contradiction": {
+        *("contradiction", "contradict", "contradicts", "contradicted", "contradictory"),
+        *("refutes", "refuted"),
+    },
+    "not_entailment": {"not entailment", "not entailed", "non entailment", "not supported"},
     # Unnamed single logit, as in Core's released UNLI model.
     "probability": {"probability", "label 0"},
 }

@@ -1,5 +1,6 @@
 """Readers of JSONL, CSV, TSV, Parquet and JSON files; errors name the line and the fix."""
 
+import ast
 import csv
 import gzip
 import json
@@ -7,7 +8,7 @@ import math
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO, TypeVar
 
@@ -15,9 +16,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from records.errors import BadInput, UserError
-from records.formats.adapters import adapt, rows_of_file
+from records.formats.adapters import adapt, rename, rows_of_file
 from records.formats.ambigbio import is_name_line, name_rows
-from records.types import Record
+from records.types import Record, RelationPair
 
 R = TypeVar("R", bound=Record)
 M = TypeVar("M", bound=BaseModel)
@@ -257,7 +258,10 @@ def _parse_cell(cell: object) -> object:
         try:
             value = json.loads(cell)
         except _JSON_ERRORS:
-            return cell
+            try:
+                value = ast.literal_eval(cell)  # a list as pandas writes it
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                return cell
         return cell if json_fault(value) else value
     return cell
 
@@ -270,18 +274,28 @@ def _faults(where: str, error: ValidationError) -> list[str]:
     faults = []
     for item in error.errors():
         field = _field_path(item["loc"])
-        message = item["msg"][:1].lower() + item["msg"][1:]
+        message = item["msg"].removeprefix("Value error, ")
+        message = message[:1].lower() + message[1:]
         value = item.get("input")
         got = "" if isinstance(value, (dict, list)) else f" (got {str(value)[:60]!r})"
         faults.append(f"{where}: {field}: {message}{got if item['type'] != 'missing' else ''}")
     return faults
 
 
-def read_records(path: str | Path, kind: type[R]) -> list[R]:
+def read_records(
+    path: str | Path,
+    kind: type[R],
+    fields: Mapping[str, str] | None = None,
+    skipped: Counter[str] | None = None,
+) -> list[R]:
     """Read all records of one type from a file in one of the formats of :func:`iter_rows`.
 
     Rows with another project's field names are converted first (``records/formats``). Invalid rows
     raise an error; none is dropped.
+
+    Args:
+        fields: our field to the file's, which may be a path such as ``answer.text``.
+        skipped: counts pairs without a gold label, which are invalid otherwise; updated.
 
     Raises:
         BadInput: up to ten faults as ``file:line: field: message``.
@@ -295,6 +309,7 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
         if isinstance(row, str):
             faults.append(f"{where}: {row}")
             continue
+        columns = list(row)
         if tabled or parquet:
             row = {name: cell for name, cell in row.items() if _is_present(cell)}
         if tabled:  # empty cells are missing values; Parquet has nulls
@@ -305,7 +320,12 @@ def read_records(path: str | Path, kind: type[R]) -> list[R]:
             if empty and not any(name in row for name in _TEXT_COLUMNS):
                 row[empty] = ""  # an empty text is an abstention
         try:
-            records.extend(kind.model_validate(fields) for fields in adapt(row, kind, number))
+            row = rename(row, fields, columns) if fields else row
+            for values in adapt(row, kind, number, "text" in (fields or {})):
+                if skipped is not None and kind is RelationPair and values.get("label", "") is None:
+                    skipped["row without a gold label"] += 1
+                else:
+                    records.append(kind.model_validate(values))
         except ValidationError as error:
             faults.extend(_faults(where, error))
         except ValueError as error:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -17,6 +18,10 @@ from pydantic import (
 from records.gold import Gold
 
 Text = Annotated[str, StringConstraints(min_length=1)]
+# Numbers as ids are read as text.
+Id = Annotated[
+    Text, BeforeValidator(lambda v: str(v) if isinstance(v, int) and not isinstance(v, bool) else v)
+]
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
 
 RelationLabel = Literal["entailment", "neutral", "contradiction", "not_entailment"]
@@ -181,12 +186,12 @@ class Claim(Record):
             separately and never scored.
     """
 
-    id: Text
+    id: Id
     text: Text
     sentence: Annotated[int, Field(ge=0)] = 0
     source: str | None = None
     label: ClaimLabel | None = None
-    contexts: list[str] | None = None
+    contexts: list[Id] | None = None
     original: str | None = None
     failed: Text | None = None
 
@@ -194,12 +199,22 @@ class Claim(Record):
 class Passage(Record):
     """A piece of evidence. ``prior`` is the probability that its content is true."""
 
-    id: Text
+    id: Id
     title: str = ""
     text: Text
     url: str | None = None
     source: str | None = None
     prior: Probability | None = None
+
+    @field_validator("text", mode="before")
+    @classmethod
+    def _is_text(cls, text: object) -> object:
+        if isinstance(text, dict | list):
+            raise ValueError(
+                "expected a text, got an object or list; write a tool's output as one string, e.g. "
+                "with json.dumps"
+            )
+        return text
 
 
 class SourcePrior(Record):
@@ -217,10 +232,12 @@ class SourcePrior(Record):
 class Document(Record):
     """A text to score, optionally with claims and passages.
 
+    Claims and passages may be strings. Passages without a letter or digit are dropped.
+
     ``group`` and ``bin`` are the topic's group and frequency bin; results have rows for each.
     """
 
-    id: Text
+    id: Id
     topic: Text
     text: str
     claims: list[Claim] | None = None
@@ -231,12 +248,47 @@ class Document(Record):
     generator: str | None = None
     gold: Gold | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_strings(cls, row: object) -> object:
+        if not isinstance(row, dict):
+            return row
+        row = row | {n: _named(row[n], n[0]) for n in ("claims", "passages") if row.get(n)}
+        if isinstance(row.get("passages"), list):
+            blank = [passage for passage in row["passages"] if _is_blank(passage)]
+            row["passages"] = [p for p in row["passages"] if p not in blank]
+            ids = {passage.get("id") for passage in blank}
+            for claim in row.get("claims") or [] if blank else ():
+                if isinstance(claim, dict) and isinstance(claim.get("contexts"), list):
+                    claim["contexts"] = [name for name in claim["contexts"] if name not in ids]
+        return row
+
     @field_validator("claims")
     @classmethod
     def _unique_ids(cls, claims: list[Claim] | None) -> list[Claim] | None:
         if claims and len({c.id for c in claims}) != len(claims):
             raise ValueError("claim ids must be unique within a document")
         return claims
+
+
+def _named(items: object, prefix: str) -> object:
+    """Convert strings, and rows without id or with another name of the text, to our rows."""
+    listed = [items] if isinstance(items, str) else items
+    if not isinstance(listed, list | tuple):
+        return items
+    rows = []
+    for index, item in enumerate(listed):
+        row = {"text": item} if isinstance(item, str) else item
+        if isinstance(row, dict):
+            text = next((row[n] for n in ("text", "page_content", "content") if n in row), None)
+            row = {"id": f"{prefix}{index}"} | row | ({} if text is None else {"text": text})
+        rows.append(row)
+    return rows
+
+
+def _is_blank(passage: object) -> bool:
+    text = passage.get("text") if isinstance(passage, dict) else None
+    return isinstance(text, str) and not any(char.isalnum() for char in text)
 
 
 class Verdict(Record):
@@ -247,6 +299,8 @@ class Verdict(Record):
         assessor: e.g. ``nli``.
         name: which of the assessor's verdicts, e.g. ``independent`` or ``grouped``.
         p: probability that the claim is supported, if the assessor returns one.
+        evidence: ids of the passages that the verdict rests on.
+        contradicted_by: ids of passages that contradict the claim, also of a supported one.
         reason: why the claim has the label ``failed``.
     """
 
@@ -256,6 +310,7 @@ class Verdict(Record):
     label: VerdictLabel
     p: Probability | None = None
     evidence: list[str] | None = None
+    contradicted_by: list[str] | None = None
     group: str | None = None
     entity: str | None = None
     reason: str | None = None
@@ -267,8 +322,8 @@ class Preference(Record):
     prompt: Text
     chosen: str
     rejected: str
-    score_chosen: float
-    score_rejected: float
+    score_chosen: float | None = None
+    score_rejected: float | None = None
 
 
 def group_of(record: Record) -> str:

@@ -59,8 +59,8 @@ UNPINNED = {
 # Lines of Python. Raise a ceiling only together with lowering another one by as much.
 CEILINGS = {
     "cli": 344,
-    "records": 2_804,
-    "clients": 1_719,
+    "records": 2_904,
+    "clients": 1_619,
     "components": 3_103,
     "train": 4_918,
     "data_builders": 19_022,

@@ -184,11 +184,15 @@ class CausalLora(ComponentModule):
         """Prompt, text and end token, truncated at ``max_length``.
 
         The target is the number of prompt tokens; the tokens after it are the completion. A
-        truncated text also loses its end token.
+        truncated text also loses its end token. Rows whose prompt leaves no room are dropped.
         """
         self.check_tokenizer()
-        items, cuts, texts = [], 0, {}
+        items, cuts, texts, dropped = [], 0, {}, []
         for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
+            raw = self.tokenizer(getattr(record, "prompt", "")).input_ids
+            if len(raw) >= self.max_length:
+                dropped.append(row)
+                continue
             with at_row(row):
                 prompt, texts = self.texts_of(record)
                 inputs = {}
@@ -201,7 +205,11 @@ class CausalLora(ComponentModule):
                 if prompt_tokens >= self.max_length:
                     raise self.too_long_error(row, prompt)
             items.append(self.item_type(row, inputs, prompt_tokens))
+        if dropped and not items:
+            raise self.too_long_error(dropped[0], records[dropped[0]].prompt)
         name, split = type(self).__name__.lower(), "train" if train else "dev"
+        if dropped:
+            print(f"{name} {split}: dropped {len(dropped)} rows whose prompt fills max_length")
         total = len(items) * len(texts)
         print(f"{name} {split}: {cuts} of {total} texts truncated at {self.max_length} tokens")
         return items

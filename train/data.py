@@ -363,7 +363,7 @@ class RecordData(LightningDataModule):
         splits_train = self.hold_back and split != "test"
         # A fit reads the files only once for train and dev.
         file_rows = (splits_train and self._train_files) or [
-            read_records(path, kind) for path in paths
+            self._read_file(path, kind) for path in paths
         ]
         self._train_files = file_rows if splits_train and split == "train" else []
         if splits_train and self._sides is None:
@@ -381,6 +381,14 @@ class RecordData(LightningDataModule):
         self.parts[split] = parts
         self.records[split] = [row for part in parts for row in part.rows]
         self.sources[split] = [name for part in parts for name in row_sources(part)]
+
+    def _read_file(self, path: str, kind: type[Record]) -> list[Record]:
+        skipped: Counter[str] = Counter()
+        rows = read_records(path, kind, skipped=skipped)
+        for reason, n in skipped.items():
+            if self.trainer.is_global_zero:
+                print(f"{path}: skipped {n:,} x {reason}")
+        return rows
 
     def _report_nearness(self) -> None:
         train, dev = self.records["train"], self.records["dev"]

@@ -147,7 +147,8 @@ class Preference(CausalLora):
                 f"{self.prompt_template!r}; set the template used to sample the texts"
             )
         is_ranked = not (record.model_extra or {}).get("shuffled")  # else the control
-        if is_ranked and record.score_chosen <= record.score_rejected:
+        scores = (record.score_chosen, record.score_rejected)
+        if is_ranked and None not in scores and scores[0] <= scores[1]:
             raise UserError(
                 f"prompt {record.prompt[:60]!r}: expected score_chosen above score_rejected, got "
                 f"{record.score_chosen} and {record.score_rejected}; drop the row or swap its texts"

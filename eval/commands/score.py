@@ -23,6 +23,7 @@ from eval.run.run import CHUNK, Run, check_ids
 from records import Document, ResultFile, UserError, read_records
 
 _COLUMNS = "{:14} {:20} {:5} {:22}"
+_SHOWN = "factual_precision"
 _DOCUMENTS = (
     "file of documents or generations (JSONL, CSV, Parquet) with topic and text, or in the format "
     "of FActScore, D-FActScore, SAFE, VeriScore or FactReasoner"
@@ -37,6 +38,13 @@ def build_parser() -> ArgumentParser:
         "--pipeline.STAGE.help CLASS prints the options of a stage.",
     )
     parser.add_argument("--documents", type=str, required=True, help=_DOCUMENTS)
+    parser.add_argument(
+        "--fields",
+        type=dict[str, str] | None,
+        default=None,
+        help="names of the fields in a file of another shape, e.g. '{text: answer, topic: title, "
+        "passages: contexts}'; a.b is the field b in a",
+    )
     parser.add_argument("--output", type=str, required=True, help="output folder")
     parser.add_argument(
         "--limit", type=int | None, default=None, help="score only the first LIMIT documents"
@@ -87,9 +95,13 @@ def main(argv: list[str]) -> int:
     config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
     for key in ("config", "output", "documents", "chunk", "ray", "dry_run", "formats"):
         config.pop(key, None)
-    if arguments.limit is None:
-        del config["limit"]
-    documents = read_records(arguments.documents, Document)[: arguments.limit]
+    for key in ("limit", "fields"):
+        if config[key] is None:
+            del config[key]
+    if unknown := set(arguments.fields or ()) - set(Document.model_fields):
+        names = ", ".join(Document.model_fields)
+        raise UserError(f"fields: expected names of {names}, got {', '.join(sorted(unknown))}")
+    documents = read_records(arguments.documents, Document, arguments.fields)[: arguments.limit]
     check_ids(arguments.documents, enumerate(documents, 1))
     check_strata(documents)
     for line in remarks.misspelt_fields(documents):
@@ -111,10 +123,12 @@ def main(argv: list[str]) -> int:
         else:
             file, rows = _score(run, pipeline, documents, arguments)
     print(_COLUMNS.format("kind of text", "generator", "Core", "assessor").rstrip())
-    for row in file.results:
-        if (row.metric, row.group, row.bin) == ("factual_precision", ALL, ALL):
+    precisions = [r for r in file.results if (r.metric, r.group, r.bin) == (_SHOWN, ALL, ALL)]
+    for row in precisions:
+        if row.variant is None:
             name = _COLUMNS.format(row.kind, row.generator, row.selection, row.assessor or "")
-            print(printable(f"{name} precision {terminal.format_value(row)}"))
+            bounds = terminal.format_bounds(row, precisions)
+            print(printable(f"{name} precision {terminal.format_value(row)}{bounds}"))
     for row in file.provenance["usage"]:
         print(terminal.format_usage(row))
     paths = [scored, run.output / "results.json"]
@@ -144,5 +158,5 @@ def _score(
     work, chunk = pipeline.score, arguments.chunk
     scored = run.process("scored", work, documents, Scored, chunk, file="scored.jsonl")
     k = arguments.k or expected_claims(scored)
-    results = summarise(scored, run.key, arguments.domain, seed=arguments.seed, k=k)
+    results = summarise(scored, run.key, arguments.domain, seed=arguments.seed, k=k, bounds=True)
     return run.finish(results, k=k), scored

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from components.sentences import split_sentences
 from eval.decompose.by_sentence import Failed
-from eval.models.chat import Message
-from eval.prompting.asker import Asker
+from eval.models.chat import CUT, Message
+from eval.prompting.asker import Asker, Reading
 
 # Special tokens that some models and servers leave in an answer.
 _TAGS = re.compile(r"</?s>|<\|\w+\|>")
@@ -131,7 +131,15 @@ def ask_for_claims(
         partial(read, sentence=sentence, pattern=repeated_openings(messages))
         for messages, sentence in zip(prompts, sentences, strict=True)
     ]
-    return [Failed(r.failed) if r.failed else r.value for r in asker.ask(prompts, reads)]
+    readings = asker.ask(prompts, reads)
+    return [Failed(why) if (why := r.failed or _cut(r)) else r.value for r in readings]
+
+
+def _cut(reading: Reading) -> str | None:
+    """Return why a list is not whole: it was cut before the model wrote anything after it."""
+    claims = reading.value if isinstance(reading.value, list) else []
+    end = reading.text.rstrip(" .\n\"'`*]")
+    return CUT if reading.cut and claims and end.endswith(claims[-1].rstrip(" .\"'")) else None
 
 
 def repeated_openings(messages: Sequence[Message]) -> frozenset[str]:

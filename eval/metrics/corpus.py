@@ -15,6 +15,12 @@ from records.abstention import responds
 _COUNTS = ("judged", "supported", "contradicted", "undecided", "irrelevant")
 
 ALL = "all"
+# Variants of the scores in ``_BOUNDED`` → whether failed claims count as supported.
+BOUNDS = {"failed_not_supported": False, "failed_supported": True}
+_BOUNDED = {
+    *("factual_precision", "factual_precision_micro", "factscore"),
+    *("recall_at_k", "f1_at_k", "f1_at_k_responding"),
+}
 
 Row = tuple[Scored, DocumentScore]
 
@@ -36,6 +42,7 @@ def summarise(
     seed: int = 0,
     k: int | None = None,
     strata: bool = True,
+    bounds: bool = False,
 ) -> list[Result]:
     """Compute results per kind and generator, with and without Core.
 
@@ -60,6 +67,8 @@ def summarise(
     Args:
         variant: of all results, if a run scores the same documents several times.
         strata: whether to compute rows of groups and bins.
+        bounds: also give scores of texts with failed claims as the ``variant``s of ``BOUNDS``:
+            with all failed claims supported, and with none.
     """
     assessors = list(
         dict.fromkeys(
@@ -69,9 +78,9 @@ def summarise(
     parts = [({}, scored), *(strata_of(scored) if strata else [])]
     shared = {"domain": domain, "variant": variant, "config_hash": config_hash}
     return [
-        Result(**row, **shared, **stratum)
+        Result(**(shared | row | stratum))
         for stratum, part in parts
-        for row in _rows(part, assessors, k, seed)
+        for row in _rows(part, assessors, k, seed, bounds)
     ]
 
 
@@ -104,7 +113,11 @@ def strata_of(scored: Sequence[Scored]) -> list[tuple[dict[str, str], list[Score
 
 
 def _rows(
-    scored: Sequence[Scored], assessors: Sequence[tuple[str, str]], k: int | None, seed: int
+    scored: Sequence[Scored],
+    assessors: Sequence[tuple[str, str]],
+    k: int | None,
+    seed: int,
+    bounds: bool,
 ) -> Iterator[dict]:
     cells: dict[tuple, list[Row]] = {}
     for document in scored:
@@ -122,9 +135,15 @@ def _rows(
                 cells.setdefault(key, []).append((document, score))
     for (kind, generator, selection, assessor), rows in cells.items():
         failed = sum(score.failed for _, score in rows)
-        for metric, (value, ci95, n) in _measures(rows, selection, k, seed).items():
+        measures = {(m, None): v for m, v in _measures(rows, selection, k, seed).items()}
+        for variant, supported in BOUNDS.items() if bounds and failed else ():
+            bounded = [(document, score.bound(supported)) for document, score in rows]
+            values = _scores(bounded, selection, k, seed)
+            measures |= {(m, variant): v for m, v in values.items() if m in _BOUNDED}
+        for (metric, bound), (value, ci95, n) in measures.items():
             yield {
                 "metric": metric,
+                **({"variant": bound} if bound else {}),
                 "assessor": None if assessor is None else named(*assessor),
                 "selection": selection,
                 "kind": kind,
@@ -136,24 +155,34 @@ def _rows(
             }
 
 
-def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict[str, tuple]:
+def _scores(rows: list[Row], selection: str, k: int | None, seed: int) -> dict[str, tuple]:
     topics = np.asarray([document.document.topic for document, _ in rows])
     values = {}
-    judged = [document.judged(s.assessor, s.name, s.selection) for document, s in rows]
-    errors = [_error(s, verdicts) for (_, s), verdicts in zip(rows, judged, strict=True)]
-    columns = _columns(rows, selection, k)
-    if any(error is not None for error in errors):
-        columns["precision_mae"] = _numbers(errors)
-    for metric, column in columns.items():
+    for metric, column in _columns(rows, selection, k).items():
         valid = ~np.isnan(column)
         values[metric] = ratio(column[valid], np.ones(valid.sum()), topics[valid], seed)
+    responding = [score for _, score in rows if score.responded]
+    units = [document.document.topic for document, score in rows if score.responded]
+    counts = ([float(getattr(s, name)) for s in responding] for name in ("supported", "judged"))
+    values["factual_precision_micro"] = ratio(*map(np.asarray, counts), np.asarray(units), seed)
+    return values
+
+
+def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict[str, tuple]:
+    topics = np.asarray([document.document.topic for document, _ in rows])
+    values = _scores(rows, selection, k, seed)
+    judged = [document.judged(s.assessor, s.name, s.selection) for document, s in rows]
+    errors = [_error(s, verdicts) for (_, s), verdicts in zip(rows, judged, strict=True)]
+    if any(error is not None for error in errors):
+        column = _numbers(errors)
+        valid = ~np.isnan(column)
+        values["precision_mae"] = ratio(column[valid], np.ones(valid.sum()), topics[valid], seed)
     responding = np.asarray([score.responded for _, score in rows], dtype=bool)
     counts = {
         name: np.asarray([getattr(score, name) for _, score in rows], dtype=float)[responding]
         for name in _COUNTS
     }
     units = topics[responding]
-    values["factual_precision_micro"] = ratio(counts["supported"], counts["judged"], units, seed)
     if selection == "none":
         claims = [d.claims for d, score in rows if score.responded]
         counts["backed_off"] = np.asarray([sum(map(_backed_off, row)) for row in claims])

@@ -7,7 +7,7 @@ model's score is the mean over the texts that respond.
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -44,6 +44,7 @@ class DocumentScore(BaseModel):
             with the number of claims before Core.
         empty_selection: the text responds and has claims, but Core selects none.
         unselectable: claims that Core could not judge; counted as failed.
+        penalty: the length penalty.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -64,6 +65,16 @@ class DocumentScore(BaseModel):
     factscore: float | None = None
     empty_selection: bool
     unselectable: int = 0
+    penalty: float = 1.0
+
+    def bound(self, is_supported: bool) -> Self:
+        """Return the score if all failed claims were supported, or none."""
+        if not self.failed or not self.responded:
+            return self
+        judged, supported = self.judged + self.failed, self.supported + is_supported * self.failed
+        precision = supported / judged
+        counts = {"judged": judged, "supported": supported, "failed": 0, "precision": precision}
+        return self.model_copy(update=counts | {"factscore": precision * self.penalty})
 
     @property
     def kept_share(self) -> float | None:
@@ -233,7 +244,7 @@ def score_document(
         precision = 0.0
     elif responded and judged:
         precision = counts["supported"] / judged
-    penalised = None if precision is None else precision * length_penalty(usable, gamma)
+    penalty = length_penalty(usable, gamma)
     return DocumentScore(
         assessor=verdicts[0].assessor if verdicts else "",
         name=verdicts[0].name if verdicts else "default",
@@ -248,7 +259,8 @@ def score_document(
         judged=judged,
         failed=counts["failed"],
         precision=precision,
-        factscore=penalised,
+        factscore=None if precision is None else precision * penalty,
+        penalty=penalty,
         empty_selection=empty,
         unselectable=unselectable,
     )

@@ -33,6 +33,8 @@ WhenCut = Literal["trim", "fail"]
 # Reasoning that the server did not remove.
 _REASONING = re.compile(r"^.*(?:</think(?:ing)?>|\[/THINK\])", re.DOTALL)
 _REASONING_START = re.compile(r"<think(?:ing)?>|\[THINK\]")
+# `failed` of an answer that is not whole.
+CUT = "cut at max_new_tokens"
 # `failed` of an answer that lacks the requested token probabilities.
 NO_TOKENS = "the server gives no token probabilities"
 # Approximate characters per token of English text.
@@ -61,11 +63,13 @@ class Answer(NamedTuple):
         failed: the reason of a failure; ``None`` for a usable answer.
         tokens: all generated tokens if requested, including the whitespace, reasoning and truncated
             end that ``text`` does not have.
+        cut: whether ``text`` was trimmed because it reached ``max_new_tokens``.
     """
 
     text: str
     failed: str | None = None
     tokens: tuple[Token, ...] | None = None
+    cut: bool = False
 
 
 # `failed` of every answer while requests are only counted.
@@ -368,8 +372,8 @@ def as_answer(text: str | None, cut: bool, when_cut: WhenCut) -> Answer:
     if not text:
         return Answer("", "empty")
     if cut and when_cut == "fail":
-        return Answer(text, "cut at max_new_tokens")
-    return Answer(last_whole_sentence(text) if cut else text)
+        return Answer(text, CUT)
+    return Answer(last_whole_sentence(text), cut=True) if cut else Answer(text)
 
 
 def one_text(messages: Sequence[Message]) -> str:
@@ -394,7 +398,7 @@ def _is_logprob(value: object) -> bool:
 def _from_cache(row: dict[str, Any]) -> Answer:
     token_rows = row.get("tokens")
     tokens = None if token_rows is None else tuple(Token(*token) for token in token_rows)
-    return Answer(row["text"], row["failed"], tokens)
+    return Answer(row["text"], row["failed"], tokens, row.get("cut", False))
 
 
 def text_seed(seed: int, index: int) -> int:

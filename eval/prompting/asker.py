@@ -17,6 +17,7 @@ class Reading(NamedTuple, Generic[T]):
     text: str
     value: T | None
     failed: str | None  # why there is no value
+    cut: bool = False  # the text is a part of what the model would have written
 
 
 class Asker:
@@ -77,6 +78,6 @@ class Asker:
             for i, (answer,) in zip(todo, answers, strict=True):
                 value = None if answer.failed else reads[i](answer.text)
                 failed = answer.failed or (None if value is not None else "no answer in the text")
-                readings[i] = Reading(answer.text, value, failed)
+                readings[i] = Reading(answer.text, value, failed, answer.cut)
             todo = [i for i in todo if readings[i].failed == "no answer in the text"]
         return [readings[i] for i in range(len(prompts))]

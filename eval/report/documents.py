@@ -40,7 +40,12 @@ def _excerpt(scored: Scored) -> Excerpt:
     for verdict in [*scored.verdicts, *scored.core_verdicts]:
         if verdict.claim in judged:
             judged[verdict.claim].append(verdict)
-    used = dict.fromkeys(name for row in judged.values() for v in row for name in v.evidence or [])
+    used = dict.fromkeys(
+        name
+        for row in judged.values()
+        for verdict in row
+        for name in [*(verdict.evidence or []), *(verdict.contradicted_by or [])]
+    )
     by_id = {passage.id: passage for passage in scored.passages}
     numbers = {name: f"[{at}]" if name in by_id else f"[{name}]" for at, name in enumerate(used, 1)}
     selections = {selection.claim: selection for selection in scored.selections}
@@ -84,6 +89,8 @@ def _verdict(verdict: Verdict, claim: str, numbers: Mapping[str, str]) -> Line:
     more = verdict.model_extra or {}
     p = "" if verdict.p is None else f"p = {verdict.p:.2f}"
     evidence = "".join(cut(numbers[name], 80) for name in verdict.evidence or [])
+    against = "".join(cut(numbers[name], 80) for name in verdict.contradicted_by or [])
+    evidence += f" contradicted by {against}" * bool(against)
     relations = [
         f"{row['relation']} by {numbers.get(row['context'], row['context'])} {row['p']:.2f}"
         for row in more.get("relations") or []

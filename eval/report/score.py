@@ -5,7 +5,7 @@ from records import ResultFile
 
 MAX_LINES = 6
 _ROWS = {"kind": "Texts", "generator": "Generator", "assessor": "Assessor", "selection": "Claims"}
-_WHOLE = {"group": "all", "bin": "all"}
+_WHOLE = {"group": "all", "bin": "all", "variant": None}
 _SHARE = dict.fromkeys(("kept_share", "respond_ratio", "empty_selection"), "share")
 
 TABLES = [
@@ -21,6 +21,20 @@ TABLES = [
         note="Supported / judged claims: as a mean over texts (macro), over all claims of all "
         "texts (micro), and as a mean with FActScore’s length penalty. Without a kind a text "
         "is `normal`, without a generator `given`.",
+    ),
+    Table(
+        "Bounds with failed claims",
+        {"variant": "Failed claims as", **_ROWS},
+        metrics={
+            "factual_precision": "Precision, macro",
+            "factual_precision_micro": "Precision, micro",
+            "factscore": "With length penalty",
+            "recall_at_k": "Recall@K",
+            "f1_at_k": "F1@K",
+        },
+        where=_WHOLE | {"variant": lambda variant: variant is not None},
+        note="The scores if no claim that failed were supported, and if all were: what failed can "
+        "move a score no further.",
     ),
     Table(
         "Claims, recall and responses",
@@ -83,7 +97,7 @@ TABLES = [
             f"By {name}",
             {field: name.capitalize(), **_ROWS},
             metrics={"factual_precision": "Precision", "kept_share": "Claims that Core keeps"},
-            where={field: lambda value: value != "all"},
+            where={field: lambda value: value != "all", "variant": None},
             unit=_SHARE,
             note=f"The same texts by {name} of their topic.",
         )
@@ -97,6 +111,7 @@ def _summary(file: ResultFile) -> list[str]:
         row
         for row in file.results
         if (row.metric, row.group, row.bin) == ("factual_precision", "all", "all")
+        and row.variant is None
     ]
     lines = [
         f"Precision of {row.kind} texts ({row.generator})"

@@ -72,7 +72,7 @@ class Rewrite:
             for claim in group
         ]
         readings = iter(self.asker.ask(prompts, self.read))
-        return [[_revised(claim, *next(readings)[1:]) for claim in group] for group in claims]
+        return [[_revised(claim, *next(readings)[1:3]) for claim in group] for group in claims]
 
 
 def read_in_block(text: str) -> str | None:

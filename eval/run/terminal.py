@@ -1,5 +1,6 @@
 """Terminal output of a run: values with intervals, and language model usage."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from records import Result
@@ -10,6 +11,16 @@ def format_value(row: Result) -> str:
     number = "–" if row.value is None else f"{row.value:.3f}"
     interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
     return f"{number}{interval} n={row.n} failed={row.failed}"
+
+
+def format_bounds(row: Result, results: Sequence[Result]) -> str:
+    """Format the values if no failed claim was supported, and if all were; empty without any."""
+    names = ("metric", "assessor", "selection", "kind", "generator", "group", "bin")
+    cell = [getattr(row, name) for name in names]
+    same = [r for r in results if [getattr(r, name) for name in names] == cell]
+    values = {r.variant: r.value for r in same}
+    low, high = (values.get(f"failed_{name}") for name in ("not_supported", "supported"))
+    return "" if low is None or high is None else f" ({low:.3f} to {high:.3f} with the failed)"
 
 
 def format_usage(row: dict[str, Any]) -> str:

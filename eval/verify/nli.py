@@ -18,7 +18,8 @@ class NLI(ByPassage):
     """Judge each claim against its own passages with a relation model.
 
     The claim is supported if the passage with the highest entailment probability entails it, else
-    contradicted if contradiction is the likeliest relation of some passage, else not_supported. If
+    contradicted if contradiction is the likeliest relation of some passage, else not_supported; the
+    passages that contradict it are in ``contradicted_by``, also of a supported claim. If
     the model returned no relation (a row of NaN) for some passage and no other passage supports the
     claim, the claim is ``failed``.
 
@@ -48,6 +49,12 @@ class NLI(ByPassage):
         supported = bool(entails(answers[best], self.threshold))
         if not supported and len(answered) < len(answers):
             return self.failed(claim, _NO_RELATION)
-        contradicted = any(call_relation(row) == 2 for row in answers)
-        label = "supported" if supported else "contradicted" if contradicted else "not_supported"
-        return self.verdict(claim, label, p=float(answers[best][0]), evidence=[passages[best].id])
+        against = [index for index in answered if call_relation(answers[index]) == 2]
+        label = "supported" if supported else "contradicted" if against else "not_supported"
+        return self.verdict(
+            claim,
+            label,
+            p=float(answers[best][0]),
+            evidence=[passages[best].id],
+            contradicted_by=[passages[index].id for index in against] or None,
+        )

@@ -4,20 +4,24 @@ Each module has readers that return ``None`` for rows of other projects. Rows in
 unchanged.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from records.formats import ambigbio
 from records.formats.documents import to_documents
-from records.formats.pairs import pairs_of, set_of
-from records.formats.row_fields import to_generation
+from records.formats.pairs import RELATIONS, pairs_of, set_of
+from records.formats.row_fields import plain_text, to_generation
 from records.formats.wice import to_lss
-from records.types import Document, Generation, LssExample, Record, RelationPair
+from records.types import Document, Generation, LssExample, Preference, Record, RelationPair
 
 
 def _to_relations(row: dict, number: int) -> dict | list[dict]:
     if "premise" in row:
-        return row
+        label = row.get("label")
+        if not isinstance(label, str | int) or label in RELATIONS or "hypothesis" not in row:
+            return row
+        fields = {name: row[name] for name in ("premise", "hypothesis", "label")}
+        return row | {"label": pairs_of(fields, "hub")[0].label}
     name = "wice" if {"claim_tokens", "evidence"} <= row.keys() else set_of(row)
     if name in (None, "lss"):
         return row
@@ -28,12 +32,56 @@ def _to_relations(row: dict, number: int) -> dict | list[dict]:
     ]
 
 
+def to_preference(row: dict) -> dict:
+    """Convert chat messages, as TRL has them, to the texts of their last user and assistant."""
+    messages = [row.get(name) for name in ("chosen", "rejected", "prompt")]
+    if not any(isinstance(listed, list) for listed in messages):
+        return row
+    chosen, rejected, prompt = (m if isinstance(m, list) else [] for m in messages)
+    texts = {
+        "chosen": _last(chosen, "assistant"),
+        "rejected": _last(rejected, "assistant"),
+        "prompt": _last(prompt or chosen, "user"),
+    }
+    if isinstance(row.get("prompt"), str):
+        del texts["prompt"]
+    return row | {name: text for name, text in texts.items() if text is not None}
+
+
+def _last(messages: list, role: str) -> str | None:
+    return next((m["content"] for m in reversed(messages) if m["role"] == role), None)
+
+
 _ADAPTERS: dict[type[Record], Callable[[dict, int], dict | list[dict]]] = {
     Document: to_documents,
     Generation: lambda row, number: to_generation(row),
     RelationPair: _to_relations,
     LssExample: lambda row, number: to_lss(row),
+    Preference: lambda row, number: to_preference(row),
 }
+
+
+def rename(row: dict, fields: Mapping[str, str], columns: Sequence[str]) -> dict:
+    """Rename a row's fields to ours.
+
+    Args:
+        fields: our field to the row's, or to a path such as ``answer.text``; a path into a list
+            selects the name in each of its items.
+        columns: all names of the row, also of empty cells.
+    """
+    named = {}
+    for field, path in fields.items():
+        names = [path] if path in columns else path.split(".")
+        if names[0] not in columns:
+            raise ValueError(f"{path}: no such field (--fields); the row has {', '.join(columns)}")
+        value: object = row
+        for name in names:
+            value = [item.get(name) for item in value] if isinstance(value, list) else value
+            value = value.get(name) if isinstance(value, dict) else value
+        named[field] = value
+    used = {path.partition(".")[0] for path in fields.values()} | {"output", "response"}
+    named = {field: value for field, value in named.items() if value is not None}
+    return {name: value for name, value in row.items() if name not in used} | named
 
 
 @contextmanager
@@ -47,8 +95,10 @@ def report_malformed_row(project: str = "its project") -> Iterator[None]:
         raise ValueError(f"record: does not match the format of {project} ({error})") from None
 
 
-def adapt(row: dict, kind: type[Record], number: int) -> list[dict]:
+def adapt(row: dict, kind: type[Record], number: int, has_text: bool = False) -> list[dict]:
     """Convert ``row`` to one or more rows of ``kind`` if it is a known project's row.
+
+    With ``has_text`` the row's ``text`` was named by the user, and no project's format is tried.
 
     Raises:
         ValueError: the row is recognised but invalid; the message starts with the field.
@@ -57,7 +107,7 @@ def adapt(row: dict, kind: type[Record], number: int) -> list[dict]:
     if adapter is None:
         return [row]
     with report_malformed_row():
-        adapted = adapter(row, number)
+        adapted = plain_text({"text": ""} | row, number) if has_text else adapter(row, number)
     return adapted if isinstance(adapted, list) else [adapted]
 
 

@@ -15,6 +15,7 @@ from records.formats.faithbench import faithbench
 from records.formats.halogen import halogen
 from records.formats.nli import inference
 from records.formats.qags import qags
+from records.formats.rag import rag
 from records.formats.ragtruth import ragtruth
 from records.formats.row_fields import plain_text
 from records.formats.safe import safe
@@ -45,6 +46,7 @@ READERS: dict[str, Reader] = {
     "faithbench": faithbench,
     "qags": qags,
     "expertqa": expertqa,
+    "rag": rag,
     "texts": plain_text,
 }
 
@@ -56,5 +58,8 @@ def to_documents(row: dict, number: int) -> dict | list[dict]:
     read = (reader(row, number) for reader in READERS.values())
     documents = next((documents for documents in read if documents is not None), None)
     if documents is None:
-        raise ValueError("text: field required (or output, response)")
+        raise ValueError(
+            f"text: field required (or output, response); the row has {', '.join(row)}; name its "
+            "fields with --fields '{text: NAME, topic: NAME}'"
+        )
     return documents

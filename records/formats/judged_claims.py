@@ -21,21 +21,30 @@ Judgement = tuple[str | None, str | None]
 # conflicting evidence has no label.
 _JUDGEMENTS: dict[tuple[str | None, str], tuple[str, ...]] = {
     ("S", "supported"): (
-        "supported", "supports", "support", "entailment", "e", "attributable", "completely support",
-        "complete", "consistent",
+        "supported", "supports", "support", "entailment", "entails", "entailed", "entail", "e",
+        "attributable", "completely support", "complete", "consistent",
     ),
     ("S", "benign"): ("benign",),
     ("NS", "partially_supported"): ("partially supported", "partially support", "partial"),
     ("NS", "not_supported"): (
-        "not supported", "not attributable", "not entailment", "incomplete", "missing",
+        "not supported", "not attributable", "not entailment", "non entailment", "not entailed",
+        "incomplete", "missing",
     ),
-    ("NS", "refuted"): ("refuted", "refutes", "refute", "contradiction", "contradicted", "c"),
-    ("NS", "not_enough"): ("not enough info", "not enough evidence", "neutral", "n"),
+    ("NS", "refuted"): (
+        "refuted", "refutes", "refute", "contradiction", "contradicted", "contradictory",
+        "contradicts", "contradict", "c",
+    ),
+    ("NS", "not_enough"): (
+        "not enough info", "not enough information", "not enough evidence", "nei", "neutral",
+        "unrelated", "n",
+    ),
     ("NS", "irrelevant"): ("irrelevant",),
     ("NS", "questionable"): ("questionable",),
     ("NS", "unwanted"): ("unwanted",),
     (None, "disputed"): ("disputed", "conflicting evidence/cherrypicking"),
-    (None, "unknown"): ("unknown", "n/a", "na", "hidden", "not available", "-", "-1"),
+    (None, "unknown"): (
+        "unknown", "n/a", "na", "hidden", "not available", "no gold label", "-", "-1",
+    ),
 }  # fmt: skip
 _BY_WORD = {word: judgement for judgement, words in _JUDGEMENTS.items() for word in words}
 SUPPORTED, NOT_SUPPORTED = ("S", "supported"), ("NS", "not_supported")

@@ -35,13 +35,13 @@ def ragtruth(row: dict, number: int) -> dict | None:
         except ValueError:
             raise ValueError(f"hallucination_labels: expected JSON, got {labels[:60]!r}") from None
         text, context = required_text(row, "output"), required_text(row, "context")
-        judgement, unit = _judge_spans(labels, row.get("quality")), short_hash(context)
+        judgement, unit = judge_spans(labels, row.get("quality")), short_hash(context)
         document = document_of_pair(
             row, number, text, context, judgement, unit, row.get("task_type")
         )
     elif {"response", "source_id", "labels"} <= set(row):
         unit = str(row["source_id"])
-        judgement = _judge_spans(row["labels"], row.get("quality"))
+        judgement = judge_spans(row["labels"], row.get("quality"))
         document = document_of_pair(
             row, number, required_text(row, "response"), (), judgement, unit
         )
@@ -52,12 +52,15 @@ def ragtruth(row: dict, number: int) -> dict | None:
     return document | ({"generator": row["model"]} if row.get("model") else {})
 
 
-def _judge_spans(spans: list[dict] | None, quality: str | None) -> Judgement:
+def judge_spans(spans: list[dict] | None, quality: str | None = None) -> Judgement:
+    """Return the judgement of a text by its marked spans; without any it is supported."""
     if quality not in (None, "good"):
         return None, "unknown"
     if spans is None:  # not annotated
         return None, None
     if not spans:
         return SUPPORTED
-    conflict = any("conflict" in str(span["label_type"]).lower() for span in spans)
+    conflict = any(
+        "conflict" in str(span.get("label_type", span.get("label"))).lower() for span in spans
+    )
     return "NS", "refuted" if conflict else "not_enough"

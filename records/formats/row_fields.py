@@ -42,7 +42,10 @@ def document_of(row: dict, number: int, text: str, **more: object) -> dict:
     if not topic and "prompt_source" in row:  # VeriScore's texts without a question
         topic = name
     if not topic:
-        raise ValueError("topic: field required (or prompt, question, input)")
+        raise ValueError(
+            f"topic: field required (or prompt, question, input); the row has {', '.join(row)}; "
+            "name it with --fields '{topic: NAME}'"
+        )
     kept = kept_fields(row)
     if isinstance(row.get("model"), str) and row["model"]:  # VeriScore
         kept.setdefault("generator", row["model"])

@@ -218,7 +218,7 @@ def test_what_is_no_answer_says_why(echo, fault, reason):
 
 def test_texts_become_answers():
     assert as_answer(" Ada is. ", False, "trim") == Answer("Ada is.")
-    assert as_answer("Ada is. She wr", True, "trim") == Answer("Ada is.")
+    assert as_answer("Ada is. She wr", True, "trim") == Answer("Ada is.", cut=True)
     assert as_answer("Ada is. She wr", True, "fail").failed == "cut at max_new_tokens"
     assert as_answer("  ", False, "trim") == as_answer(None, False, "trim") == Answer("", "empty")
     assert as_answer("<think>Hm.\nAda?</think>\n\nAda is.", False, "trim") == Answer("Ada is.")

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from components.sentences import remove_citations, split_sentences
-from eval.decompose.by_sentence import Place
+from eval.decompose.answers import ask_for_claims
+from eval.decompose.by_sentence import Failed, Place
 from eval.decompose.given import Given, add_sources
 from eval.decompose.prompted import METHODS, Prompted, window
 from eval.decompose.sentences import Sentences
 from eval.decompose.ud.tree import Token, Tree, join_words, read_conllu
-from eval.models.chat import Answer
+from eval.models.chat import CUT, Answer
 from eval.models.openai_server import OpenAIServer
+from eval.prompting.asker import Asker
 from eval.run.parts import hash_prompts
 from records import Claim, Document, UserError, read_records
 from tests.model_server import ModelServer
@@ -425,3 +427,24 @@ def test_of_sentences_that_share_as_much_the_first_is_the_source():
         rest = [f"{words[i].capitalize()} {words[6 + i]}." for i in range(6) for _ in range(i)]
         (claim,) = add_sources([Claim(id="c", text=" ".join(words))], " ".join([*halves, *rest]))
         assert claim.source == halves[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "cut", "claims"),
+    [
+        ("- Ada sang.\n- Ada left.", False, ["Ada sang.", "Ada left."]),
+        ("So:\n- Ada sang.\n- Ada left.", True, CUT),
+        ("Ada sang.", True, CUT),
+        ('["Ada sang.", "Ada left."', True, CUT),
+        ("- Ada sang.\n\nSentence: Bo ran.\n- Bo ran.", True, ["Ada sang."]),
+    ],
+)
+def test_a_list_that_was_cut_is_not_taken_for_whole(text, cut, claims):
+    class Cut:
+        def answer(self, prompts, **settings):
+            return [[Answer(text, cut=cut)] for _ in prompts]
+
+    example = {"role": "user", "content": "Sentence: A.\n- A b.\n\nSentence: Ada sang and left."}
+    asker = Asker(Cut(), 0.0, 9, 0, 0)
+    (answer,) = ask_for_claims(asker, [[example]], ["Ada sang and left."])
+    assert answer == (Failed(CUT) if claims == CUT else claims)

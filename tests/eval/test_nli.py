@@ -46,6 +46,7 @@ def test_the_best_passage_decides_and_one_call_asks_for_all():
     verdicts, model = judge(claims)
     assert [v.label for v in verdicts] == ["supported", "contradicted", "not_supported"]
     assert [v.evidence for v in verdicts] == [["y"], ["o"], ["o"]]
+    assert [v.contradicted_by for v in verdicts] == [["n"], ["n"], None]
     assert [v.p for v in verdicts] == [0.6, 0.2, 0.2]
     assert [len(call) for call in model.calls] == [6]
 

@@ -9,7 +9,7 @@ import pytest
 from components.sentences import split_sentences
 from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences
-from eval.metrics.corpus import expected_claims, summarise
+from eval.metrics.corpus import BOUNDS, expected_claims, summarise
 from eval.metrics.document import length_penalty, named, score_document
 from eval.pipeline import Pipeline
 from eval.retrieve.bm25 import BM25
@@ -134,6 +134,30 @@ def test_of_equally_good_passages_the_first_is_found(tmp_path):
     order = [*range(1, 90, 3), *(n for n in range(90) if n % 3 != 1)]
     assert [p.id for p in found[0]] == [str(n) for n in order[:40]]
     assert found[1:] == [[], [], []]
+
+
+def test_failed_claims_bound_the_scores():
+    labels = (["S", None], ["NS"], [None], ["S"])
+    documents = [
+        document(
+            "x.",
+            id=str(n),
+            topic=f"T{n}",
+            claims=[Claim(id=f"{i}", text="x", label=label) for i, label in enumerate(row)],
+        )
+        for n, row in enumerate(labels)
+    ]
+    scored = Pipeline(decompose=Given(), verify=[Labels()], gamma=0).score(documents)
+    rows = summarise(scored, "h", "biographies", bounds=True, k=1)
+    values = {(r.metric, r.variant): r.value for r in rows}
+    low, high = BOUNDS
+    precision, micro, f1 = "factual_precision", "factual_precision_micro", "f1_at_k"
+    assert values[precision, None] == values[micro, None] == pytest.approx(2 / 3)
+    assert [values[precision, low], values[precision, high]] == [1.5 / 4, 3 / 4]
+    assert [values[micro, low], values[micro, high]] == [2 / 5, 4 / 5]
+    assert values[f1, low] <= values[f1, None] <= values[f1, high]
+    assert values["factscore", high] == values[precision, high]
+    assert all(r.variant is None for r in summarise(scored[1:2], "h", "b", bounds=True))
 
 
 def test_one_letter_words_and_digits_are_words(tmp_path):

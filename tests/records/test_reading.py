@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 
 import pandas
 import pytest
@@ -11,6 +12,7 @@ from records import (
     Document,
     Generation,
     LssExample,
+    Preference,
     RelationPair,
     UnliPair,
     UserError,
@@ -387,3 +389,89 @@ def test_a_category_that_is_no_list_is_one_name(tmp_path):
     for cat, expected in (("rare", ("rare", None)), (["rare", "Asia"], ("rare", "Asia"))):
         (found,) = read_records(lines(tmp_path / "a.jsonl", row | {"cat": cat}), Document)
         assert (found.bin, found.group) == expected
+
+
+RAG = {"topic": "Who sang?", "text": "Ada sang.", "passages": ["Ada sang well.", "Bo left."]}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("user_input", "response", "retrieved_contexts"),
+        ("question", "answer", "contexts"),
+        ("input", "actual_output", "retrieval_context"),
+        ("q.text", "reply", "hits.doc"),
+    ],
+)
+def test_answers_of_retrieval_tools_and_fields_that_the_user_names(tmp_path, names):
+    question, answer, contexts = names
+    row = {"id": 7, question: RAG["topic"], answer: RAG["text"], contexts: [*RAG["passages"], " "]}
+    fields = None
+    if "." in question:
+        fields = dict(zip(("topic", "text", "passages"), names, strict=True))
+        hits = [{"doc": text} for text in row.pop(contexts)]
+        row |= {"q": {"text": row.pop(question)}, "hits": hits, "output": "no", "claim": "no"}
+    (document,) = read_records(lines(tmp_path / "a.jsonl", row), Document, fields)
+    assert (document.id, document.topic, document.text) == ("7", RAG["topic"], RAG["text"])
+    assert [p.text for p in document.passages] == RAG["passages"]
+
+
+def test_a_table_with_fields_of_other_names(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "nr,reply,about,docs\n1,Ada sang.,Ada,\"['Ada, too.', 'Bo.']\"\n"
+    )
+    fields = {"text": "reply", "topic": "about", "passages": "docs", "id": "nr"}
+    (document,) = read_records(tmp_path / "a.csv", Document, fields)
+    assert (document.id, document.text) == ("1", "Ada sang.")
+    assert [p.text for p in document.passages] == ["Ada, too.", "Bo."]
+    with pytest.raises(
+        BadInput, match=r"a.csv:2: replies: no such field .* nr, reply, about, docs"
+    ):
+        read_records(tmp_path / "a.csv", Document, {"text": "replies"})
+    with pytest.raises(
+        BadInput, match=r"text: field required .* nr, reply, about, docs; .*--fields"
+    ):
+        read_records(tmp_path / "a.csv", Document)
+
+
+def test_spans_of_lettucedetect_numbers_as_ids_and_claims_as_strings(tmp_path):
+    spans = [{"start": 0, "end": 3, "label": "Evident Conflict"}]
+    judged = {"prompt": "Bo sang.", "answer": "Ada sang.", "labels": spans}
+    ours = {"id": 3, "topic": "Ada", "text": "x", "claims": ["Ada sang.", "Bo left."]}
+    passages = [{"id": 1, "text": "\u00a0"}, {"id": 2, "page_content": "Bo left."}]
+    claims = [{"id": 5, "text": "Bo left.", "contexts": [1, 2]}]
+    rows = (judged, ours, ours | {"id": 4, "claims": claims, "passages": passages})
+    first, second, third = read_records(lines(tmp_path / "a.jsonl", *rows), Document)
+    assert (first.claims[0].label, first.passages[0].text) == ("NS", "Bo sang.")
+    assert [(c.id, c.text) for c in second.claims] == [("c0", "Ada sang."), ("c1", "Bo left.")]
+    assert [(p.id, p.text) for p in third.passages] == [("2", "Bo left.")]
+    assert third.claims[0].contexts == ["2"]
+    tool = lines(tmp_path / "b.jsonl", ours | {"passages": [{"id": "p", "text": {"total": 3}}]})
+    with pytest.raises(BadInput, match=r"passages.0.text: expected a text, .*json.dumps"):
+        read_records(tool, Document)
+
+
+def test_spellings_of_relations_and_rows_without_gold(tmp_path):
+    labels = ["entails", "Contradictory", "NEUTRAL", "not_entailed", "2", 0, "-", -1, None]
+    pairs = [PAIR | {"label": label, "weight": 2} for label in labels]
+    skipped = Counter()
+    rows = read_records(lines(tmp_path / "a.jsonl", *pairs), RelationPair, skipped=skipped)
+    names = ["entailment", "contradiction", "neutral", "not_entailment", "contradiction"]
+    assert [r.label for r in rows] == [*names, "entailment"]
+    assert {r.weight for r in rows} == {2}
+    assert sum(skipped.values()) == 3
+    with pytest.raises(BadInput, match=r"a.jsonl:7: label"):
+        read_records(tmp_path / "a.jsonl", RelationPair)
+
+
+def test_preferences_as_messages_or_without_scores(tmp_path):
+    asked, said = {"role": "user", "content": "Ada?"}, {"role": "assistant", "content": "She sang."}
+    other = said | {"content": "She left."}
+    rows = [
+        {"prompt": [asked], "chosen": [said], "rejected": [other]},
+        {"chosen": [asked, said], "rejected": [asked, other]},
+        {"prompt": "Ada?", "chosen": "She sang.", "rejected": "She left."},
+    ]
+    first, second, third = read_records(lines(tmp_path / "a.jsonl", *rows), Preference)
+    assert first == second == third
+    assert (first.prompt, first.rejected, first.score_chosen) == ("Ada?", "She left.", None)
