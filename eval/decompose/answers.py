@@ -139,7 +139,9 @@ def _cut(reading: Reading) -> str | None:
     """Return why a list is not whole: it was cut before the model wrote anything after it."""
     claims = reading.value if isinstance(reading.value, list) else []
     end = reading.text.rstrip(" .\n\"'`*]")
-    return CUT if reading.cut and claims and end.endswith(claims[-1].rstrip(" .\"'")) else None
+    is_open = _JSON.search(reading.text) and reading.text.count("[") > reading.text.count("]")
+    at_end = is_open or end.endswith(claims[-1].rstrip(" .\"'") if claims else "\0")
+    return CUT if reading.cut and claims and at_end else None
 
 
 def repeated_openings(messages: Sequence[Message]) -> frozenset[str]:
