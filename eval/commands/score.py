@@ -98,12 +98,7 @@ def main(argv: list[str]) -> int:
     for key in ("limit", "fields"):
         if config[key] is None:
             del config[key]
-    if unknown := set(arguments.fields or ()) - set(Document.model_fields):
-        names = ", ".join(Document.model_fields)
-        raise UserError(f"fields: expected names of {names}, got {', '.join(sorted(unknown))}")
-    documents = read_records(arguments.documents, Document, arguments.fields)[: arguments.limit]
-    check_ids(arguments.documents, enumerate(documents, 1))
-    check_strata(documents)
+    documents = _read_documents(arguments)
     for line in remarks.misspelt_fields(documents):
         print(f"warning: {printable(line)}", file=sys.stderr)
     options = parser.instantiate(arguments)
@@ -150,6 +145,16 @@ def main(argv: list[str]) -> int:
         )
         return 1
     return 0
+
+
+def _read_documents(arguments: Namespace) -> list[Document]:
+    if unknown := set(arguments.fields or ()) - set(Document.model_fields):
+        names = ", ".join(Document.model_fields)
+        raise UserError(f"fields: expected names of {names}, got {', '.join(sorted(unknown))}")
+    rows = read_records(arguments.documents, Document, arguments.fields)[: arguments.limit]
+    check_ids(arguments.documents, enumerate(rows, 1))
+    check_strata(rows)
+    return rows
 
 
 def _score(
