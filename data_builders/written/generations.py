@@ -18,6 +18,7 @@ from data_builders.dataset import Card
 from data_builders.journal import Each, answer_rows, named_rows
 from data_builders.sampled import sample, sampling_of, template_of
 from data_builders.topics import Topics, read_topics
+from data_builders.written.claims.fact_gold import FactGold
 from eval.models.chat import Answer, CachedWriter, Message, Writer
 from eval.run.on_ray import OnRay
 from records import Document, Generation, UserError
@@ -54,6 +55,7 @@ class Generations(Builder):
         temperature: sampling temperature; 0 is greedy decoding.
         top_p: probability mass of nucleus sampling.
         max_new_tokens: maximum tokens per text.
+        gold: estimates the texts' gold scores.
         ray: additional worker processes, each of which loads an author's model.
     """
 
@@ -63,6 +65,7 @@ class Generations(Builder):
     temperature: float = 0.7
     top_p: float = 0.95
     max_new_tokens: int = 512
+    gold: FactGold | None = None
     ray: OnRay = field(default_factory=OnRay)
 
     reads = ("topics",)
@@ -99,7 +102,7 @@ class Generations(Builder):
             authors[name]["prompts"][kind] = template
         for name, author in self.authors.items():
             authors[name] |= {"fields": author.fields} if author.fields else {}
-        return super().config() | {"authors": authors}
+        return super().config() | {"authors": authors, "gold": self.gold and self.gold.identity}
 
     def make(self, work: Work) -> Made:
         topics = self._topics()
@@ -109,6 +112,10 @@ class Generations(Builder):
             self._release_other_models(name)
             answers = self._answers(name, kind, template, topics, work)
             texts = list(_texts(name, self.authors[name], kind, topics, answers))
+            if self.gold is not None:
+                golds = self.gold([(text.topic, text.text) for text in texts])
+                pairs = zip(texts, golds, strict=True)
+                texts = [text.model_copy(update={"gold": gold}) for text, gold in pairs]
             files[f"{kind}.jsonl"] += texts
             figures[f"{name}, {kind}"] = _figures(texts)
         pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}

@@ -1,5 +1,6 @@
 """Does a defence hold under optimisation? On texts whose claims' truth is known."""
 
+import itertools
 import json
 import xml.etree.ElementTree
 from collections.abc import Sequence
@@ -269,3 +270,28 @@ def test_a_table_may_have_steps_as_text(tmp_path):
     (tmp_path / "all.csv").write_text("\n".join(rows))
     found = Optimise({"x": None}, [str(tmp_path / "all.csv")]).documents()
     assert [d.model_extra["step"] for d in found] == [0, 20, 100]
+
+
+def test_the_best_of_n_is_the_mean_over_all_subsets(config):
+    def sample(topic: str, place: int, true: int, f1: float) -> dict:
+        row = text(topic, 0, 0, [(f"{topic} won {n}.", "S") for n in range(true)])
+        gold = {"precision": f1, "recall": f1, "f1": f1, "k": 10, "source": "estimated"}
+        return row | {"id": str(place), "gold": gold, "adversary": "a", "step": 0}
+
+    true, golds = [0, 3, 3, 1, 0, 2], [0.5, 0.1, 0.3, 0.4, 0.6, 0.2]
+    scores = [(1 + t) / (2 + t) for t in true]
+    write_jsonl("n.jsonl", [sample(t, n, true[n], golds[n]) for t in TOPICS for n in range(6)])
+    options = ["--experiment.adversaries", '["n.jsonl"]', "--experiment.best_of", "[1, 3, 6, 7]"]
+    found = run(config, "out", *options)
+    for n in (1, 3, 6):
+        proxy, gold = [], []
+        for subset in itertools.combinations(range(6), n):
+            proxy.append(max(scores[at] for at in subset))
+            best = [golds[at] for at in subset if scores[at] == proxy[-1]]
+            gold.append(sum(best) / len(best))
+        for name, column in (("proxy", proxy), ("gold", gold)):
+            row = found[name, "none", "a", n, None]
+            assert row.value == pytest.approx(sum(column) / len(column), abs=1e-12)
+            assert row.n == len(TOPICS)
+    assert found["proxy", "none", "a", 7, None].value is None
+    assert "| labels | 3 | 0." in Path("out/tables.md").read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from jsonargparse.typing import NonNegativeInt
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 from pydantic import BaseModel, Field, ValidationError
 
 from components.sentences import split_sentences
@@ -24,6 +24,7 @@ from eval.experiments.optimise.optimise_values import (
     Relevance as RelevanceCounts,
 )
 from eval.experiments.optimise.optimise_values import (
+    best_of_values,
     distinct_values,
     gain_values,
     relevance_values,
@@ -58,6 +59,8 @@ class Optimise(Experiment):
         texts: files of honest texts on the same topics; rows of another kind are left out.
         defences: name to a change of the pipelines; ``none`` is always included.
         against: kind of the honest texts.
+        best_of: numbers N: proxy and gold of the best of N texts of a topic, instead of values by
+            step (best-of-N, Gao et al. 2210.10760); several texts per topic, and one step will do.
         relevance: who judges whether a sentence is relevant, e.g.
             ``eval.select.relevance.Prompted``; null: nobody does.
         topics: at most so many topics, drawn by the seed; 0 for all.
@@ -73,6 +76,7 @@ class Optimise(Experiment):
     texts: list[str] = field(default_factory=list)
     defences: dict[str, Defence] = field(default_factory=dict)
     against: str = "normal"
+    best_of: list[PositiveInt] = field(default_factory=list)
     relevance: Relevance | None = None
     topics: NonNegativeInt = 0
     domain: str = "biographies"
@@ -91,6 +95,9 @@ class Optimise(Experiment):
         rows = run.process("texts", partial(self._score, config), documents, Row)
         defences = self._grid().defences
         cells = cells_of(rows, defences)
+        if self.best_of:
+            values = list(best_of_values(cells, self.best_of, self.seed))
+            return Outcome(values, {"texts.jsonl": rows}, {"against": self.against})
         values = [
             *step_values(cells, defences, self.seed),
             *gain_values(cells, self.against),
@@ -129,7 +136,7 @@ class Optimise(Experiment):
         for adversary, step, document in self._written():
             texts.setdefault(adversary, {}).setdefault(step, []).append(document)
         for adversary, steps in texts.items():
-            if adversary != self.against and len(steps) < 2:
+            if adversary != self.against and len(steps) < 2 and not self.best_of:
                 raise UserError(
                     f"adversaries: {adversary}: only step {min(steps)}; give the start and later "
                     "steps of its training"

@@ -8,11 +8,12 @@ import math
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 from pydantic import BaseModel
 
-from components.statistics import t_interval
+from components.statistics import ratio, t_interval
 from eval.defences import Defence
 from eval.experiments.robustness.robustness_cells import (
     ALL,
@@ -24,7 +25,7 @@ from eval.experiments.robustness.robustness_cells import (
     pair_texts,
     topic_gains,
 )
-from eval.experiments.robustness.robustness_grid import Row
+from eval.experiments.robustness.robustness_grid import NONE, Row
 from eval.experiments.robustness.robustness_values import score_values
 from records import Document
 from records.abstention import responds
@@ -86,6 +87,53 @@ def gain_values(cells: Cells, against: str) -> Iterator[Value]:
                     yield row | fields_of(t_interval(np.array(list(gains.values()))))
     for pair in unpaired:
         print(f"gain: {pair}: fewer than two topics have a score on both sides", file=sys.stderr)
+
+
+def best_of_values(cells: Cells, draws: Sequence[int], seed: int) -> Iterator[Value]:
+    """``proxy``, ``gold`` and ``transfer`` of the text that scores best among N of a topic.
+
+    The selection is by the score of a metric with a defence. ``proxy`` is that score, ``gold`` the
+    text's gold F1, ``transfer`` its score by another metric without a defence (``against``), for
+    the least and the largest N. N = 1 is a random text. A topic's value is the expectation over all
+    subsets of N texts, without bias (2210.10760, section 2.3, has one sample per N); intervals are
+    by bootstrap over topics. Texts without a score are left out and counted as ``failed``, and so
+    are topics with fewer than N scored texts.
+    """
+    plain = {metric: texts for (metric, defence), texts in cells.items() if defence == NONE}
+    for (metric, defence), texts in cells.items():
+        golds = [
+            math.nan if text.document.gold is None else text.document.gold.f1 for text in texts
+        ]
+        outcomes = {("proxy", None): [text.value for text in texts], ("gold", None): golds}
+        outcomes |= {("transfer", m): [t.value for t in plain[m]] for m in plain if m != metric}
+        groups: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for place, text in enumerate(texts):
+            if step_of(text.document) is not None:
+                groups[text.document.kind][text.document.topic].append(place)
+        for (adversary, topics), n, key in product(groups.items(), draws, outcomes):
+            if key[1] is not None and n not in (min(draws), max(draws)):
+                continue
+            scores, outcome = np.array(outcomes["proxy", None]), np.array(outcomes[key])
+            means = {t: _best_of(scores[at], outcome[at], n) for t, at in topics.items()}
+            means = {topic: mean for topic, mean in means.items() if mean is not None}
+            row = {"metric": key[0], "against": key[1], "assessor": metric, "variant": n}
+            row |= {"selection": defence, "kind": adversary, "generator": ALL}
+            row["failed"] = sum(int(np.isnan(scores[at]).sum()) for at in topics.values())
+            values = np.array(list(means.values()))
+            yield row | fields_of(ratio(values, np.ones(len(values)), list(means), seed))
+
+
+def _best_of(scores: np.ndarray, outcome: np.ndarray, n: int) -> float | None:
+    """Mean outcome of the best of ``n`` texts over all subsets; among equal scores at random."""
+    usable = ~np.isnan(scores) & ~np.isnan(outcome)
+    scores, outcome = scores[usable], outcome[usable]
+    if len(scores) < n:
+        return None
+    levels, level = np.unique(scores, return_inverse=True)
+    # The share of subsets without a higher score than each level, and with one of it.
+    below = [math.comb(int((level <= at).sum()), n) for at in range(-1, len(levels))]
+    shares = np.diff([part / below[-1] for part in below])
+    return float(sum(s * outcome[level == at].mean() for at, s in enumerate(shares)))
 
 
 def distinct_values(rows: Sequence[Row], seed: int) -> Iterator[Value]:
