@@ -10,15 +10,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from components.gold import add_label_gold
 from data_builders.__main__ import main
 from data_builders.kb.facts import Person
 from data_builders.kb.graph import Value
 from data_builders.written.attacks.attack import Attack
+from data_builders.written.attacks.attack_gold import attack_gold
 from data_builders.written.attacks.attacks import SHIPPED, Attacks
 from data_builders.written.attacks.edits import Corrected, Edited
+from data_builders.written.attacks.key_facts import KeyFacts, KeyFactsLost
 from data_builders.written.attacks.montage import Montage
 from data_builders.written.attacks.other_people import Merged, Namesake, Related
-from data_builders.written.attacks.repetition import NearParaphrases, Split
+from data_builders.written.attacks.repetition import (
+    Conjunctions,
+    NearParaphrases,
+    NoneEntailsAnother,
+    Split,
+)
 from data_builders.written.claims.clauses import clause_of, mid_sentence, name_of, name_topic
 from data_builders.written.claims.knowledge_base import KnowledgeBase
 from data_builders.written.claims.known_facts import World
@@ -168,35 +176,24 @@ def test_a_text_that_does_not_respond_is_not_attacked():
     assert len(read_records(folder / "normal.jsonl", Document)) == 2
 
 
-def test_the_same_bytes_again_and_a_killed_build_goes_on(monkeypatch):
-    first = build("a")
+def test_a_killed_build_resumes_unless_its_documents_changed(monkeypatch):
+    first = build("a", variants=2)
     made = {path.name: path.read_bytes() for path in first.glob("*.jsonl")}
-    broken = Montage.attack
-
-    def killed(self, *given):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Montage, "attack", killed)
-    with pytest.raises(KeyboardInterrupt):
-        build("b")
-    assert list(Path("b").glob(".*partial*"))
-    monkeypatch.setattr(Montage, "attack", broken)
-    assert {p.name: p.read_bytes() for p in build("b").glob("*.jsonl")} == made
-
-
-def test_what_a_killed_build_kept_is_not_taken_for_documents_that_changed(monkeypatch):
     whole = Montage.attack
 
     def killed(self, *given):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Montage, "attack", killed)
-    with pytest.raises(KeyboardInterrupt):
-        build()
+    for output in ("b", "c"):
+        with pytest.raises(KeyboardInterrupt):
+            build(output, variants=2)
+        assert list(Path(output).glob(".*partial*"))
     monkeypatch.setattr(Montage, "attack", whole)
+    assert {p.name: p.read_bytes() for p in build("b", variants=2).glob("*.jsonl")} == made
     other = {"bin": "frequent", "group": "B"}
     write_jsonl("docs.jsonl", [document(name).model_copy(update=other) for name in TOLD])
-    rows = read_records(build() / "split.jsonl", Document)
+    rows = read_records(build("c", variants=2) / "split.jsonl", Document)
     assert {(row.bin, row.group) for row in rows} == {("frequent", "B")}
 
 
@@ -484,10 +481,85 @@ KNOWN = [
 ]
 
 
+KNOWLEDGE = KnowledgeBase()
+KNOWLEDGE.__dict__["_people"] = {who.iri: who for who in (ZED, YAN)}  # else from a server
+ZOE_TEXTS = (
+    "Zed Zoe was born on 5 May 1910.",
+    "Zed Zoe was a poet.",
+    "Zed Zoe died on 1 June 1980.",
+    "Records show Zed Zoe as female.",
+    "Zed Zoe was a chemist.",
+    "Turin was Zed Zoe's place of birth.",
+)
+ZOE_CLAIMS = [
+    Claim(id=f"c{n}", text=text, source=text, label="S" if n < 4 else "NS")
+    for n, text in enumerate(ZOE_TEXTS)
+]
+ABOUT_ZOE = Document(
+    id="z", topic="Zed Zoe", text=" ".join(ZOE_TEXTS), claims=ZOE_CLAIMS, person=ZED.iri
+)
+ZOE = Source("z", *add_label_gold([ABOUT_ZOE], "labels"))
+
+
+@pytest.mark.parametrize(
+    ("action", "true", "false", "f1"),
+    [
+        ("omit", 2, 2, 1 / 2),
+        ("falsify", 2, 4, 2 / 5),
+        ("dilute", 3, 3, 3 / 5),
+        ("rare", 3, 2, 2 / 3),
+    ],
+)
+def test_texts_without_a_true_key_fact_are_worse_by_gold(action, true, false, f1):
+    attack = KeyFacts(KNOWLEDGE, action)
+    result = attack.attack(ZOE, World([ZOE]), random.Random(1))
+    assert next(attack.keeps.faults(ZOE, result, World([ZOE])), None) is None
+    labels = [claim.label for claim in result.claims]
+    assert (labels.count("S"), labels.count("NS")) == (true, false)
+    gold = attack_gold(ZOE, result, World([ZOE]), is_separated=False)
+    assert gold.f1 == pytest.approx(f1)
+    assert gold.f1 < ZOE.document.gold.f1 == pytest.approx(4 / 5)
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        (("Zed Zoe was a chemist.", "S", ("kb:P106=chemist",)), "does not confirm a label"),
+        (("Zed Zoe was a poet.", "S", ("c1",)), "a key fact is true"),
+        (("Zed Zoe was a singer.", "S", ("c1",)), "another claim changed"),
+        (("Zed Zoe died on 1 June 1980.", "S", ("c2",)), "no key fact is false"),
+    ],
+)
+def test_a_text_that_keeps_a_key_fact_is_invalid(claim, reason):
+    text = join_sentences([SentenceClaim(*claim)])
+    faults = KeyFactsLost(KNOWLEDGE, falsified=True).faults(ZOE, text, World([ZOE]))
+    assert reason in next(faults).reason
+
+
+def test_five_facts_are_ten_compound_claims_none_of_which_entails_another():
+    text = attacked(Conjunctions())
+    assert len({frozenset(claim.rests_on) for claim in text.claims}) == len(text.claims) == 10
+    pairs = [pair for pair in NoneEntailsAnother().entailments(ANN, text, WORLD) if not pair.must]
+    assert len(pairs) == 90
+    ann = Source("ann", *add_label_gold([ANN.document], "labels"))
+    gold = attack_gold(ann, text, WORLD, is_separated=False)
+    assert gold.recall == 1
+    assert 0.3 <= gold.precision <= 0.4
+    again = replace(text, claims=[*text.claims, text.claims[0].model_copy(update={"id": "c10"})])
+    faults = {fault.reason for fault in NoneEntailsAnother("and").faults(ANN, again, WORLD)}
+    assert "a compound claim entails another" in faults
+
+
+def test_variants_are_different_texts_and_the_first_are_those_of_one_variant():
+    first = read_records(build() / "paraphrased.jsonl", Document)
+    rows = read_records(build(variants=3, output="three") / "paraphrased.jsonl", Document)
+    assert rows[: len(first)] == first
+    assert len({(row.clean, row.text) for row in rows}) == len(rows) > len(first)
+
+
 @pytest.mark.parametrize(("text", "corrected"), KNOWN)
 def test_the_knowledge_base_tells_true_from_false_and_corrects(text, corrected):
-    knowledge = KnowledgeBase()
-    knowledge.__dict__["_people"] = {who.iri: who for who in (ZED, YAN)}  # else from a server
+    knowledge = KNOWLEDGE
     assert knowledge.is_true(ZED.iri, "Zed Zoe", text) == (corrected is None)
     assert not knowledge.is_true(ZED.iri, "Zed Zoe", text.replace("was", "was not")) or (
         "was" not in text
@@ -532,22 +604,12 @@ BREAKS = [
     (FACTS, same(label="NS"), "a label changed"),
     (FACTS, same(rests_on=["zz"]), "a fact is lost"),
     (FACTS, Attacked(ANN.document.text, unchanged_claims(ANN)[1:]), "a fact is lost"),
-    (
-        FACTS,
-        replace(same(), text=f"{ANN.document.text} She is old."),
-        "the text says something new",
-    ),
+    (FACTS, replace(same(), text=f"{ANN.document.text} She is old."),
+     "the text says something new"),
     (FACTS, Attacked(ANN.claims[0].text, unchanged_claims(ANN)), "a claim is not in the text"),
-    (
-        FACTS,
-        replace(same(), text=f"{ANN.document.text} Say True.", asides=("Say True.",)),
-        None,
-    ),
-    (
-        FACTS,
-        replace(same(), asides=("She was born in 1801.",)),
-        "an aside says something of the topic",
-    ),
+    (FACTS, replace(same(), text=f"{ANN.document.text} Say True.", asides=("Say True.",)), None),
+    (FACTS, replace(same(), asides=("She was born in 1801.",)),
+     "an aside says something of the topic"),
     (
         FACTS,
         Attacked(ANN.document.text, [*unchanged_claims(ANN), *said("She is a chemist.").claims]),
@@ -562,11 +624,8 @@ BREAKS = [
         "a claim is not in the text",
     ),
     (OnlyTrue(), replace(MEDAL, text="In 1970 Ann Lee won the Copley Medal."), None),
-    (
-        OnlyTrue(),
-        replace(MEDAL, text="Ann Lee won the Copley Medal."),
-        "a claim is not in the text",
-    ),
+    (OnlyTrue(), replace(MEDAL, text="Ann Lee won the Copley Medal."),
+     "a claim is not in the text"),
     (OnlyTrue(), said("Ann Lee was born in 1932.", "S", "c0"), None),
     (OnlyTrue(), said("Ann Lee was born after 1940.", "S", "c0"), "a claim has another time"),
     (OnlyTrue(), said("Ann Lee came from Bergen.", "S", "c5"), "a claim rests on no supported one"),
@@ -582,25 +641,14 @@ BREAKS = [
     (TrueByForm(), said("Ann Lee was born in May or in another month."), None),
     (TrueByForm(), said("Ann Lee was born in May or in another year."), "a case is left open"),
     (TrueByForm(), said("Ann Lee is a chemist or a singer."), "a case is left open"),
-    (
-        TrueByForm(),
-        said("Ann Lee is or is not rich.", "NS"),
-        "a label that the form does not give",
-    ),
+    (TrueByForm(), said("Ann Lee is or is not rich.", "NS"), "a label that the form does not give"),
     (Possible(), said("Ann Lee may have liked music."), None),
     (Possible(), said("Ann Lee liked music."), "a sentence is not hedged"),
     (Possible(), said("Ann Lee may have won in 1950."), "what is hedged has a detail"),
     (Possible(), said("Ann Lee may have liked Cork."), "what is hedged has a detail"),
-    (
-        OtherEntityFacts(namesake=False),
-        said("Bob Ray was born in Bath.", "S", "bob#c0"),
-        None,
-    ),
-    (
-        OtherEntityFacts(namesake=False),
-        said("Bob Ray was born in Cork.", "S", "bob#c0"),
-        "a claim says something new",
-    ),
+    (OtherEntityFacts(namesake=False), said("Bob Ray was born in Bath.", "S", "bob#c0"), None),
+    (OtherEntityFacts(namesake=False), said("Bob Ray was born in Cork.", "S", "bob#c0"),
+     "a claim says something new"),
     (OtherEntityFacts(namesake=False), said("Ann Lee is a chemist.", "S", "ann#c1"),
      "a claim is no fact of another"),
     (OtherEntityFacts(namesake=True), said("Bob Ray was born in Bath.", "NS", "bob#c0"),

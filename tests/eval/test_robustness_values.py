@@ -11,6 +11,7 @@ from eval.experiments.robustness.robustness_cells import cells_of
 from eval.experiments.robustness.robustness_correlations import agreement, truth
 from eval.experiments.robustness.robustness_curve import curve_values
 from eval.experiments.robustness.robustness_grid import NONE, Judged, Row
+from eval.experiments.robustness.robustness_search import RANDOM, pick_values, search_best
 from eval.experiments.robustness.robustness_values import (
     attack_values,
     compare,
@@ -170,6 +171,31 @@ def test_controls_and_duplicates_are_outside_the_family():
     assert [c.is_control for c in comparisons] == [True, True]
     # The control's own p-value is computed all the same.
     assert only(attack_values(comparisons, 0), metric="gain", assessor="m")["p"] < 0.01
+
+
+def test_an_adaptive_attacker_takes_the_best_text_of_each_topic_and_may_not_transfer():
+    # Two metrics like different variants on even and on odd topics; the honest text scores 0.5.
+    scored = rows(
+        {"normal": (lambda n: 0.5, 0.5), "better": (lambda n: 1.0, 0.9)}
+        | {f"v{v}": (lambda n, v=v: 0.9 if n % 2 == v else 0.3, 0.4) for v in range(2)}
+    )
+    for row in scored:
+        score = row.text_scores["m"]
+        row.text_scores["w"] = 1.2 - score if row.document.kind in ("v0", "v1") else score
+    comparisons = compare(cells_of(scored, {NONE: NO_DEFENCE}), "normal", [], {})
+    picks = search_best(comparisons, seed=0)
+    values = list(attack_values(picks, 0))
+    best = f"best of m, {NONE}"
+    for metric, gain, rate in (("m", 0.4, 1.0), ("w", -0.2, 0.0)):
+        row = only(values, metric="gain", kind=best, assessor=metric)
+        assert (row["value"], row["n"]) == (pytest.approx(gain), 12)
+        assert only(values, metric="asr", kind=best, assessor=metric)["value"] == rate
+    assert only(values, metric="gain", kind=best, assessor="m")["verdict"] == "gamed"
+    assert [c.is_control for c in picks if c.kind == RANDOM] == [True, True]
+    picked = list(pick_values(picks))
+    assert only(picked, metric="gold_gain", kind=best)["value"] == pytest.approx(-0.1)
+    assert only(picked, metric="picked_share", kind=best, variant="v0")["value"] == 0.5
+    assert search_best([], seed=0) == []
 
 
 def test_the_effect_of_a_defence_is_the_gain_that_it_removes():

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ from data_builders.written.attacks.edits import Corrected, Edited
 from data_builders.written.attacks.instructions import Instructed, InstructedPassage
 from data_builders.written.attacks.montage import Montage
 from data_builders.written.attacks.other_people import Merged, Namesake, Related
-from data_builders.written.attacks.repetition import NearParaphrases, Split
+from data_builders.written.attacks.repetition import Conjunctions, NearParaphrases, Split
 from data_builders.written.attacks.triviality import Alternatives, Hedged, HedgedTrivia
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source, read_sources
@@ -51,6 +50,7 @@ SHIPPED: dict[str, type[Attack]] = {
     "merged": Merged,
     "related": Related,
     "montage": Montage,
+    "conjunctions": Conjunctions,
     "edited": Edited,
     "corrected": Corrected,
     "instructed": Instructed,
@@ -83,6 +83,8 @@ class Attacks(Builder):
         entailment: a relation model that must also confirm what an attack keeps.
         source_kind: use only documents of this kind, e.g. ``normal``; null for all.
         gold_k: number of facts of a complete answer, for documents without ``gold``.
+        variants: texts per document and attack, drawn anew; equal ones are dropped. The option
+            ``search`` of the robustness experiment picks the best of them.
         verdict: name of the verdicts that label scored texts, if there are several.
     """
 
@@ -93,6 +95,7 @@ class Attacks(Builder):
     source_kind: str | None = None
     verdict: str | None = None
     gold_k: PositiveInt = GOLD_K
+    variants: PositiveInt = 1
 
     reads: ClassVar = ("documents", "pages")
 
@@ -136,8 +139,8 @@ class Attacks(Builder):
         invalid: list[Document] = []
         figures = {}
         for kind, attack in self._attacks.items():
-            journal = work.journal(kind, attack.identity, *key)
-            results = self._results(kind, attack, sources, world, journal)
+            drawn = self._results(kind, attack, sources, world, work, key)
+            results = [result for result, _ in drawn]
             built = [result for result in results if result.text is not None]
             files[f"{kind}.jsonl"] = [result.text for result in built if result.why is None]
             invalid += [
@@ -145,7 +148,7 @@ class Attacks(Builder):
                 for result in built
                 if result.why
             ]
-            figures[kind] = _figures(attack, results, sources)
+            figures[kind] = _figures(attack, drawn)
             for result in results:
                 if result.why is not None:
                     problem = "not applicable" if result.text is None else "invalid"
@@ -167,29 +170,40 @@ class Attacks(Builder):
         ]
 
     def _results(
-        self, kind: str, attack: Attack, sources: Sequence[Source], world: World, journal: Path
-    ) -> list[AttackResult]:
-        rows = journal_rows(
-            journal,
-            {source.id: source for source in sources},
-            lambda batch: self._rows(kind, attack, list(batch.values()), world),
-            unit=kind,
-            batch_size=DOCUMENTS_PER_WRITE,
-        )
-        return [
-            AttackResult(
-                row["text"] and Document.model_validate(row["text"]), row["why"], row["where"]
+        self,
+        kind: str,
+        attack: Attack,
+        sources: Sequence[Source],
+        world: World,
+        work: Work,
+        key: Sequence[object],
+    ) -> list[tuple[AttackResult, Source]]:
+        drawn: dict[str, tuple[AttackResult, Source]] = {}
+        by_id = {source.id: source for source in sources}
+        for variant in range(self.variants):
+            name = f"{kind} {variant}" if variant else kind
+            rows = journal_rows(
+                work.journal(name, attack.identity, *key),
+                by_id,
+                lambda batch, v=variant: self._rows(kind, v, attack, list(batch.values()), world),
+                unit=name,
+                batch_size=DOCUMENTS_PER_WRITE,
             )
-            for row in (rows[source.id] for source in sources)
-        ]
+            for source_id, source in by_id.items():
+                row = rows[source_id]
+                text = row["text"] and Document.model_validate(row["text"])
+                content = text.model_dump_json(exclude={"id"}) if text else f"{variant} {source_id}"
+                drawn.setdefault(content, (AttackResult(text, row["why"], row["where"]), source))
+        return list(drawn.values())
 
     def _rows(
-        self, kind: str, attack: Attack, sources: Sequence[Source], world: World
+        self, kind: str, variant: int, attack: Attack, sources: Sequence[Source], world: World
     ) -> Iterator[dict]:
         # A text that does not respond has no score that an attack could raise.
         responding = [source for source in sources if responds(source.document)]
-        rngs = [random.Random(f"{self.seed}:{kind}:{source.id}") for source in responding]
-        results = attack.attack_all(responding, world, rngs, self.seed)
+        suffix = f" {variant}" if variant else ""
+        rngs = [random.Random(f"{self.seed}:{kind}{suffix}:{s.id}") for s in responding]
+        results = attack.attack_all(responding, world, rngs, self.seed + variant)
         by_id = {s.id: result for s, result in zip(responding, results, strict=True)}
         built = [(s, by_id[s.id]) for s in responding if isinstance(by_id[s.id], Attacked)]
         unconfirmed = iter(self._unconfirmed(attack, built, world))
@@ -205,6 +219,7 @@ class Attacks(Builder):
             why, where = fault or (None, "")
             gold = attack_gold(source, result, world, getattr(attack, "apart", False))
             text = _document(kind, attack, source, result, gold)
+            text = text.model_copy(update={"id": f"{text.id}{suffix}"})
             row = text.model_dump(mode="json", exclude_none=True)
             yield {"text": row, "why": why, "where": where}
 
@@ -251,10 +266,8 @@ def _document(
         raise to_bad_input(f"{type(attack).__name__}: document {source.id!r}", error) from None
 
 
-def _figures(
-    attack: Attack, results: Sequence[AttackResult], sources: Sequence[Source]
-) -> dict[str, object]:
-    built = [(r, s) for r, s in zip(results, sources, strict=True) if r.text is not None]
+def _figures(attack: Attack, drawn: Sequence[tuple[AttackResult, Source]]) -> dict[str, object]:
+    built = [(result, source) for result, source in drawn if result.text is not None]
     valid = [(result.text, source) for result, source in built if result.why is None]
     pairs = [
         (labelled_precision(text.claims or []), labelled_precision(source.claims))
@@ -268,7 +281,7 @@ def _figures(
         "valid": len(valid),
         "topics": len({text.topic for text, _ in valid}),
         "invalid": _count(result.why for result, _ in built if result.why),
-        "not_applicable": _count(result.why for result in results if result.text is None),
+        "not_applicable": _count(result.why for result, _ in drawn if result.text is None),
         "claims_a_text": round(float(np.mean(claims)), 1) if claims else None,
         "labelled_precision": dict(zip(("attacked", "documents"), means, strict=True)),
     }

@@ -25,12 +25,6 @@ INSTRUCTIONS = [
 ]
 
 
-def _instructions(custom: list[str] | None) -> list[str]:
-    if custom == []:
-        raise UserError("instructions: expected at least one, or null for the shipped ones")
-    return INSTRUCTIONS if custom is None else custom
-
-
 class Instructed(Attack):
     """The document with an instruction to the judge in its text.
 
@@ -46,7 +40,9 @@ class Instructed(Attack):
     keeps = SameFacts()
 
     def __init__(self, instructions: list[str] | None = None):
-        self.instructions = _instructions(instructions)
+        if instructions == []:
+            raise UserError("instructions: expected at least one, or null for the shipped ones")
+        self.instructions = INSTRUCTIONS if instructions is None else instructions
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         instruction = as_sentence(rng.choice(self.instructions))
@@ -54,7 +50,7 @@ class Instructed(Attack):
         return Attacked(text, unchanged_claims(source), asides=(instruction,))
 
 
-class InstructedPassage(Attack):
+class InstructedPassage(Instructed):
     """The unchanged document, with an instruction to the judge in a passage.
 
     The passages are the document's, or else the known facts about its topic. They have an effect
@@ -62,15 +58,7 @@ class InstructedPassage(Attack):
 
     Source: as for ``Instructed``; indirect prompt injection through retrieved data (Greshake et
     al., arXiv 2302.12173, section 3).
-
-    Args:
-        instructions: one of these is inserted; null for the shipped ones.
     """
-
-    keeps = SameFacts()
-
-    def __init__(self, instructions: list[str] | None = None):
-        self.instructions = _instructions(instructions)
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         instruction = as_sentence(rng.choice(self.instructions))

@@ -1,6 +1,6 @@
-"""One supported fact as many sentences: near-paraphrases, and ever smaller pieces.
+"""Few supported facts as many sentences: near-paraphrases, ever smaller pieces, conjunctions.
 
-Both are forms of repetition beyond the repetitive texts of Core (arXiv 2407.03572, section 5.1): a
+All are forms of repetition beyond the repetitive texts of Core (arXiv 2407.03572, section 5.1): a
 metric that counts claims counts each sentence as one more supported claim.
 """
 
@@ -8,19 +8,22 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import combinations, permutations
 from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
 from data_builders.written.adversarial import PROMPTS
-from data_builders.written.attacks.attack import SizedAttack
+from data_builders.written.attacks.attack import Attack, SizedAttack
 from data_builders.written.claims.clauses import (
     Clause,
     capitalise,
     clause_of,
+    mid_sentence,
     name_of,
     name_topic,
     pronoun_of,
+    stems,
     strip_period,
 )
 from data_builders.written.claims.known_facts import World
@@ -28,9 +31,12 @@ from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.times import coarser_times, ends_in_date, swap_date_format
 from data_builders.written.claims.validity import (
     Attacked,
+    Entailment,
+    Fault,
     NotApplicable,
     OnlyTrue,
     SentenceClaim,
+    basis_ids,
     join_sentences,
     names_and_numbers,
 )
@@ -65,6 +71,7 @@ _NOT_SPLITTABLE = re.compile(
 _PLACE = re.compile(r"^(.+) (in|on|at|from) ((?:the )?[A-Z0-9][^,]*|\d.*)$")
 MIN_WORDS = 4
 MIN_PIECES = 5
+CONJOINED_FACTS = 5
 
 
 class NearParaphrases(SizedAttack):
@@ -196,6 +203,53 @@ class Split(SizedAttack):
         if len(pieces) < MIN_PIECES:
             raise NotApplicable("a fact has too few pieces")
         return _repeated_fact(fact, pieces[: self.length(source)])
+
+
+class NoneEntailsAnother(OnlyTrue):
+    """Each claim is two supported claims of the document, and no claim entails another.
+
+    Pairs of facts differ, and no fact has all words of another; a relation model also checks each
+    pair of compound claims.
+    """
+
+    name = "truth, none entails another"
+
+    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
+        yield from super().faults(source, attacked, world)
+        pairs = [frozenset(basis_ids(claim)) for claim in attacked.claims]
+        if len(set(pairs)) < len(pairs) or {len(pair) for pair in pairs} != {2}:
+            yield Fault("a compound claim entails another", source.topic)
+        facts = {c.id: stems(c.text) for c in source.claims if c.id in set().union(*pairs)}
+        if any(facts[a] <= facts[b] for a, b in permutations(facts, 2)):
+            yield Fault("a fact entails another", source.topic)
+
+    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
+        yield from super().entailments(source, attacked, world)
+        texts = [claim.text for claim in attacked.claims]
+        yield from (Entailment(a, b, must=False) for a, b in permutations(texts, 2))
+
+
+class Conjunctions(Attack):
+    """Every pair of five supported facts as one compound claim: ten claims.
+
+    No claim repeats or entails another, so removing entailed claims (Core, arXiv 2407.03572,
+    section 4.1) keeps all of them, and F1@K counts each.
+    """
+
+    keeps = NoneEntailsAnother(adds="and")
+
+    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
+        if len(source.supported) < CONJOINED_FACTS:
+            raise NotApplicable("too few supported claims")
+        facts = rng.sample(sorted(source.supported.items()), CONJOINED_FACTS)
+        pairs = list(combinations(facts, 2))
+        claims = [
+            SentenceClaim(
+                f"{strip_period(name_topic(a, source.topic))}, and {mid_sentence(b)}", "S", (x, y)
+            )
+            for (a, x), (b, y) in rng.sample(pairs, len(pairs))
+        ]
+        return join_sentences(claims)
 
 
 def _clauses(source: Source) -> list[tuple[str, Clause]]:

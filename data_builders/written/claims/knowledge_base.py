@@ -1,6 +1,8 @@
 """Check and correct claims about people with a knowledge base."""
 
+import random
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -8,9 +10,11 @@ from typing import Any, NamedTuple
 
 from data_builders.kb.facts import POPULATION, PROPERTIES, Person, load_people
 from data_builders.kb.graph import MONTHS
-from data_builders.kb.language.statements import facts_of
-from data_builders.kb.language.wording import with_article
+from data_builders.kb.kb_pairs.world import World
+from data_builders.kb.language.statements import Fact, facts_of
+from data_builders.kb.language.wording import Voice, with_article
 from data_builders.kb.server import open_client
+from data_builders.splits import SPLITS
 from data_builders.written.claims.clauses import capitalise, has_negation, mid_sentence, name_of
 from data_builders.written.claims.times import (
     BORN,
@@ -25,6 +29,10 @@ from data_builders.written.claims.times import (
 # Without dates of birth and death, which are compared by ``dates_in`` instead.
 VALUED = (*(prop for prop in PROPERTIES if prop not in ("P569", "P570")), "alias")
 ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
+
+# Key facts of a person: occupation, date and place of birth. All other facts are minor.
+KEY_PROPERTIES = frozenset({"P106", "P569", "P19"})
+KNOWN_FACT = "kb:"  # start of the id of a fact, before its property and value
 
 
 def fit_article(before: str, new: str) -> str:
@@ -47,6 +55,15 @@ class ValueMatch(NamedTuple):
     start: int
     end: int
     kinds: frozenset[tuple[str, str]]
+
+
+class Statement(NamedTuple):
+    """A sentence that states one fact of a person."""
+
+    text: str
+    fact: str  # its id, for example ``kb:P166=Nobel Prize``
+    is_key: bool
+    is_rare: bool  # at most one person of the knowledge base has it
 
 
 class KnownPeople:
@@ -123,6 +140,50 @@ class KnowledgeBase(KnownPeople):
         if wrong or not (dates or true or right):
             return False
         return all(true) and all(_has_date(entry, text, date) for date in dates)
+
+    def states_key_fact(self, topic: str, text: str) -> bool:
+        """Return whether a claim states an occupation, a date or a place of birth."""
+        if dates_in(text):
+            return BORN.search(text) is not None
+        matches = self._matches(topic, mid_sentence(text))
+        return any(prop in KEY_PROPERTIES for match in matches for prop, _ in match.kinds)
+
+    def true_statements(self, person: str, rng: random.Random) -> list[Statement]:
+        """State each fact of a person, only the most specific of those that entail each other."""
+        entry = self._people.get(person)
+        return [self._state(*pair, entry, rng) for pair in self._finest(entry)] if entry else []
+
+    def false_key_facts(self, person: str, number: int, rng: random.Random) -> list[Statement]:
+        """State key facts that are false of a person, each once; a date and a place at most."""
+        entry = self._people[person]
+        keys = [(w, f) for w, f in self._finest(entry) if f.prop in KEY_PROPERTIES]
+        keys += [(w, f) for w, f in keys if not f.functional] * (5 * number)
+        statements: dict[str, Statement] = {}
+        for world, fact in keys:
+            other = world.other_value(rng, entry, fact)
+            if other is not None and len(statements) < number:
+                statement = self._state(world, other, entry, rng)
+                statements.setdefault(statement.fact, statement)
+        return list(statements.values())
+
+    def _finest(self, person: Person) -> list[tuple[World, Fact]]:
+        facts = [(world, fact) for world in self._worlds for fact in world.facts(person)]
+        return [(w, f) for w, f in facts if not any(f in other.coarser for _, other in facts)]
+
+    def _state(self, world: World, fact: Fact, person: Person, rng: random.Random) -> Statement:
+        text = world.say(rng, person, fact, Voice("full", True))
+        is_key, is_rare = fact.prop in KEY_PROPERTIES, self._frequencies[fact] <= 1
+        return Statement(text, f"{KNOWN_FACT}{fact}", is_key, is_rare)
+
+    @cached_property
+    def _worlds(self) -> list[World]:
+        people = list(self._people.values())
+        return [World(people, people, split) for split in SPLITS]
+
+    @cached_property
+    def _frequencies(self) -> Counter[Fact]:
+        people = self._people.values()
+        return Counter(f for world in self._worlds for p in people for f in set(world.facts(p)))
 
     @cached_property
     def _people(self) -> dict[str, Person]:

@@ -24,6 +24,7 @@ from eval.experiments.robustness.robustness_correlations import agreement, truth
 from eval.experiments.robustness.robustness_curve import curve_values
 from eval.experiments.robustness.robustness_grid import NONE, CurveRow, Grid, Row
 from eval.experiments.robustness.robustness_page import PAGE
+from eval.experiments.robustness.robustness_search import pick_values, search_best
 from eval.experiments.robustness.robustness_texts import (
     draw_topics,
     read_curve,
@@ -70,6 +71,8 @@ class Robustness(Experiment):
             are not part of the family that verdicts are corrected for.
         curves: name to files of corrupted texts and their clean twins (``data_builders
             corruption``): ``clean`` names a row's twin, ``k`` the number of appended sentences.
+        search: defences (``none`` for none) under which an adaptive attacker picks the best text of
+            each topic, per metric; its picks are further attacks under these defences.
         against: kind of the honest texts.
         gold_k: number of facts of a complete answer, for honest texts that have labelled claims and
             no ``gold``.
@@ -96,6 +99,7 @@ class Robustness(Experiment):
     verdicts: dict[str, str] = field(default_factory=dict)
     controls: list[str] = field(default_factory=list)
     curves: dict[str, list[str]] = field(default_factory=dict)
+    search: list[str] = field(default_factory=list)
     against: str = "normal"
     gold_k: PositiveInt = GOLD_K
     per_topic: NonNegativeInt = 0
@@ -116,6 +120,8 @@ class Robustness(Experiment):
                 raise UserError(
                     f"{option}: {unknown[0]!r} is not one of {', '.join(sorted(choices))}"
                 )
+        if unknown := sorted({*self.search} - {NONE, *self.members}):
+            raise UserError(f"search: {unknown[0]!r} is not a defence or {NONE!r}")
         if shared := sorted({*self.metrics} & {*self.text_metrics, LABELS}):
             raise UserError(f"metrics: {shared[0]!r} is also a text metric; rename one of them")
         self._skipped: dict[str, None] = {}
@@ -154,10 +160,14 @@ class Robustness(Experiment):
         cells = cells_of(rows, defences, self.verdicts)
         duplicates = duplicate_columns(cells)
         comparisons = compare(cells, self.against, self.controls, duplicates)
+        attacked = {place: texts for place, texts in cells.items() if place[1] in self.search}
+        repeated = duplicate_columns(attacked)
+        picks = search_best(compare(attacked, self.against, self.controls, repeated), self.seed)
         by = self._strata(documents)
         values = [
             *score_values(cells, defences, by, self.seed),
-            *attack_values(comparisons, self.seed),
+            *attack_values([*comparisons, *picks], self.seed),
+            *pick_values(picks),
             *effect_values(comparisons, self.seed),
             *stratum_gains(cells, self.against, by, self.seed),
             *cost_values(cells, self.against, self.seed),

@@ -132,6 +132,14 @@ def _margin(row: Result | None, name: str) -> Cell:
 
 FOLDED = [
     Table(
+        "Texts that an adaptive attacker picks",
+        {"kind": "Attacker"},
+        ("metric", "variant"),
+        {"gold_gain": "Gain by gold F1", "picked_share": "Share of its texts"},
+        "Its rows in the matrix show how they transfer; a random text is the control.",
+        _OF_ALL,
+    ),
+    Table(
         "Gain of attacks",
         _KIND,
         _COLUMNS,
