@@ -9,7 +9,6 @@ assumed, as the last lines of the output state.
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,7 +90,7 @@ class _Count:
                 _Stage(
                     self,
                     f"{name}{type(verifier).__name__}",
-                    _without_files(verifier),
+                    verifier,
                     (*evidence, key("verify", number)),
                     lambda _, batch, *rest: [[] for _ in batch],
                     key("select"),
@@ -215,13 +214,6 @@ def _select_all(
 ) -> list[list[Selection]]:
     chosen = {"selected": True, "weight": 1.0, "reason": "selected"}
     return [[Selection(claim=claim.id, **chosen) for claim in row] for row in claims]
-
-
-def _without_files(verifier: Any) -> Any:
-    if getattr(verifier, "uai", None) is not None:  # FactReasoner writes its graphs there
-        verifier = copy(verifier)
-        verifier.uai = None
-    return verifier
 
 
 def _passages(

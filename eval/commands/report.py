@@ -1,15 +1,13 @@
 """``python -m eval report``: render the folder of a ``score`` or experiment run as one page.
 
-The page, ``report.html``, works offline and shows only the run folder's files. With another run's
-folder as ``--against``, ``comparison/report.html`` lists the texts or topics that changed.
+The page, ``report.html``, works offline and shows only the run folder's files.
+``python -m eval runs --against`` compares two runs.
 """
 
 from pathlib import Path
 
 from cli.parser import command_parser, parse
-from cli.printable import printable
 from eval.commands.experiment import EXPERIMENTS, experiment_class
-from eval.report.comparison import write_comparison
 from eval.report.declare import Page
 from eval.report.render import write_page
 from eval.report.score import PAGE
@@ -46,18 +44,6 @@ def build_report(run_folder: str | Path) -> Path:
     return write_page(page_of(file.experiment), file, folder)
 
 
-def build_comparison(run_folder: str | Path, against: str | Path) -> tuple[Path, list[str]]:
-    """Write ``comparison/`` into a run folder; returns the page's path and the printed lines."""
-    folder, other = Path(run_folder), Path(against)
-    experiment, other_experiment = _results(folder).experiment, _results(other).experiment
-    if experiment != other_experiment:
-        raise UserError(
-            f"against: {other} is a run of {other_experiment}, {folder} one of {experiment}; pass "
-            "two runs of one experiment"
-        )
-    return write_comparison(folder, other)
-
-
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     parser = command_parser(
@@ -66,16 +52,6 @@ def main(argv: list[str]) -> int:
         config=False,
     )
     parser.add_argument("--run", type=str, required=True, help="the run folder, e.g. runs/demo")
-    parser.add_argument(
-        "--against",
-        type=str | None,
-        default=None,
-        help="folder of another run to compare with: results, and scores per text if the texts are "
-        "the same, else (two models on the same topics) per topic",
-    )
     arguments = parse(parser, argv)
     print(build_report(arguments.run))
-    if arguments.against is not None:
-        path, lines = build_comparison(arguments.run, arguments.against)
-        print(printable("\n".join([*lines, str(path)])))
     return 0

@@ -17,9 +17,7 @@ from cli.printable import printable
 from components.statistics import holm, paired_t, ratio
 from eval.metrics.document import named
 from eval.report.declare import Cell, TextTable, cell, number
-from eval.report.render import write_files, write_tables
-from eval.report.tables import markdown, table_files
-from records import Result, ResultFile, iter_rows, read_results, write_text
+from records import Result, ResultFile, iter_rows, read_results
 
 MAX_CHANGED = 1000  # texts that a table lists
 # Identifying fields of a result.
@@ -88,21 +86,6 @@ def compare(left: Path, right: Path) -> list[TextTable]:
     tables = [_side_by_side(*files), _what_differs(*files)]
     scores = [list(text_scores(folder)) for folder in (left, right)]
     return tables + (paired_tables(pair(*scores)) if all(scores) else [])
-
-
-def write_comparison(left: Path, right: Path) -> tuple[Path, list[str]]:
-    """Write ``comparison/`` into a run's folder: ``report.html``, ``tables.md`` and ``tables/``.
-
-    Returns:
-        The page's path, and the summary lines.
-    """
-    tables, place = compare(left, right), left / "comparison"
-    summary = [f"A: {left}", f"B: {right}", *(f"{t.title}: {t.note}" for t in tables)]
-    write_text(place / "tables.md", markdown(tables, f"A: {left}; B: {right}"))
-    write_files(place / "tables", table_files(tables))
-    path = place / "report.html"
-    write_tables(path, "What changed?", printable(f"A: {left}; B: {right}"), tables)
-    return path, summary
 
 
 # Results

@@ -23,8 +23,6 @@ from eval.pipeline import Pipeline
 from eval.report.tables import number
 from eval.retrieve.given import Given as GivenPassages
 from eval.verify.factreasoner.graph import table
-from eval.verify.factreasoner.inference import solve
-from eval.verify.factreasoner.network import Factor, Network
 from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.majority import Majority
 from records import Claim, Document, Passage, UserError, Verdict
@@ -274,44 +272,6 @@ def test_a_gate_by_vectors():
     assert set(model.calls[0]) == {("x", "a"), ("x", "b"), ("y", "b")}
     assert found["fr3", "a"].skipped_pairs == 2
     assert not hasattr(found["fr1", "a"], "skipped_pairs")
-
-
-def read_uai(path):
-    """The network of a UAI file."""
-    words = iter(path.read_text().split())
-    assert next(words) == "MARKOV"
-    variables = int(next(words))
-    assert [next(words) for _ in range(variables)] == ["2"] * variables
-    scopes = [
-        tuple(int(next(words)) for _ in range(int(next(words)))) for _ in range(int(next(words)))
-    ]
-    tables = [[float(next(words)) for _ in range(int(next(words)))] for _ in scopes]
-    factors = [
-        Factor(scope, np.array(table).reshape((2,) * len(scope)))
-        for scope, table in zip(scopes, tables, strict=True)
-    ]
-    return Network(variables, factors)
-
-
-def test_graphs_are_written_for_other_solvers(tmp_path):
-    one = document({"a/b": ["x"], "c": []}, ["x"], "d/1")
-    stage = FactReasoner(Told({("x", "a/b"): (E, 0.8)}), uai=str(tmp_path))
-    (found,) = stage([one], [one.claims], [one.passages])
-    names = sorted(path.name for path in tmp_path.glob("*.uai"))
-    assert [name.rsplit(".", 2)[0] for name in names] == [
-        *("d%2F1.fr1", "d%2F1.fr1", "d%2F1.fr2", "d%2F1.fr3"),
-    ]
-    p = {(v.name, v.claim): v.p for v in found}
-    for path in tmp_path.glob("d*.uai"):
-        told = json.loads(path.with_suffix(".json").read_text())
-        (posterior,) = solve([read_uai(path)])
-        of = dict(zip(told["variables"], posterior.p, strict=True))
-        own = [name for name in ("a/b", "c") if name in of]
-        assert [of[n] for n in own] == pytest.approx([p[f"fr{told['version']}", n] for n in own])
-        assert told["document"] == "d/1"
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    stage([one], [one.claims], [one.passages])
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_measures_of_posteriors():

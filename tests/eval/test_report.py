@@ -6,8 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from eval.commands import runs
 from eval.commands.experiment import EXPERIMENTS
-from eval.commands.report import build_comparison, build_report, main
+from eval.commands.report import build_report
 from eval.commands.report import page_of as page_of_experiment
 from eval.decompose.given import Given
 from eval.metrics.corpus import summarise
@@ -173,44 +174,20 @@ def test_every_declared_table_is_on_the_page_and_no_name_runs_in_it(tmp_path, na
 # Two runs
 
 
-def run_of(folder, *numbers, **more):
-    folder.mkdir()
-    return scored_run(folder, [scored_document(number, **more) for number in numbers])
-
-
-def test_command_prints_where_the_pages_are(tmp_path, capsys):
-    one, two = run_of(tmp_path / "one", 0, 1, 2), run_of(tmp_path / "two", 1, 2, 3)
-    assert main(["--run", str(one), "--against", str(two)]) == 0
-    pages = [one / "report.html", one / "comparison/report.html"]
-    page, *told, comparison = capsys.readouterr().out.splitlines()
-    assert [page, comparison] == [str(one) for one in pages]
-    assert any("2 texts are in both runs, 1 only in A, 1 only in B, 0 have" in t for t in told)
-    text = Page(pages[1].read_text(encoding="utf-8")).text
-    assert "0 scores changed" in text
-    first = pages[1].read_bytes()
-    build_comparison(one, two)
-    assert pages[1].read_bytes() == first
-
-
-def test_a_changed_text_is_named_and_hostile_text_stays_text(tmp_path):
+def test_a_changed_text_is_named_and_hostile_text_stays_text(tmp_path, capsys):
     same = scored_document(0, ATTACK)
     changed = scored_document(1, ATTACK)
     failed = scored_document(1, ATTACK, failing=True)
     for name, other in (("one", changed), ("two", failed)):
         (tmp_path / name).mkdir()
         scored_run(tmp_path / name, [same, other])
-    path, _ = build_comparison(tmp_path / "one", tmp_path / "two")
-    html = path.read_text(encoding="utf-8")
+    sides = [str(tmp_path / name) for name in ("one", "two")]
+    page = tmp_path / "compared.html"
+    assert runs.main(["--against", *sides, "--html", str(page)]) == 0
+    assert "0 texts with other selected claims; 2 scores changed" in capsys.readouterr().out
+    html = page.read_text(encoding="utf-8")
     assert "<script>alert" not in html
-    page = Page(html)
-    assert "script" not in {tag for tag, _ in page.elements}
-    with open(
-        path.parent / "tables/texts_whose_score_changed.csv", newline="", encoding="utf-8"
-    ) as file:
-        rows = list(csv.DictReader(file))
-    assert [(r["Id"], r["Topic"], r["A"], r["B"]) for r in rows] == [
-        ("d1", ATTACK, "1.000", "–")
-    ] * 2
+    assert "script" not in {tag for tag, _ in Page(html).elements}
 
 
 def texts(*precisions, metric="m"):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
@@ -13,7 +12,6 @@ from eval.verify.claim_by_claim import RETRIEVAL_FAILED, premise
 from eval.verify.factreasoner.graph import ContextFactors, Graph, build_graph
 from eval.verify.factreasoner.inference import Posterior, solve
 from eval.verify.factreasoner.relations import Context, plan_pairs, query_relations
-from eval.verify.factreasoner.uai import write_graph
 from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
@@ -60,7 +58,6 @@ class FactReasoner:
             rarity in the document, unless retrieval paired them; skipped pairs are neutral. Not of
             the paper, but of version 0.8 of the released code (0.2, cosines of a MiniLM).
         encoder: use cosines of its vectors for ``skip_below`` instead of stems.
-        uai: folder for the graphs as UAI files for other solvers.
         max_width: maximum induced width for exact inference.
         approximate: method above ``max_width``; ``wmb``, weighted mini-buckets, is the paper's.
         i_bound: i-bound of the mini-buckets.
@@ -76,7 +73,6 @@ class FactReasoner:
     context_factors: ContextFactors = "pair"
     skip_below: ClosedUnitInterval | None = None
     encoder: SentenceEncoder | None = None
-    uai: str | None = None
     max_width: PositiveInt = 14
     approximate: Literal["annealed", "wmb"] = "annealed"
     i_bound: PositiveInt = 6
@@ -94,9 +90,6 @@ class FactReasoner:
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
         graphs = self.graphs(claims, passages)
-        if self.uai is not None:
-            for graph in graphs:
-                write_graph(Path(self.uai), documents[graph.plan.document].id, graph)
         posteriors = solve(
             [graph.network() for graph in graphs],
             i_bound=self.i_bound,
