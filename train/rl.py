@@ -5,8 +5,7 @@ the mean of their group become more likely. trl's ``GRPOTrainer`` trains the sam
 adapter as ``fit``, and the export is the same. The metric is named by ``class_path``, because
 ``train`` does not import ``eval``. A text that the metric cannot score has no effect.
 
-An interrupted run resumes from its last checkpoint. The topics of a step depend on the seed only,
-and its random state on seed and step.
+An interrupted run resumes from its last checkpoint, with its random state.
 """
 
 import json
@@ -29,7 +28,7 @@ from jsonargparse import ArgumentParser
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt
 from lightning import seed_everything
 from pandas import DataFrame
-from transformers import PrinterCallback, TrainerCallback, TrainerState
+from transformers import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cli.parser import command_parser, error_line, parse
@@ -159,13 +158,16 @@ def _train(options: RlOptions, grpo: GRPOConfig, raw: dict, arguments: Sequence[
         args=grpo,
         train_dataset=_prompts(options, grpo),
         processing_class=load_tokenizer(module.base, module.revision),
-        callbacks=[_Export(options, arguments)],
     )
-    trainer.module = module
+    trainer.options, trainer.arguments = options, arguments
     trainer.remove_callback(PrinterCallback)
     if trainer.is_world_process_zero():
         write_text(folder / "key", key)
+    if checkpoint is None:
+        trainer.export_step()
     trainer.train(resume_from_checkpoint=checkpoint)
+    if trainer.is_world_process_zero():
+        trainer.export(Path(options.export_to or f"checkpoints/{options.name}"))
 
 
 def _last_checkpoint(folder: Path, key: str) -> str | None:
@@ -241,57 +243,35 @@ def _reward_function(metric: Any, module: Reinforced) -> Callable[..., list[floa
 
 
 class _Trainer(GRPOTrainer):
-    """Saves only the trained adapter, without a query of the Hub or a card."""
-
-    module: Reinforced
-
-    def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
-        Path(output_dir).mkdir(parents=True, exist_ok=True)
-        self.module.save_pretrained(Path(output_dir))
-
-    def create_model_card(self, *_: object, **__: object) -> None:
-        """A checkpoint has none; the export has."""
-
-
-@dataclass
-class _Export(TrainerCallback):
-    """Seeds each step, writes the curves, and exports the steps and the end."""
+    """Saves only the trained adapter, and exports steps as checkpoint folders."""
 
     options: RlOptions
     arguments: Sequence[str]
 
-    def on_step_begin(self, args: GRPOConfig, state: TrainerState, *_: Any, **__: Any) -> None:
-        step = state.global_step * args.world_size + args.process_index
-        torch.manual_seed((args.seed << 40) + step)
+    def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
+        Path(output_dir).mkdir(parents=True, exist_ok=True)
+        self.options.model.save_pretrained(Path(output_dir))
 
-    def on_train_begin(self, args: GRPOConfig, state: TrainerState, *_: Any, **__: Any) -> None:
-        if state.global_step == 0:
-            self._export_step(args, state)
+    def create_model_card(self, *_: object, **__: object) -> None:
+        """The export has a card; a checkpoint to resume from needs none."""
 
-    def on_log(self, args: GRPOConfig, state: TrainerState, *_: Any, logs: dict, **__: Any) -> None:
-        if state.is_world_process_zero and "train_runtime" not in logs:
-            rows = [{"step": e["step"]} | _measures(e) for e in state.log_history]
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        super().log(logs, start_time)
+        if self.is_world_process_zero() and "train_runtime" not in logs:
+            rows = [{"step": e["step"]} | _measures(e) for e in self.state.log_history]
             table = DataFrame(rows).to_csv(index=False)
-            write_text(Path(args.output_dir) / "metrics.csv", table)
+            write_text(Path(self.args.output_dir) / "metrics.csv", table)
             values = "  ".join(f"{name} {value:.4g}" for name, value in _measures(logs).items())
-            print(f"step {state.global_step}: {values}", flush=True)
-            self._export_step(args, state)
+            print(f"step {self.state.global_step}: {values}", flush=True)
+            self.export_step()
 
-    def on_train_end(self, args: GRPOConfig, state: TrainerState, *_: Any, **__: Any) -> None:
-        if state.is_world_process_zero:
-            self._export(self._to, args, state)
+    def export_step(self) -> None:
+        step, options = self.state.global_step, self.options
+        if self.is_world_process_zero() and step in options.export_steps:
+            self.export(Path(f"{options.export_to or f'checkpoints/{options.name}'}_step_{step}"))
 
-    def _export_step(self, args: GRPOConfig, state: TrainerState) -> None:
-        step = state.global_step
-        if state.is_world_process_zero and step in self.options.export_steps:
-            self._export(self._to.with_name(f"{self._to.name}_step_{step}"), args, state)
-
-    @property
-    def _to(self) -> Path:
-        return Path(self.options.export_to or f"checkpoints/{self.options.name}")
-
-    def _export(self, to: Path, args: GRPOConfig, state: TrainerState) -> None:
-        module, options = self.options.model, self.options
+    def export(self, to: Path) -> None:
+        module, options, state = self.options.model, self.options, self.state
         steps = [e for e in state.log_history if e["step"] == state.global_step and "reward" in e]
         metrics = _measures(steps[-1]) if steps else {}
         component = Component(
@@ -302,8 +282,8 @@ class _Export(TrainerCallback):
             data=[describe_data("train", p, len(read_records(p, Topic))) for p in options.topics],
             metrics=metrics,
             metrics_split="train",
-            evaluation={"reward": options.reward, "start": module.start, "beta": args.beta},
-            seed=args.seed,
+            evaluation={"reward": options.reward, "start": module.start, "beta": self.args.beta},
+            seed=self.args.seed,
             versions=library_versions(),
             **module.describe(),
         )
@@ -313,7 +293,7 @@ class _Export(TrainerCallback):
             command=self.arguments,
             monitor=module.monitor,
             weights=describe_step(state.global_step),
-            curves=Path(args.output_dir) / "metrics.csv" if steps else None,
+            curves=Path(self.args.output_dir) / "metrics.csv" if steps else None,
             measures={name: {"value": value, "ci95": None} for name, value in metrics.items()},
             rows=Counter(),
             before=None,

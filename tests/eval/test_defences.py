@@ -1,9 +1,11 @@
 """Defences as patches of a pipeline, stacks, the controls, and text metrics."""
 
+import math
+
 import pytest
 
 from eval.decompose.given import Given
-from eval.defences import Defence, combine, stack
+from eval.defences import Defence, PipelineScore, ThreePartReward, combine, stack
 from eval.experiments.robustness.robustness_grid import Grid
 from eval.metrics.text_metric import TextMetric, text_scores
 from eval.models.encoder import Entailment
@@ -45,6 +47,19 @@ def test_a_stack_sets_every_field_of_its_parts_once():
         stack("s", {"a": counted, "b": Defence(score="precision")})
     with pytest.raises(UserError, match="must be set together"):
         Defence(k=3)
+
+
+def test_what_an_adversary_optimises_is_a_score_of_the_defended_pipeline_or_three_parts():
+    documents = [document()]
+    pipeline, defences = Pipeline(Given(), [Labels()]), {"recall": Defence(score="f1_at_k", k=6)}
+    assert PipelineScore(pipeline, defences).score(documents) == [0.75]
+    assert PipelineScore(pipeline, defences, ["recall"]).score(documents) == [0.6]
+    half = ThreePartReward(pipeline, relevance=lambda *_: [[1, 0, None]])
+    assert half.score(documents) == [pytest.approx(3 / 5 + 0.01 * math.log(4) + 0.1 / 2)]
+    unread = ThreePartReward(pipeline, relevance=lambda *_: [[None]])
+    assert unread.score(documents) == [None]
+    with pytest.raises(UserError, match="against: 'core' is not in defences: recall"):
+        PipelineScore(pipeline, defences, ["core"])
 
 
 def test_leave_one_out_names_a_stack_without_each_part():
