@@ -122,7 +122,8 @@ def run(arguments: Sequence[str]) -> int:
     config = parse(parser, arguments)
     config.pop("config", None)
     raw = json.loads(parser.dump(config, format="json", skip_unset=False))
-    options = RlOptions(**parser.instantiate(config).as_dict())
+    model = parser.instantiate(config).model
+    options = RlOptions(**(raw | {"model": model}))  # jsonargparse would build parts of the reward
     grpo = _config(options)
     seed_everything(grpo.seed, verbose=False)  # before the adapter is drawn
     with lock_folder(grpo.output_dir, "--name") if grpo.process_index == 0 else nullcontext():
@@ -136,9 +137,7 @@ def load_reward(spec: dict[str, Any]) -> Any:
     parser = ArgumentParser(exit_on_error=False)
     try:
         parser.add_argument("--reward", type=getattr(import_module(module), name))
-        # A copy: objects that YAML aliases share would be built in place.
-        parsed = parser.parse_object({"reward": json.loads(json.dumps(spec))})
-        return parser.instantiate(parsed).reward
+        return parser.instantiate(parser.parse_object({"reward": spec})).reward
     except ArgumentError as error:
         raise UserError(f"--reward: {error_line(error, parser, [])}") from None
     except (ImportError, AttributeError, ValueError) as error:

@@ -58,7 +58,7 @@ def test_what_an_adversary_optimises_is_a_score_of_the_defended_pipeline_or_thre
     assert half.score(documents) == [pytest.approx(3 / 5 + 0.01 * math.log(4) + 0.1 / 2)]
     unread = ThreePartReward(pipeline, relevance=lambda *_: [[None]])
     assert unread.score(documents) == [None]
-    with pytest.raises(UserError, match="against: 'core' is not in defences: recall"):
+    with pytest.raises(UserError, match="against: 'core' is not one of recall"):
         PipelineScore(pipeline, defences, ["core"])
 
 
