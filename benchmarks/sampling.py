@@ -1,8 +1,9 @@
-"""Sampling from a causal model: tokens per second of three ways, on the same prompts and threads.
+"""Sampling from a causal model: tokens per second of four ways, on the same prompts and threads.
 
     python benchmarks/sampling.py --checkpoint checkpoints/small/adversary_info \\
         --topics data/kb/profiles.jsonl --per_topic 2 --max_new_tokens 64 --threads 2
 
+- ``one by one``: ``generate`` of transformers, without batches
 - ``equal lengths``: ``generate`` of transformers, a batch per prompt length (no padding)
 - ``generate``: ``generate`` of transformers, left-padded batches of ``--batch_size``
 - ``engine``: ``CausalLM.write``, which `data_builders generations` and `preferences` use
@@ -60,7 +61,7 @@ def generate(
 
 
 def main() -> None:
-    """Time the three ways and print a row each."""
+    """Time the four ways and print a row each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checkpoint", default="checkpoints/small/adversary_info")
     parser.add_argument("--topics", type=Path, default=Path("data/kb/profiles.jsonl"))
@@ -85,8 +86,8 @@ def main() -> None:
         draws += [text_draws(0, topic, index) for index in range(args.per_topic)]
     plain = engine._load().eval().to(engine.dtype)
 
-    def generated(equal: bool) -> int:
-        parts = batches(prompts, args.batch_size, equal)
+    def generated(size: int, equal: bool = False) -> int:
+        parts = batches(prompts, size, equal)
         return sum(generate(plain, part, engine._ends, args.max_new_tokens) for part in parts)
 
     def written() -> int:
@@ -96,8 +97,9 @@ def main() -> None:
     next(engine.write(prompts[:1], draws[:1], 0, TOP_P, 2))  # loads the model
     rows = []
     for name, sample in (
-        ("equal lengths", lambda: generated(True)),
-        ("generate", lambda: generated(False)),
+        ("one by one", lambda: generated(1)),
+        ("equal lengths", lambda: generated(args.batch_size, equal=True)),
+        ("generate", lambda: generated(args.batch_size)),
         ("engine", written),
     ):
         start, cpu = time.perf_counter(), time.process_time()

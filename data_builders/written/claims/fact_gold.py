@@ -20,7 +20,8 @@ from records import Gold, Passage, gold_scores, read_records, sha256_file
 class FactGold:
     """Gold scores by facts: a sentence credits each fact of its topic that it entails.
 
-    A sentence that is true of anyone credits none, and neither does a true one that no page states.
+    A true sentence that no page states credits none. One that is true of anyone should credit none,
+    but "He has a name." entails a fact such as "His sex is male.": about one fact per text.
     Use another relation model than the metrics that are compared with these scores (another seed):
     a shared error would count as agreement.
 
