@@ -45,10 +45,13 @@ def parse(
         raise CommandError(f"{', '.join(map(str, _configs(argv)))}: not UTF-8: {error}") from None
 
 
-def function_parser(prog: str, function: Callable) -> ArgumentParser:
-    """Create a parser from a function's typed parameters and docstring."""
+def function_parser(prog: str, function: Callable, positional: bool = False) -> ArgumentParser:
+    """Create a parser from a function's typed parameters and docstring.
+
+    ``positional``: required parameters have no option name.
+    """
     parser = command_parser(prog, inspect.getdoc(function).split("\n\nArgs:")[0], config=False)
-    parser.add_function_arguments(function, as_group=False)
+    parser.add_function_arguments(function, as_group=False, as_positional=positional)
     return parser
 
 

@@ -250,7 +250,7 @@ class PoliteClient:
         self,
         method: str,
         url: str,
-        data: str | None = None,
+        data: str | bytes | None = None,
         headers: Mapping[str, str] | None = None,
         accepted: Collection[int] = (200, 404),
         secret: str = "",

@@ -1,17 +1,19 @@
-"""Client of SPARQL endpoints.
+"""Client of SPARQL endpoints: SPARQLWrapper's queries over the transport of the other clients.
 
 Public endpoints (Wikidata's query service, DBpedia) have three failures with status 200: truncated
 JSON, an error text inside the JSON, and rows missing beyond a limit. The first two are treated as
 time-outs; the third is detected by counting.
 """
 
+import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.response import addinfourl
 
 from pydantic import ConfigDict, TypeAdapter
+from SPARQLWrapper import JSON, POST, SPARQLWrapper
 from tqdm import tqdm
 
 from clients.polite import (
@@ -28,7 +30,6 @@ Rows = list[dict[str, str]]
 _ROWS = TypeAdapter(Rows, config=ConfigDict(strict=True))
 
 VALUES_SIZE = 100
-_ACCEPT = {"Accept": "application/sparql-results+json"}
 # Characters that SPARQL 1.1 allows in an IRI; others would invalidate the whole batch.
 _IRI = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 
@@ -115,17 +116,37 @@ class SparqlClient(PoliteClient):
         return rows
 
     def _attempt(self, query: str) -> Rows:
-        # A GET of 400 ids exceeds the limit of common servers.
-        status, _, body = self._fetch(
-            "POST", self.endpoint, urlencode({"query": query}), _ACCEPT, accepted=(200, 400, 414)
-        )
-        if status != 200:
-            message = one_line(body.decode("utf-8", errors="replace"))
-            raise RefusedError(f"{self.endpoint} rejects the query: HTTP {status} {message}")
-        with json_reply(body) as reply:
+        wrapper = _Wrapper(self)
+        wrapper.setQuery(query)
+        with json_reply(wrapper.query().response.read()) as reply:
             return _ROWS.validate_python(
                 [
                     {name: cell["value"] for name, cell in row.items()}
                     for row in reply["results"]["bindings"]
                 ]
             )
+
+
+class _Wrapper(SPARQLWrapper):
+    """SPARQLWrapper with the transport of a client.
+
+    Its own transport has a time-out per read only, no retries and no compression, loses the query
+    at a redirect, and uses a proxy for loopback.
+    """
+
+    def __init__(self, client: SparqlClient):
+        super().__init__(client.endpoint, returnFormat=JSON, agent=client.user_agent)
+        self.setMethod(POST)  # a GET of 400 ids exceeds the limit of common servers
+        self.setOnlyConneg(True)
+        self.client = client
+
+    def _query(self) -> tuple[addinfourl, str]:
+        request = self._createRequest()
+        url, headers = request.full_url, dict(request.header_items())
+        status, info, body = self.client._fetch(
+            "POST", url, request.data, headers, accepted=(200, 400, 414)
+        )
+        if status != 200:
+            message = one_line(body.decode("utf-8", errors="replace"))
+            raise RefusedError(f"{url} rejects the query: HTTP {status} {message}")
+        return addinfourl(io.BytesIO(body), info, url, status), self.returnFormat

@@ -9,7 +9,7 @@ from pathlib import Path
 from jsonargparse import ArgumentParser
 
 from cli.command import choose_command, run_command
-from cli.parser import command_parser, parse
+from cli.parser import command_parser, function_parser, parse
 from cli.printable import printable
 
 # Command-line name to ``module:class``; imported on use.
@@ -42,15 +42,18 @@ BUILDERS = {
 }
 
 
+COMMANDS = BUILDERS | {"fetch": "data_builders.fetch:fetch"}
+
+
 def _builder(name: str) -> type:
     module, _, attribute = BUILDERS[name].partition(":")
     return getattr(import_module(module), attribute)
 
 
 def _summary(name: str) -> str:
-    module, _, attribute = BUILDERS[name].partition(":")
+    module, _, attribute = COMMANDS[name].partition(":")
     tree = ast.parse(Path(find_spec(module).origin).read_text(encoding="utf-8"))
-    builder = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == attribute)
+    builder = next(node for node in tree.body if getattr(node, "name", None) == attribute)
     return ast.get_docstring(builder).splitlines()[0]
 
 
@@ -68,7 +71,13 @@ def parser_of(name: str) -> ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and build."""
-    name, rest = choose_command("python -m data_builders", BUILDERS, arguments, _summary)
+    name, rest = choose_command("python -m data_builders", COMMANDS, arguments, _summary)
+    if name == "fetch":
+        from data_builders.fetch import fetch
+
+        fetching = function_parser("python -m data_builders fetch", fetch, positional=True)
+        print(printable(fetch(**parse(fetching, rest).as_dict())))
+        return 0
     parser = parser_of(name)
     config = parse(parser, rest)
     config.pop("config", None)

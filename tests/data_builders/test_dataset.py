@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import yaml
+from datasets import load_dataset
 from huggingface_hub import DatasetCard
 
 from data_builders.__main__ import BUILDERS, main
@@ -84,6 +86,18 @@ def test_what_an_earlier_build_wrote_and_this_one_does_not_goes(tmp_path):
         assert (tmp_path / "mine.txt").exists()
         assert (tmp_path / "unli/dev.jsonl").exists() == bool(inputs)
         (tmp_path / "unli/dev.jsonl").write_text("{}\n")
+
+
+def test_built_folders_load_with_datasets(dataset, tmp_path):
+    """The folder that the fixture builds, and those of ``make small`` if they are here."""
+    built = [path.parent for path in sorted(Path("data").glob("*/manifest.json"))]
+    for folder in [dataset, *built]:
+        for config in DatasetCard.load(folder / "README.md").data.to_dict().get("configs", []):
+            name, cache = config["config_name"], str(tmp_path / folder.name)
+            loaded = load_dataset(str(folder), name, cache_dir=cache)
+            rows = json.loads((folder / "manifest.json").read_text())["files"]
+            for file in config["data_files"]:
+                assert loaded[file["split"]].num_rows == rows[file["path"]]["rows"], (folder, name)
 
 
 def test_a_dataset_without_a_record_is_none(tmp_path):

@@ -1,0 +1,126 @@
+"""Released files, fetched from a server on loopback that breaks off."""
+
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import yaml
+
+from data_builders.fetch import SETS, Release, fetch
+from records import UserError, sha256_file
+
+CONTENT = bytes(range(256)) * 20_000  # 5 MB
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        server = self.server
+        start = int((self.headers["Range"] or "bytes=0-")[6:-1])
+        start = start if self.headers.get("If-Range", server.tag) == server.tag else 0
+        server.starts.append(start)
+        self.send_response(206 if start else 200)
+        self.send_header("ETag", server.tag)
+        self.send_header("Content-Length", str(len(server.content) - start))
+        self.end_headers()
+        stop = server.stops.pop(0) if server.stops else len(server.content)
+        try:
+            self.wfile.write(server.content[start:stop])
+            self.wfile.flush()
+            if stop < len(server.content):
+                time.sleep(server.hang_s)
+        except OSError:
+            pass
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+        running.daemon_threads = True
+        running.content, running.tag, running.hang_s = CONTENT, '"one"', 0.0
+        running.starts, running.stops = [], []
+        running.url = f"http://127.0.0.1:{running.server_port}/file"
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
+        yield running
+        running.shutdown()
+
+
+@pytest.fixture
+def sets(server, tmp_path):
+    def write(**fields):
+        entry = {"source": "here", "licence": "CC0", "files": {"a.bin": server.url}} | fields
+        path = tmp_path / "sets.yaml"
+        path.write_text(yaml.safe_dump({"a": entry}))
+        return path
+
+    return write
+
+
+def test_a_killed_download_resumes_and_is_recorded(server, sets, tmp_path):
+    server.stops, server.hang_s = [3_000_000], 60
+    path = sets()
+    command = [sys.executable, "-m", "data_builders", "fetch", "a", "--output", str(tmp_path)]
+    running = subprocess.Popen([*command, "--sets", str(path)])
+    partial = tmp_path / "a" / "a.bin.partial"
+    while not partial.is_file() or partial.stat().st_size < 2_000_000:
+        assert running.poll() is None
+        time.sleep(0.05)
+    running.kill()
+    running.wait()
+    size = partial.stat().st_size
+    assert "licence: CC0" in fetch("a", tmp_path, path)
+    assert server.starts == [0, size]
+    assert (tmp_path / "a" / "a.bin").read_bytes() == CONTENT
+    record = json.loads((tmp_path / "a" / "fetched.json").read_text())["files"]["a.bin"]
+    digest = sha256_file(tmp_path / "a" / "a.bin")
+    assert record == {"url": server.url, "bytes": len(CONTENT), "sha256": digest}
+    fetch("a", tmp_path, path)
+    assert len(server.starts) == 2  # not downloaded again
+    (tmp_path / "a" / "a.bin").write_bytes(b"changed")
+    with pytest.raises(UserError, match="SHA-256"):
+        fetch("a", tmp_path, path)
+
+
+def test_a_file_that_changed_since_is_downloaded_whole(server, sets, tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "a.bin.partial").write_bytes(b"old")
+    (tmp_path / "a" / "a.bin.validator").write_text('"zero"')
+    fetch("a", tmp_path, sets())
+    assert (tmp_path / "a" / "a.bin").read_bytes() == CONTENT
+
+
+def test_a_published_checksum_is_checked(server, sets, tmp_path):
+    path = sets(files={"a.bin": {"url": server.url, "sha256": "0" * 64}})
+    with pytest.raises(UserError, match="expected 000"):
+        fetch("a", tmp_path, path)
+
+
+@pytest.mark.parametrize("name", ["top/data/x.txt", "../../evil.txt"])
+def test_archives_stay_in_their_folder(server, sets, tmp_path, name):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = 5
+        archive.addfile(member, io.BytesIO(b"hello"))
+    server.content = buffer.getvalue()
+    path = sets(files={"a.tar.gz": server.url}, extract=True)
+    if ".." in name:
+        with pytest.raises(UserError, match="not extracted"):
+            fetch("a", tmp_path, path)
+        assert not list(tmp_path.rglob("evil.txt"))
+    else:
+        fetch("a", tmp_path, path)
+        assert (tmp_path / "a" / "data" / "x.txt").read_text() == "hello"
+
+
+def test_the_table_is_valid():
+    for entry in yaml.safe_load(SETS.read_text()).values():
+        assert Release(**entry).licence
