@@ -41,7 +41,7 @@ ONCE = {
     *("rand_indices", "ranks", "responds", "spearman", "split_sentences"),
 }
 # Pins and imports of another name.
-IMPORTED_AS = {"pystemmer": "Stemmer", "pyyaml": "yaml"}
+IMPORTED_AS = {"pystemmer": "Stemmer", "pyyaml": "yaml", "sparqlwrapper": "SPARQLWrapper"}
 # Pinned though no line of ours imports it ...
 UNIMPORTED = {
     "docstring-parser": "jsonargparse shows docstrings in help with it",
