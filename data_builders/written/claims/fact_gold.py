@@ -21,7 +21,7 @@ class FactGold:
     """Gold scores by facts: a sentence credits each fact of its topic that it entails.
 
     A true sentence that no page states credits none. One that is true of anyone should credit none,
-    but "He has a name." entails a fact such as "His sex is male.": about one fact per text.
+    but a small relation model errs: compare with the scores of texts known to be uninformative.
     Use another relation model than the metrics that are compared with these scores (another seed):
     a shared error would count as agreement.
 
