@@ -18,7 +18,7 @@ from tests.eval.conftest import adversary, make_checkpoint, relation, tiny_llama
 
 __all__ = ["adversary", "config", "make_checkpoint", "relation", "tiny_llama", "unli"]  # fixtures
 ROOT = Path(__file__).parents[1]
-NAMES = ("none", "core")
+NAMES = ("core",)
 
 
 def make(seconds: float | None = None) -> bool:
@@ -64,12 +64,12 @@ def test_two_rounds_killed_again_and_again_and_the_experiment(config, tiny_llama
     seconds = time.monotonic() - start
     whole = made()
     assert {f"data/attack_{n}_{r}/samples.jsonl" for n in NAMES for r in (1, 2)} <= set(whole)
-    Path("data").rename("whole_data"), Path("checkpoints").rename("whole_checkpoints")
-    Path("runs").rename("whole_runs")
+    for name in ("data", "checkpoints", "runs"):
+        Path(name).rename(f"whole_{name}")
     kills = 0
-    while not make(seconds * (0.1 + 0.02 * kills)):
+    while not make(seconds * (0.35 + 0.05 * kills)):
         kills += 1
-    assert kills > 4
+    assert kills > 1
     assert made() == whole
 
     authors = {}
