@@ -67,7 +67,7 @@ def test_two_rounds_killed_again_and_again_and_the_experiment(config, tiny_llama
     for name in ("data", "checkpoints", "runs"):
         Path(name).rename(f"whole_{name}")
     kills = 0
-    while not make(seconds * (0.35 + 0.05 * kills)):
+    while not make(seconds * (0.2 + 0.05 * kills)):
         kills += 1
     assert kills > 1
     assert made() == whole
