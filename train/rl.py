@@ -105,7 +105,7 @@ class RlOptions:
     """
 
     model: Reinforced
-    reward: dict[str, Any]
+    reward: dict  # of plain values: of dict[str, Any] jsonargparse would build parts
     topics: list[str]
     grpo: dict[str, Any] = field(default_factory=dict)
     name: str = "rl"
