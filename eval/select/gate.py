@@ -2,7 +2,7 @@
 
 Core compares all N² pairs of a document's claims (2407.03572, Eq. 1), though few entail each other.
 The gate skips pairs by a cheap similarity; ``benchmarks/core_gate.py`` measures its effect
-(``docs/results.md``).
+(``docs/experiments.md``).
 """
 
 from collections.abc import Iterator, Sequence
