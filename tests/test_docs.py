@@ -20,10 +20,16 @@ MOST = {"README.md": 24 * 1024, "docs/experiments.md": 38 * 1024}
 NEEDS_A_CHECKPOINT = (
     r"python -m (train (predict|push|sweep|test|validate)|eval (component|doctor|report))"
 )
+WITH_COMMANDS = (
+    "README.md",
+    "docs/experiments.md",
+    "docs/datasets.md",
+    "checkpoints/README.md",
+)
 COMMANDS = sorted(
     {
         line
-        for page in ("README.md", "docs/experiments.md", "docs/datasets.md", "checkpoints/README.md")
+        for page in WITH_COMMANDS
         for block in re.findall(r"^```\n(.*?)^```$", (ROOT / page).read_text("utf-8"), re.M | re.S)
         for line in block.splitlines()
         if line.startswith("python -m ") and not re.match(NEEDS_A_CHECKPOINT, line)
