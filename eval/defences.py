@@ -32,6 +32,8 @@ class Defence:
         wrap_retrieve: takes the retriever and returns one that uses it, for example
             ``eval.retrieve.titles.TopicPage``.
         select: replaces the selector; only the claims that it keeps are scored.
+        select_for: selectors of single metrics, by name, instead of ``select``, for example SAFE's
+            relevance before Core.
         verify: replaces the verifiers.
         verdict: name of the verdict to score, for example ``grouped`` of D-FActScore.
         score: share of supported claims (``precision``), with FActScore's length penalty
@@ -42,6 +44,7 @@ class Defence:
     retrieve: Retriever | None = None
     wrap_retrieve: Callable[[Retriever], RetrieverWrapper] | None = None
     select: Selector | None = None
+    select_for: dict[str, Selector] | None = None
     verify: list[Verifier] | None = None
     verdict: str | None = None
     score: ScoreName | None = None
@@ -51,14 +54,14 @@ class Defence:
         if (self.score == "f1_at_k") != (self.k is not None):
             raise UserError("defences: `k` and `score: f1_at_k` must be set together")
 
-    def patch(self, pipeline: Pipeline) -> Pipeline:
-        """The pipeline with this defence."""
+    def patch(self, pipeline: Pipeline, metric: str = "") -> Pipeline:
+        """The pipeline of a metric with this defence."""
         retrieve = self.retrieve or pipeline.retrieve
         return Pipeline(
             decompose=pipeline.decompose,
             verify=self.verify or pipeline.verify,
             retrieve=self.wrap_retrieve(retrieve) if self.wrap_retrieve else retrieve,
-            select=self.select or pipeline.select,
+            select=(self.select_for or {}).get(metric, self.select) or pipeline.select,
             revise=pipeline.revise,
             gamma=pipeline.gamma,
         )

@@ -180,9 +180,18 @@ class Entailment(Encoder):
 
 
 class Unli(Encoder):
-    """Subjective probability of hypotheses (a ``UnliModel`` of ``eval/stages.py``)."""
+    """Subjective probability of hypotheses (a ``UnliModel`` of ``eval/stages.py``).
+
+    ``checkpoint`` may also be a published model with one output, a folder or a hub id, e.g.
+    ``Zhengping/roberta-large-unli``, whose sigmoid is the probability.
+    """
 
     expected = "unli"
+
+    def _described(self) -> Component:
+        if is_published(self.checkpoint):
+            return read_published(self.checkpoint, component="unli")
+        return super()._described()
 
     def _check(self) -> None:
         if len(self.component.labels) != 1:

@@ -1,4 +1,4 @@
-"""Published NLI models as relation components.
+"""Published NLI and UNLI models as components.
 
 A published model has no ``component.json``: class names and input length are read from its
 configuration, and the other settings are the same for all models.
@@ -6,6 +6,7 @@ configuration, and the other settings are the same for all models.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from transformers import AutoConfig, PretrainedConfig
 
@@ -22,29 +23,39 @@ _WORDS, _TOKENS = 150, 256
 
 
 def read_published(
-    model: str | Path, labels: Sequence[str] | None = None, revision: str | None = None
+    model: str | Path,
+    labels: Sequence[str] | None = None,
+    revision: str | None = None,
+    component: Literal["relation", "unli"] = "relation",
 ) -> Component:
-    """Describe a published NLI model as a relation component with temperature 1.
+    """Describe a published NLI or UNLI model as a component with temperature 1.
 
     Args:
         model: hub id or folder.
         labels: its classes in order, if its configuration does not name them.
         revision: of a hub model.
+        component: ``unli`` for a model with one output, whose sigmoid is the probability, as
+            Zhengping/roberta-large-unli (2407.03572).
 
     Returns:
-        A relation component with labels in the model's order: the three relations, or entailment
-        and not_entailment.
+        A component with labels in the model's order: the three relations, or entailment and
+        not_entailment; or ``probability``.
     """
     base = _base(model, revision)
     config = _configuration(model, base.get("revision"))
     made_for = (config.architectures or ["ForSequenceClassification"])[0]
     if not made_for.endswith("ForSequenceClassification"):
-        raise UserError(f"{model}: expected a sequence classifier (NLI model), got {made_for}")
+        raise UserError(
+            f"{model}: expected a sequence classifier (NLI or UNLI model), got {made_for}"
+        )
     longest = min(_LONGEST, positions(config))
+    if component == "unli" and len(config.id2label) != 1:
+        raise UserError(f"{model}: expected one output (UNLI), got {len(config.id2label)}")
+    names = ["probability"] if component == "unli" else _relations(model, config, labels)
     return Component(
-        component="relation",
+        component=component,
         architecture="sequence_classifier",
-        labels=_relations(model, config, labels),
+        labels=names,
         chunk_words=max(1, longest * _WORDS // _TOKENS),
         max_length=longest,
         base=base,

@@ -20,8 +20,9 @@ def topic_of(row: dict) -> str | None:
 
     For biography prompts (``Tell me a bio of …``) this is the name.
     """
-    if row.get("topic"):
-        return row["topic"]
+    topic = row.get("topic") or (isinstance(meta := row.get("meta"), dict) and meta.get("topic"))
+    if topic:
+        return topic
     prompt = row.get("prompt") or row.get("question") or row.get("input")
     match = prompt and (_QUESTION_BIO.fullmatch(prompt) or _BIO.fullmatch(prompt))
     return match[1].strip() if match else prompt
@@ -37,7 +38,8 @@ def kept_fields(row: dict) -> dict[str, object]:
 
 def document_of(row: dict, number: int, text: str, **more: object) -> dict:
     """Return the fields of a document; ``number`` is the id of rows without one."""
-    name = f"d{number}" if row.get("id") is None else str(row["id"])
+    name = row.get("id", row.get("id_"))
+    name = f"d{number}" if name is None else str(name)
     topic = topic_of(row)
     if not topic and "prompt_source" in row:  # VeriScore's texts without a question
         topic = name
@@ -55,9 +57,10 @@ def document_of(row: dict, number: int, text: str, **more: object) -> dict:
 def text_of(row: dict) -> str | None:
     """Return the text of a row: FActScore's ``output``, VeriScore's ``response`` or our ``text``.
 
-    adversarial-factuality has ``output`` with ``raw`` and ``parsed``.
+    adversarial-factuality has ``output`` with ``raw`` and ``parsed``, and for ExpertQA's questions
+    ``generation`` (with ``meta.topic``).
     """
-    output = row.get("output")
+    output = row.get("output", row.get("generation"))
     if isinstance(output, dict):
         return output.get("parsed") or output["raw"]
     texts = (output, row.get("response"), row.get("text"))
@@ -69,7 +72,7 @@ def plain_text(row: dict, number: int) -> dict | None:
     text = text_of(row)
     if text is None:
         return None
-    foreign_texts = (row.get("output"), row.get("response"))
+    foreign_texts = (row.get("output"), row.get("generation"), row.get("response"))
     ours = not any(isinstance(foreign, str | dict) for foreign in foreign_texts)
     return (row if ours else {}) | document_of(row, number, text)
 

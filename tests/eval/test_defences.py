@@ -43,6 +43,10 @@ def test_a_stack_sets_every_field_of_its_parts_once():
     patched = both.patch(Pipeline(Given(), [Labels()]))
     assert isinstance(patched.retrieve, TopicPage)
     assert both.k == 2
+    first, other = DistinctWords(), DistinctWords()
+    selecting = Defence(select=first, select_for={"SAFE": other})
+    assert selecting.patch(Pipeline(Given(), [Labels()]), "SAFE").select is other
+    assert selecting.patch(Pipeline(Given(), [Labels()]), "FActScore").select is first
     with pytest.raises(UserError, match="stacks: s: a and b both set `score`"):
         stack("s", {"a": counted, "b": Defence(score="precision")})
     with pytest.raises(UserError, match="must be set together"):

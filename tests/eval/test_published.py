@@ -17,6 +17,8 @@ from transformers import (
     AutoTokenizer,
     BertForMaskedLM,
     BertForSequenceClassification,
+    RobertaConfig,
+    RobertaForSequenceClassification,
 )
 
 from eval.models.cache import AnswerCache
@@ -143,9 +145,27 @@ def test_a_checkpoint_of_ours_says_itself_what_it_is(relation, three):
     for options in ({"revision": "v2"}, {"labels": ["entailment", "neutral", "contradiction"]}):
         with pytest.raises(UserError, match=r"has a component\.json"):
             Entailment(relation, **options)
-    for engine in (Unli, LssTagger):
-        with pytest.raises(UserError, match=r"no component\.json"):
-            engine(three)
+    with pytest.raises(UserError, match=r"no component\.json"):
+        LssTagger(three)
+
+
+def test_a_published_unli_model_has_one_unnamed_output(letter_tokenizer, three, tmp_path):
+    """As Zhengping/roberta-large-unli: the sigmoid of its logit is the probability."""
+    tokenizer = letter_tokenizer(pairs=True)
+    tokenizer.model_input_names = ["input_ids", "attention_mask"]  # RoBERTa has no token types
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "intermediate_size": 16}
+    sizes |= {"num_attention_heads": 2, "max_position_embeddings": 66, "num_labels": 1}
+    config = RobertaConfig(vocab_size=len(tokenizer), type_vocab_size=1, pad_token_id=0, **sizes)
+    folder = tmp_path / "unli"
+    RobertaForSequenceClassification(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    model = AutoModelForSequenceClassification.from_pretrained(folder)
+    tokens = AutoTokenizer.from_pretrained(folder)(*zip(*PAIRS, strict=True), padding=True)
+    inputs = {name: torch.tensor(tokens[name]) for name in ("input_ids", "attention_mask")}
+    expected = model(**inputs).logits[:, 0].sigmoid().detach().numpy()
+    np.testing.assert_allclose(Unli(folder).likelihood(PAIRS), expected, atol=1e-5)
+    with pytest.raises(UserError, match="expected one output"):
+        Unli(three)
 
 
 def test_the_commit_of_a_hub_model_decides_its_answers(hub, three, tmp_path):

@@ -269,6 +269,14 @@ def test_strata_and_unpaired_gains_have_no_verdict():
     cells = cells_of([*table, far], {NONE: NO_DEFENCE})
     values = list(stratum_gains(cells, "normal", ["bin"], 0))
     assert only(values, bin="rare", kind="info")["value"] == 0.5
+    for row in table[
+        -6:
+    ]:  # attacks of another generator, crossed with the frequency (Figures 7-10)
+        row.document = row.document.model_copy(update={"generator": "B"})
+    cells = cells_of(table, {NONE: NO_DEFENCE})
+    crossed = list(stratum_gains(cells, "normal", ["generator+bin"], 0))
+    assert {(v["generator"], v["bin"]) for v in crossed} >= {("B", "often")}
+    assert all(v["value"] == 0.5 for v in crossed)
     assert only(values, kind="far", variant="unpaired")["value"] == pytest.approx(0.4)
     assert not any("verdict" in value for value in values)
 

@@ -258,6 +258,12 @@ def test_wice_token_rows_for_lss(tmp_path):
 def test_released_adversarial_samples(tmp_path):
     row = {"topic": "Ann Lee", "output": {"raw": "…", "parsed": "Ann Lee exists."}}
     assert read_records(lines(tmp_path / "a.jsonl", row), Generation)[0].text == "Ann Lee exists."
+    # mistral-expertqa-*.jsonl
+    row = {"id_": 4, "generation": " Yes.", "meta": {"topic": "Is it?", "source": "expertqa"}}
+    path = lines(tmp_path / "b.jsonl", row)
+    (document,) = read_records(path, Document)
+    assert (document.id, document.topic, document.text) == ("4", "Is it?", " Yes.")
+    assert read_records(path, Generation)[0].topic == "Is it?"
 
 
 def test_citations_of_a_generation_become_relation_pairs(tmp_path):

@@ -82,6 +82,7 @@ class Robustness(Experiment):
         half: use only one half of the topics, split by seed and name: choose settings on
             ``tuning``, report on ``test``.
         by: also report results by these fields; a group that is a single topic is skipped.
+            ``generator+bin`` crosses generators with frequencies.
         training_logs: name to folder of a training run, for training curves on the page.
         domain: domain of the texts, named in the results.
         seed: seed of the draws, the bootstrap and the tests.
@@ -134,7 +135,8 @@ class Robustness(Experiment):
     @property
     def _selectors(self) -> set[str]:
         """``none`` and the defences that select claims and do nothing else."""
-        return {NONE} | {n for n, d in self.defences.items() if {*d.settings()} == {"select"}}
+        only = {"select", "select_for"}
+        return {NONE} | {n for n, d in self.defences.items() if {*d.settings()} <= only}
 
     def grid(self, config: dict | None = None) -> Grid:
         """The metrics with all defences.

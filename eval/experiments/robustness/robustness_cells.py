@@ -15,7 +15,7 @@ from eval.metrics.document import DocumentScore, f1_at_k
 from records import Document
 
 Value = dict[str, Any]
-By = Literal["generator", "bin", "group"]
+By = Literal["generator", "bin", "group", "generator+bin"]
 ALL = "all"
 # Differences of equal means are not 0 but their rounding error.
 _ROUNDING = 1e-12
@@ -148,15 +148,19 @@ def by_kind(texts: Iterable[Text]) -> dict[str, list[Text]]:
 
 
 def strata(texts: Sequence[Text], by: Sequence[By]) -> list[tuple[Value, list[Text]]]:
-    """All texts, then those of each generator, bin and group if there are several."""
+    """All texts, then those of each generator, bin, group, and pair if there are several."""
     groups: list[tuple[Value, list[Text]]] = [({"generator": ALL}, list(texts))]
-    for field in by:
-        members: dict[str, list[Text]] = defaultdict(list)
+    for fields in by:
+        names = fields.split("+")
+        members: dict[tuple[str, ...], list[Text]] = defaultdict(list)
         for text in texts:
-            if (name := getattr(text.document, field)) is not None:
-                members[name].append(text)
+            values = tuple(getattr(text.document, name) for name in names)
+            if None not in values:
+                members[values].append(text)
         if len(members) > 1:
-            groups += [({"generator": ALL} | {field: n}, members[n]) for n in sorted(members)]
+            for values in sorted(members):
+                stratum = {"generator": ALL} | dict(zip(names, values, strict=True))
+                groups.append((stratum, members[values]))
     return groups
 
 

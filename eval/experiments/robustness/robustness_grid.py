@@ -103,7 +103,9 @@ class Grid:
             for name, parts in self.members.items()
         }
         self.pipelines = {
-            metric: {name: defence.patch(pipeline) for name, defence in self.defences.items()}
+            metric: {
+                name: defence.patch(pipeline, metric) for name, defence in self.defences.items()
+            }
             for metric, pipeline in metrics.items()
         }
         self.text_metrics = text_metrics or {}
@@ -210,6 +212,8 @@ class Grid:
         def key(stage: str, number: int | None = None) -> Hashable:
             if stage == "retrieve":
                 return (part_key("retrieve", number), part_key("wrap_retrieve", number))
+            if stage == "select" and metric in (self.defences[column].select_for or {}):
+                return (part_key("select_for", number), metric)
             return part_key(stage, number)
 
         def part_key(field: str, number: int | None) -> Hashable:

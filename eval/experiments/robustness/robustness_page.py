@@ -225,18 +225,22 @@ FOLDED = [
     ),
     *(
         Table(
-            f"By {name.lower()}",
-            {field: name, **_KIND},
+            f"By {' and '.join(names.values()).lower()}",
+            names | _KIND,
             _COLUMNS,
             {TEXT_SCORE: "Score", "gain": "Gain", "kept_share": "Kept"},
             note,
-            {field: lambda value: value != ALL},
+            _OF_ALL | dict.fromkeys(names, lambda value: value != ALL),
             unit=UNITS,
         )
-        for field, name, note in (
-            ("generator", "Generator", "A gain compares its texts with all honest ones."),
-            ("bin", "Frequency", "Attacked and honest texts on topics of one frequency."),
-            ("group", "Group", "Attacked and honest texts on topics of one group."),
+        for names, note in (
+            ({"generator": "Generator"}, "A gain compares its texts with all honest ones."),
+            ({"bin": "Frequency"}, "Attacked and honest texts on topics of one frequency."),
+            (
+                {"generator": "Generator", "bin": "Frequency"},
+                "A generator's texts with all honest ones on topics of one frequency.",
+            ),
+            ({"group": "Group"}, "Attacked and honest texts on topics of one group."),
         )
     ),
 ]

@@ -311,18 +311,14 @@ def stratum_gains(cells: Cells, against: str, by: Sequence[By], seed: int) -> It
         for kind, attacked in kinds.items():
             shared = {"assessor": metric, "selection": column, "kind": kind, "metric": "gain"}
             for stratum, some in strata(attacked, by)[1:]:
-                name = next(iter(set(stratum) - {"generator"}), None)
-                base = [t for t in honest if not name or _has(t, name, stratum)]
+                topic = stratum.items() - {("generator", stratum["generator"])}
+                base = [t for t in honest if all(getattr(t.document, n) == v for n, v in topic)]
                 gains = topic_gains(pair_texts(some, base))
                 failed = sum(text.failed for text in (*some, *base))
                 interval = t_interval(np.array(list(gains.values())))
                 yield shared | stratum | {"failed": failed} | fields_of(interval)
             if len(topic_gains(pair_texts(attacked, honest))) < 2:
                 yield shared | _unpaired(attacked, honest, seed)
-
-
-def _has(text: Text, name: str, stratum: Value) -> bool:
-    return getattr(text.document, name) == stratum[name]
 
 
 def _unpaired(attacked: Sequence[Text], honest: Sequence[Text], seed: int) -> Value:
