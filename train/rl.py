@@ -137,7 +137,8 @@ def load_reward(spec: dict[str, Any]) -> Any:
     parser = ArgumentParser(exit_on_error=False)
     try:
         parser.add_argument("--reward", type=getattr(import_module(module), name))
-        return parser.instantiate(parser.parse_object({"reward": spec})).reward
+        copy = json.loads(json.dumps(spec))  # parse_object changes it
+        return parser.instantiate(parser.parse_object({"reward": copy})).reward
     except ArgumentError as error:
         raise UserError(f"--reward: {error_line(error, parser, [])}") from None
     except (ImportError, AttributeError, ValueError) as error:
