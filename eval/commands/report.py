@@ -1,6 +1,7 @@
 """``python -m eval report``: render the folder of a ``score`` or experiment run as one page.
 
-The page, ``report.html``, works offline and shows only the run folder's files.
+The page, ``report.html``, works offline and shows only the run folder's files. ``--formats`` also
+writes the results as evaluation harnesses do.
 ``python -m eval runs --against`` compares two runs.
 """
 
@@ -8,10 +9,11 @@ from pathlib import Path
 
 from cli.parser import command_parser, parse
 from eval.commands.experiment import EXPERIMENTS, experiment_class
+from eval.exports.harness_export import HARNESSES, Harness
 from eval.report.declare import Page
 from eval.report.render import write_page
 from eval.report.score import PAGE
-from records import ResultFile, UserError, read_results
+from records import ResultFile, UserError, read_results, write_json
 
 
 def page_of(name: str) -> Page:
@@ -52,6 +54,17 @@ def main(argv: list[str]) -> int:
         config=False,
     )
     parser.add_argument("--run", type=str, required=True, help="the run folder, e.g. runs/demo")
+    parser.add_argument(
+        "--formats",
+        type=list[Harness],
+        default=[],
+        help="also write the results as lm-evaluation-harness or inspect_ai does, with standard "
+        "errors, n and failed claims: '[lm_eval, inspect]'",
+    )
     arguments = parse(parser, argv)
     print(build_report(arguments.run))
+    for name in arguments.formats:
+        path = Path(arguments.run) / f"{name}.json"
+        write_json(path, HARNESSES[name](_results(Path(arguments.run))))
+        print(path)
     return 0

@@ -2,12 +2,15 @@
 
 Scored documents are appended to a journal named after the configuration's hash, and language model
 calls are cached next to it, so an interrupted run resumes. The results are written when all
-documents are scored. Use one output folder per configuration.
+documents are scored. Use one output folder per configuration. ``--failed`` and ``--exclude`` change
+how scored documents are aggregated: a finished run is aggregated again from its verdicts.
 """
 
 import json
 import sys
 from argparse import Namespace
+from pathlib import Path
+from typing import Literal
 
 from jsonargparse import ArgumentParser
 
@@ -23,6 +26,10 @@ from eval.run.run import CHUNK, Run, check_ids
 from records import Document, ResultFile, UserError, read_records
 
 _COLUMNS = "{:14} {:20} {:5} {:22}"
+# Options that may differ when a run is resumed or, if it is finished, aggregated again.
+_CHANGEABLE = {
+    *("config", "output", "documents", "chunk", "ray", "dry_run", "formats", "failed", "exclude"),
+}
 _SHOWN = "factual_precision"
 _DOCUMENTS = (
     "file of documents or generations (JSONL, CSV, Parquet) with topic and text, or in the format "
@@ -59,6 +66,18 @@ def build_parser() -> ArgumentParser:
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
     parser.add_argument(
+        "--failed",
+        type=Literal["excluded", "wrong"],
+        default="excluded",
+        help="whether failed claims are excluded from precision or count as not supported",
+    )
+    parser.add_argument(
+        "--exclude",
+        type=list[str | int] | str,
+        default=[],
+        help="documents that the results exclude: '[id, id]', or a file with one id per line",
+    )
+    parser.add_argument(
         "--formats",
         type=list[Format],
         default=[],
@@ -92,15 +111,11 @@ def main(argv: list[str]) -> int:
     )
     if any(n is not None and n < 1 for n in (arguments.chunk, arguments.k, arguments.limit)):
         raise UserError("chunk, k, limit: expected at least 1")
-    config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
-    for key in ("config", "output", "documents", "chunk", "ray", "dry_run", "formats"):
-        config.pop(key, None)
-    for key in ("limit", "fields"):
-        if config[key] is None:
-            del config[key]
+    config = _deciding_options(parser, arguments)
     documents = _read_documents(arguments)
     for line in remarks.misspelt_fields(documents):
         print(f"warning: {printable(line)}", file=sys.stderr)
+    excluded = _excluded_ids(arguments.exclude, documents)
     options = parser.instantiate(arguments)
     pipeline, files = options.pipeline, [arguments.documents]
     described = config["pipeline"]
@@ -116,16 +131,12 @@ def main(argv: list[str]) -> int:
             with open(scored, encoding="utf-8") as lines:
                 rows = [Scored.model_validate_json(line) for line in lines]
         else:
-            file, rows = _score(run, pipeline, documents, arguments)
-    print(_COLUMNS.format("kind of text", "generator", "Core", "assessor").rstrip())
-    precisions = [r for r in file.results if (r.metric, r.group, r.bin) == (_SHOWN, ALL, ALL)]
-    for row in precisions:
-        if row.variant is None:
-            name = _COLUMNS.format(row.kind, row.generator, row.selection, row.assessor or "")
-            bounds = terminal.format_bounds(row, precisions)
-            print(printable(f"{name} precision {terminal.format_value(row)}{bounds}"))
-    for row in file.provenance["usage"]:
-        print(terminal.format_usage(row))
+            work, chunk = pipeline.score, arguments.chunk
+            rows = run.process("scored", work, documents, Scored, chunk, file=scored.name)
+        rows = [row for row in rows if row.document.id not in excluded]
+        aggregation = {"failed": arguments.failed, "excluded": sorted(excluded)}
+        file = _aggregate(run, file, rows, aggregation, arguments)
+    _print_scores(file)
     paths = [scored, run.output / "results.json"]
     if arguments.formats:
         paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
@@ -147,6 +158,25 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def _deciding_options(parser: ArgumentParser, arguments: Namespace) -> dict:
+    config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
+    absent = {key for key in ("limit", "fields") if config[key] is None}
+    return {key: value for key, value in config.items() if key not in absent | _CHANGEABLE}
+
+
+def _print_scores(file: ResultFile) -> None:
+    print("".join(f"{line}\n" for line in terminal.aggregation_notes(file)), end="")
+    print(_COLUMNS.format("kind of text", "generator", "Core", "assessor").rstrip())
+    precisions = [r for r in file.results if (r.metric, r.group, r.bin) == (_SHOWN, ALL, ALL)]
+    for row in precisions:
+        if row.variant is None:
+            name = _COLUMNS.format(row.kind, row.generator, row.selection, row.assessor or "")
+            bounds = terminal.format_bounds(row, precisions)
+            print(printable(f"{name} precision {terminal.format_value(row)}{bounds}"))
+    for row in file.provenance["usage"]:
+        print(terminal.format_usage(row))
+
+
 def _read_documents(arguments: Namespace) -> list[Document]:
     if unknown := set(arguments.fields or ()) - set(Document.model_fields):
         names = ", ".join(Document.model_fields)
@@ -157,11 +187,25 @@ def _read_documents(arguments: Namespace) -> list[Document]:
     return rows
 
 
-def _score(
-    run: Run, pipeline: Pipeline, documents: list[Document], arguments: Namespace
-) -> tuple[ResultFile, list[Scored]]:
-    work, chunk = pipeline.score, arguments.chunk
-    scored = run.process("scored", work, documents, Scored, chunk, file="scored.jsonl")
-    k = arguments.k or expected_claims(scored)
-    results = summarise(scored, run.key, arguments.domain, seed=arguments.seed, k=k, bounds=True)
-    return run.finish(results, k=k), scored
+def _excluded_ids(exclude: list[str | int] | str, documents: list[Document]) -> set[str]:
+    if isinstance(exclude, str):
+        if not Path(exclude).is_file():
+            raise UserError(f"exclude: {exclude}: no such file; pass '[id]' or a file of ids")
+        exclude = Path(exclude).read_text(encoding="utf-8").split("\n")
+    ids = {str(name).strip() for name in exclude} - {""}
+    if unknown := sorted(ids - {document.id for document in documents}):
+        raise UserError(f"exclude: no document has the id {unknown[0]!r}")
+    return ids
+
+
+def _aggregate(
+    run: Run, file: ResultFile | None, rows: list[Scored], aggregation: dict, arguments: Namespace
+) -> ResultFile:
+    stored = {} if file is None else file.provenance  # its journals, which have the usage, are gone
+    if stored.get("aggregation") == aggregation:
+        return file
+    k = arguments.k or expected_claims(rows)
+    results = summarise(
+        rows, run.key, arguments.domain, seed=arguments.seed, k=k, failed=arguments.failed
+    )
+    return run.finish(results, **(stored | {"k": k, "aggregation": aggregation}))

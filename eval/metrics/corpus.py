@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def summarise(
     seed: int = 0,
     k: int | None = None,
     strata: bool = True,
-    bounds: bool = False,
+    failed: Literal["excluded", "wrong"] | None = None,
 ) -> list[Result]:
     """Compute results per kind and generator, with and without Core.
 
@@ -67,8 +68,9 @@ def summarise(
     Args:
         variant: of all results, if a run scores the same documents several times.
         strata: whether to compute rows of groups and bins.
-        bounds: also give scores of texts with failed claims as the ``variant``s of ``BOUNDS``:
-            with all failed claims supported, and with none.
+        failed: ``wrong`` counts failed claims as judged and not supported; ``excluded`` also gives
+            scores of texts with failed claims as the ``variant``s of ``BOUNDS``: with all failed
+            claims supported, and with none.
     """
     assessors = list(
         dict.fromkeys(
@@ -80,7 +82,7 @@ def summarise(
     return [
         Result(**(shared | row | stratum))
         for stratum, part in parts
-        for row in _rows(part, assessors, k, seed, bounds)
+        for row in _rows(part, assessors, k, seed, failed)
     ]
 
 
@@ -117,7 +119,7 @@ def _rows(
     assessors: Sequence[tuple[str, str]],
     k: int | None,
     seed: int,
-    bounds: bool,
+    count_failed: str | None,
 ) -> Iterator[dict]:
     cells: dict[tuple, list[Row]] = {}
     for document in scored:
@@ -135,8 +137,10 @@ def _rows(
                 cells.setdefault(key, []).append((document, score))
     for (kind, generator, selection, assessor), rows in cells.items():
         failed = sum(score.failed for _, score in rows)
+        if count_failed == "wrong":
+            rows = [(document, score.bound(False)) for document, score in rows]
         measures = {(m, None): v for m, v in _measures(rows, selection, k, seed).items()}
-        for variant, supported in BOUNDS.items() if bounds and failed else ():
+        for variant, supported in BOUNDS.items() if count_failed == "excluded" and failed else ():
             bounded = [(document, score.bound(supported)) for document, score in rows]
             values = _scores(bounded, selection, k, seed)
             measures |= {(m, variant): v for m, v in values.items() if m in _BOUNDED}

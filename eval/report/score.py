@@ -1,6 +1,7 @@
 """The page of ``python -m eval score``."""
 
 from eval.report.declare import Page, Table, interval, number
+from eval.run.terminal import aggregation_notes
 from records import ResultFile
 
 MAX_LINES = 6
@@ -20,7 +21,7 @@ TABLES = [
         where=_WHOLE,
         note="Supported / judged claims: as a mean over texts (macro), over all claims of all "
         "texts (micro), and as a mean with FActScore’s length penalty. Without a kind a text "
-        "is `normal`, without a generator `given`.",
+        "is “normal”, without a generator “given”.",
     ),
     Table(
         "Bounds with failed claims",
@@ -121,7 +122,8 @@ def _summary(file: ResultFile) -> list[str]:
         for row in rows
     ]
     more = len(lines) - MAX_LINES
-    return lines[:MAX_LINES] + [f"{more} more are in the tables."] * (more > 0)
+    lines = lines[:MAX_LINES] + [f"{more} more are in the tables."] * (more > 0)
+    return [*lines, *aggregation_notes(file)]
 
 
 PAGE = Page(
@@ -129,7 +131,7 @@ PAGE = Page(
     "The share of the texts’ claims that the evidence supports, of all claims and of those that "
     "Core selects. n counts topics; brackets hold 95 % bootstrap intervals over topics. What "
     "failed (a sentence that could not be decomposed, a claim without evidence, an answer that "
-    "could not be read) is counted next to a value and is never inside it.",
+    "could not be read) is counted next to a value, and inside it only with --failed wrong.",
     TABLES,
     summary=_summary,
     documents=True,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from records import Result
+from records import Result, ResultFile
 
 
 def format_value(row: Result) -> str:
@@ -21,6 +21,13 @@ def format_bounds(row: Result, results: Sequence[Result]) -> str:
     values = {r.variant: r.value for r in same}
     low, high = (values.get(f"failed_{name}") for name in ("not_supported", "supported"))
     return "" if low is None or high is None else f" ({low:.3f} to {high:.3f} with the failed)"
+
+
+def aggregation_notes(file: ResultFile) -> list[str]:
+    """State how ``score`` aggregated documents, if not by default."""
+    how = {"failed": "", "excluded": []} | file.provenance.get("aggregation", {})
+    wrong = ["Failed claims count as not supported."] * (how["failed"] == "wrong")
+    return wrong + [f"{len(how['excluded']):,} documents are excluded."] * bool(how["excluded"])
 
 
 def format_usage(row: dict[str, Any]) -> str:

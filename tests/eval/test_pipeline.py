@@ -148,7 +148,7 @@ def test_failed_claims_bound_the_scores():
         for n, row in enumerate(labels)
     ]
     scored = Pipeline(decompose=Given(), verify=[Labels()], gamma=0).score(documents)
-    rows = summarise(scored, "h", "biographies", bounds=True, k=1)
+    rows = summarise(scored, "h", "biographies", failed="excluded", k=1)
     values = {(r.metric, r.variant): r.value for r in rows}
     low, high = BOUNDS
     precision, micro, f1 = "factual_precision", "factual_precision_micro", "f1_at_k"
@@ -157,7 +157,7 @@ def test_failed_claims_bound_the_scores():
     assert [values[micro, low], values[micro, high]] == [2 / 5, 4 / 5]
     assert values[f1, low] <= values[f1, None] <= values[f1, high]
     assert values["factscore", high] == values[precision, high]
-    assert all(r.variant is None for r in summarise(scored[1:2], "h", "b", bounds=True))
+    assert all(r.variant is None for r in summarise(scored[1:2], "h", "b", failed="excluded"))
 
 
 def test_one_letter_words_and_digits_are_words(tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from eval.commands.dry_run import estimate_score
+from eval.commands.report import main as report_main
 from eval.commands.score import main as score_main
 from eval.decompose.by_sentence import BySentence, Failed
 from eval.decompose.sentences import Sentences
@@ -220,3 +221,43 @@ def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
     left[0].write_text("{}\n")
     with pytest.raises(UserError, match=r"unfinished.*delete out/\.scored"):
         score_main(ARGUMENTS)
+
+
+def test_a_finished_run_is_aggregated_in_other_ways(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels = {"first": ("S", None), "second": ("NS", "NS")}
+    rows = [
+        document("x. y.", id=name, claims=[Claim(id=i, text=i, label=of[i == "b"]) for i in "ab"])
+        for name, of in labels.items()
+    ]
+    write_jsonl("documents.jsonl", rows)
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    (tmp_path / "ids.txt").write_text("second\n")
+
+    def precision(*options):
+        assert score_main([*ARGUMENTS, *options]) == 0
+        results = read_results("out/results.json").results
+        chosen = [r for r in results if r.metric == "factual_precision" and r.variant is None]
+        return [(r.value, r.failed) for r in chosen]
+
+    assert precision() == [(0.5, 1)]
+    plain, calls = (tmp_path / "out/results.json").read_bytes(), []
+    monkeypatch.setattr(Run, "process", lambda *_, **__: calls.append(1))
+    assert precision("--failed", "wrong") == [(0.25, 1)]
+    assert precision("--exclude", "[second]") == precision("--exclude", "ids.txt") == [(1.0, 1)]
+    with pytest.raises(UserError, match="no document has the id 'third'"):
+        score_main([*ARGUMENTS, "--exclude", "[third]"])
+    assert precision() == [(0.5, 1)]
+    assert not calls
+    assert (tmp_path / "out/results.json").read_bytes() == plain
+    assert report_main(["--run", "out", "--formats", "[lm_eval, inspect]"]) == 0
+    row = json.loads((tmp_path / "out/lm_eval.json").read_text())["results"]["texts_normal_given"]
+    names = ("", "_n", "_failed", "_stderr")
+    assert [row[f"factual_precision{n},none"] for n in names] == [0.5, 1, 1, "N/A"]
+    log = json.loads((tmp_path / "out/inspect.json").read_text())
+    first = log["results"]["scores"][0]["metrics"]
+    assert {name: metric["value"] for name, metric in first.items()} == {
+        "mean": 0.5,
+        "n": 1,
+        "failed": 1,
+    }
