@@ -12,15 +12,18 @@ through plain transformers.
 
 The engine deduplicates, sorts by length (no padding) and computes in bfloat16; ``float32`` isolates
 the first two. *Of the limit* is the FLOP/s for the distinct pairs (2 FLOP per weight and token,
-plus attention) over the measured FLOP/s of a large matrix product in the same precision.
+plus attention) over the measured FLOP/s of a large matrix product in the same precision. Seconds
+are the median of ``--repeats`` runs, with the fastest and the slowest.
 """
 
 import argparse
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice, permutations, product
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import torch
@@ -103,6 +106,12 @@ def peak_flops(dtype: torch.dtype) -> float:
     return 2 * size**3 / seconds
 
 
+def time_runs(run: Callable[[], object], repeats: int) -> tuple[object, list[float]]:
+    """The result of the last of some runs, and the seconds of each in order of size."""
+    results = [time_run(run) for _ in range(repeats)]
+    return results[-1][0], sorted(seconds for _, seconds in results)
+
+
 def time_run(run: Callable[[], object]) -> tuple[object, float]:
     """The result of a run and its seconds."""
     start = time.perf_counter()
@@ -128,22 +137,28 @@ class MeteredEngine(Entailment):
         return rows
 
 
-def compare(checkpoint: str, pairs: list[Pair]) -> dict[str, float]:
+def compare(checkpoint: str, pairs: list[Pair], repeats: int) -> dict[str, float]:
     """Measure and print one workload."""
     engine = Entailment(checkpoint)
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     model = AutoModelForSequenceClassification.from_pretrained(checkpoint).eval()
     run_plain_loop(engine, tokenizer, model, pairs[:1])  # warm up, as for the engine
-    reference, seconds = time_run(lambda: run_plain_loop(engine, tokenizer, model, pairs))
+    plain_runs = partial(run_plain_loop, engine, tokenizer, model, pairs)
+    reference, plain = time_runs(plain_runs, repeats)
+    seconds = median(plain)
     print(f"{len(pairs):,} pairs, {len(set(pairs)):,} distinct")
-    print(f"  {'plain loop':22} {seconds:7.1f} s {len(pairs) / seconds:8.0f} pairs/s")
-    results = {"pairs": len(pairs), "distinct": len(set(pairs)), "plain_seconds": seconds}
+    print(
+        f"  {'plain loop':22} {seconds:7.1f} s {len(pairs) / seconds:8.0f} pairs/s "
+        f"({plain[0]:.1f} to {plain[-1]:.1f} s)"
+    )
+    results = {"pairs": len(pairs), "distinct": len(set(pairs)), "plain_seconds": plain}
     for dtype in ("float32", "bfloat16"):
-        row = measure_engine(checkpoint, pairs, dtype, reference)
+        row = measure_engine(checkpoint, pairs, dtype, reference, repeats)
         row["speedup"] = seconds / row["seconds"]
         print(
             f"  {f'engine, {dtype}':22} {row['seconds']:7.1f} s "
-            f"{len(pairs) / row['seconds']:8.0f} pairs/s {row['speedup']:5.1f} times, "
+            f"{len(pairs) / row['seconds']:8.0f} pairs/s {row['speedup']:5.1f} times "
+            f"({row['runs'][0]:.1f} to {row['runs'][-1]:.1f} s), "
             f"labels equal {row['equal_labels']:.2%}, |Δp| mean {row['moved_mean']:.4f} most "
             f"{row['moved_most']:.4f}, {row['of_limit']:.0%} of the limit, encoding "
             f"{row['encoding_share']:.0%}",
@@ -153,20 +168,24 @@ def compare(checkpoint: str, pairs: list[Pair]) -> dict[str, float]:
     return results
 
 
-def measure_engine(checkpoint: str, pairs: list[Pair], dtype: str, reference: np.ndarray) -> dict:
+def measure_engine(
+    checkpoint: str, pairs: list[Pair], dtype: str, reference: np.ndarray, repeats: int
+) -> dict:
     """Time and agreement of the engine in one precision."""
     engine = MeteredEngine(checkpoint, dtype=dtype)
     engine.relations(pairs[:1])  # load the weights before timing
     engine.flop = engine.encoding = 0.0
-    answers, seconds = time_run(lambda: engine.relations(pairs))
+    answers, runs = time_runs(lambda: engine.relations(pairs), repeats)
+    seconds = median(runs)
     moved = np.abs(answers - reference).max(axis=1)
     return {
         "seconds": seconds,
+        "runs": runs,
         "equal_labels": float(np.mean(answers.argmax(1) == reference.argmax(1))),
         "moved_mean": float(moved.mean()),
         "moved_most": float(moved.max()),
-        "of_limit": engine.flop / peak_flops(getattr(torch, dtype)) / seconds,
-        "encoding_share": engine.encoding / seconds,
+        "of_limit": engine.flop / repeats / peak_flops(getattr(torch, dtype)) / seconds,
+        "encoding_share": engine.encoding / sum(runs),
     }
 
 
@@ -179,6 +198,7 @@ def main() -> None:
     parser.add_argument("--curves", type=Path, default=curves)
     parser.add_argument("--short", type=int, default=20_000, help="number of short pairs")
     parser.add_argument("--long", type=int, default=2_000, help="number of long pairs")
+    parser.add_argument("--repeats", type=int, default=5, help="runs, of which the median counts")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--json", type=Path, default=None, help="JSON file for the results")
     options = parser.parse_args()
@@ -190,7 +210,7 @@ def main() -> None:
     results = {}
     for name, pairs in workloads.items():
         print(f"{name}: ", end="")
-        results[name] = compare(options.checkpoint, pairs)
+        results[name] = compare(options.checkpoint, pairs, options.repeats)
     if options.json:
         write_json(options.json, results)
 
