@@ -172,7 +172,8 @@ class LssSeq2Seq(ComponentModule):
     def encode(self, records: Sequence[LssExample], train: bool) -> list[Item]:
         """One item per distinct annotation, with a ``Target``.
 
-        For LSS, annotations that are not a subsequence of the claim are skipped. Rows without
+        With constrained decoding, annotations that are not a subsequence of the claim are skipped
+        (the paper's T5 is not constrained, and trains on all). Rows without
         targets are skipped in training but evaluated. Prints both counts.
         """
         items, skipped, unusable, truncated = [], 0, 0, 0
@@ -209,6 +210,8 @@ class LssSeq2Seq(ComponentModule):
     def _targets(self, record: LssExample) -> Counter[str]:
         if self.star:
             return Counter(a.lss_star for a in record.annotations if a.lss_star is not None)
+        if not self.decoding["constrained"]:
+            return Counter(a.lss for a in record.annotations)
         words, keeps, _ = keep_targets(record)
         return Counter(join_words(record.claim, words, keep) for keep in keeps)
 

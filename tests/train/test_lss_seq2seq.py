@@ -160,6 +160,9 @@ def test_every_annotation_is_a_target_and_every_claim_counts_once(tiny_t5: str) 
     assert [(item.row, item.weight) for item in judged][2:] == [(1, 0.0), (2, 1.0)]
     with pytest.raises(UserError, match="no annotation has"):
         module.encode(records[1:2], train=True)
+    published = LssSeq2Seq(tiny_t5, max_length=64, decoding={"constrained": False})
+    # The paper's T5 is not constrained: both annotations are targets
+    assert len(published.encode(records[1:2], train=True)) == 2
 
 
 def test_the_reference_is_cut_never_the_claim(tiny_t5: str) -> None:
