@@ -156,7 +156,6 @@ def write_all(folder: Path, said: str) -> None:
     pair = {"reference": said, "claim": said, "engine": said, "lss": said}
     (folder / "runs/lss").mkdir()
     lss_page(folder / "runs/lss", "lss_metrics", [lss_result("pearson", kind=said)], [pair])
-    assert runs.main(["--html", "runs/all.html"]) == 0
     assert runs.main(["--against", str(one), str(two), "--html", "runs/against.html"]) == 0
     cards(folder / "cards", said)
 
@@ -177,7 +176,7 @@ def test_nothing_in_a_text_acts(
     monkeypatch.chdir(folder)
     write_all(folder, harm(url, "escaped"))
     shown = frames(folder)
-    assert {"report.html", "all.html", "against.html", "tables.md.html", "model.md.html"} <= {
+    assert {"report.html", "against.html", "tables.md.html", "model.md.html"} <= {
         path.name for path in shown
     }
     assert any(path.suffix == ".svg" for path in shown)
