@@ -14,7 +14,7 @@ from functools import partial
 from typing import ClassVar
 
 from data_builders.builder import Builder, Made, Step, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.journal import Each, answer_rows, named_rows
 from data_builders.sampled import sample, sampling_of, template_of
 from data_builders.topics import Topics, read_topics
@@ -119,7 +119,7 @@ class Generations(Builder):
             files[f"{kind}.jsonl"] += texts
             figures[f"{name}, {kind}"] = _figures(texts)
         pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
-        return Made(files, CARD, pages)
+        return Made(files, read_card("generations"), pages)
 
     def _answers(
         self, name: str, kind: str, template: str, topics: Topics, work: Work
@@ -176,23 +176,3 @@ def _figures(texts: list[Generation]) -> dict[str, object]:
         "respond": sum(map(responds, documents)),
         "failed": dict(sorted(failed.items())),
     }
-
-
-CARD = Card(
-    pretty_name="Texts on topics by several models",
-    license="other",
-    task_categories=("text-generation",),
-    tags=("factuality", "adversarial"),
-    text="""\
-Texts that language models wrote about topics, to compare how factuality metrics score them (Core,
-arXiv 2407.03572, section 5.4). `kind` is `normal`, or what an adversary was trained to write
-(`info`: true of anyone; `repetitive`: one statement repeated). `generator` names the model; `bin`
-and `group` are the topic's.
-
-All texts are kept. An empty text with `failed` is a failed request, with its reason; a refusal is a
-text that does not respond. `statistics.json` counts both.
-
-**The texts are unchecked and may state falsehoods about real people.** Do not train models for
-readers on them. The licence is that of the models' output.
-""",
-)

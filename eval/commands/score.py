@@ -82,7 +82,7 @@ def build_parser() -> ArgumentParser:
         type=list[Format],
         default=[],
         help="also write the verdicts in these projects' formats, e.g. '[factscore, safe]': "
-        "factscore, dfactscore, veriscore, safe, factreasoner",
+        "factscore, dfactscore, factreasoner",
     )
     parser.add_argument(
         "--chunk", type=int, default=CHUNK, help="documents that are scored and saved together"

@@ -12,18 +12,14 @@ from eval.exports.dfactscore_export import dfactscore
 from eval.exports.factreasoner_export import factreasoner
 from eval.exports.factscore_export import factscore
 from eval.exports.judged_document import Judged, build_judged
-from eval.exports.safe_export import safe
-from eval.exports.veriscore_export import veriscore
 from eval.metrics.document import Scored
 from records import UserError, atomic_file
 
-Format = Literal["factscore", "dfactscore", "veriscore", "safe", "factreasoner"]
+Format = Literal["factscore", "dfactscore", "factreasoner"]
 
 _WRITERS: dict[Format, tuple[Callable[[Sequence[Judged], str], list[str]], str]] = {
     "factscore": (factscore, "json"),
     "dfactscore": (dfactscore, "json"),
-    "veriscore": (veriscore, "jsonl"),
-    "safe": (safe, "json"),
     "factreasoner": (factreasoner, "jsonl"),
 }
 

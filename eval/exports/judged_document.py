@@ -23,15 +23,6 @@ class Judged(NamedTuple):
         by_id = {passage.id: passage for passage in self.scored.passages}
         return [by_id[name] for name in claim.contexts or [] if name in by_id]
 
-    def by_sentence(self) -> list[tuple[str, list[Claim]]]:
-        """Return the source sentences, in the order of the text, each with its subclaims."""
-        sentences: dict[int, tuple[str, list[Claim]]] = {}
-        for claim in self.scored.claims:
-            _, claims = sentences.setdefault(claim.sentence, (claim.source or "", []))
-            if claim.failed is None:
-                claims.append(claim)
-        return [sentences[index] for index in sorted(sentences)]
-
 
 def build_judged(
     document: Scored, assessor: str, name: str, selection: Literal["none", "core"], k: int

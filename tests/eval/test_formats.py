@@ -107,105 +107,69 @@ def test_factscore_has_no_decisions_where_there_are_none(tmp_path):
     assert (found["decisions"], found["num_failed"], found["respond_ratio"]) == ([None], 1, 1)
 
 
-def test_veriscore_there_and_back(scored, tmp_path):
-    path, (found, silent) = written(scored, "veriscore", tmp_path)
-    assert set(found) == {
-        *("question", "prompt_source", "response", "prompt_tok_cnt", "response_tok_cnt", "model"),
-        *("abstained", "claim_list", "all_claims", "claim_search_results"),
-        *("claim_verification_result", "num_failed"),
-    }
-    assert found["claim_list"][0] == ["Ann Lee painted."]
-    assert found["claim_list"][3] == ["No verifiable claim."]
+def test_veriscores_verification_files_are_read(tmp_path):
     hit = {"title": "Ann Lee", "snippet": "A painter.", "link": "http://x.example"}
-    assert found["claim_search_results"]["Ann Lee boxed."] == [hit]
-    results = found["claim_verification_result"]
-    assert [set(r) for r in results] == [{"claim", "search_results", "verification_result"}] * 3
-    assert [r["verification_result"] for r in results] == [
-        *("supported", "contradicted", "inconclusive")
-    ]
-    assert results[0]["search_results"].startswith("Search result 1\nTitle: Ann Lee\n")
-    assert silent["abstained"] is True
+    texts = {"Ann painted.": "supported", "Ann boxed.": "contradicted", "It is.": "inconclusive"}
+    _, *rest = texts
+    row = {
+        **{"question": "Who is Ann Lee?", "response": "Ann.", "model": "m", "abstained": False},
+        # A sentence without claims, as its earlier and its current code write it
+        "claim_list": [
+            ["Ann painted."],
+            ["No verifiable claim."],
+            [None],
+            [*list(texts)[1:], "Hm."],
+        ],
+        "claim_search_results": {text: [hit] for text in texts},
+        "claim_verification_result": [
+            {"claim": text, "search_results": "", "verification_result": label}
+            for text, label in texts.items()
+        ],
+    }
+    silent = row | {"abstained": True, "claim_list": [], "claim_verification_result": []}
+    path = tmp_path / "verification.jsonl"
+    path.write_text("\n".join(map(json.dumps, [row, silent])))
     first, second = read_records(path, Document)
     # What its evidence does not decide counts as not supported, as in VeriScore's own score.
-    assert [c.label for c in first.claims] == ["S", "NS", "NS", None, None]
-    assert [c.sentence for c in first.claims] == [0, 1, 1, 2, 2]
+    found = {c.text: (c.label, c.sentence) for c in first.claims}
+    assert found == {
+        "Ann painted.": ("S", 0),
+        "Ann boxed.": ("NS", 3),
+        "It is.": ("NS", 3),
+        "Hm.": (None, 3),
+    }
     assert first.passages[0].url == "http://x.example"
     assert first.claims[0].contexts == [first.passages[0].id]
     assert (first.topic, first.generator) == ("Who is Ann Lee?", "m")
     assert (second.claims, second.model_extra["responds"]) == ([], False)
 
 
-def test_veriscore_knows_claims_by_their_text(tmp_path):
-    claims = [
-        Claim(id="a", text="Ann ran.", source="Ann ran."),
-        Claim(id="b", text="Ann ran.", sentence=4, source="So she ran."),
-    ]
-    document = Document(id="1", topic="Ann", text="Ann ran. So she ran.", claims=claims)
-    (path,) = write_formats(
-        Pipeline(Given(), [Known()]).score([document]), ["veriscore"], tmp_path, 2
-    )
-    found = json.loads(path.read_text())
-    assert found["claim_list"] == [["Ann ran."], ["Ann ran."]]
-    assert found["all_claims"] == list(found["claim_search_results"]) == ["Ann ran."]
-    assert [r["verification_result"] for r in found["claim_verification_result"]] == ["supported"]
-    # As its current code writes a sentence without claims.
-    path = tmp_path / "claims.jsonl"
-    path.write_text(json.dumps(found | {"claim_list": [[None], ["Ann ran."]]}))
-    (read,) = read_records(path, Document)
-    assert [(c.text, c.sentence) for c in read.claims] == [("Ann ran.", 1)]
+def test_safes_result_files_are_read(tmp_path):
+    def statement(sentence, atom, text, label):
+        return {
+            **{"sentence": sentence, "atomic_fact": atom, "annotation": label},
+            **{"self_contained_atomic_fact": text, "rate_data": {"answer": label}},
+        }
 
-
-def test_safe_names_every_generator(scored, tmp_path):
-    document = scored[1].document.model_copy(update={"generator": "k"})
-    other = scored[1].model_copy(update={"document": document})
-    _, (found,) = written([scored[0], other], "safe", tmp_path)
-    assert found["side_1"] == "k, m"
-
-
-def test_safe_there_and_back(scored, tmp_path):
-    path, (found,) = written(scored, "safe", tmp_path)
-    assert set(found) == {"side_1", "side_2", "per_prompt_data", "autoeval_configs"}
-    row = found["per_prompt_data"][0]
-    assert set(row) == {"prompt", "side1_response", "side2_response", "side1_posthoc_eval_data"}
-    data = row["side1_posthoc_eval_data"]
-    assert set(data) == {
-        *("prompt", "response", "all_atomic_facts", "checked_statements", "num_failed"),
-        *("num_claims", "sentences_and_atomic_facts"),
-        *("revised_fact_jsonified_all", "past_steps_jsonified_all", "f1_2"),
-        *("Supported", "Irrelevant", "Not Supported"),
+    data = {
+        "all_atomic_facts": [
+            {"sentence": "She painted birds.", "atomic_facts": ["She painted."]},
+            {"sentence": "It rained.", "atomic_facts": ["It rained.", "Rain is wet."]},
+        ],
+        "checked_statements": [
+            statement("She painted birds.", "She painted.", "Ann painted.", "Supported"),
+            statement("It rained.", "It rained.", "It rained.", "Not Supported"),
+            statement("It rained.", "Rain is wet.", "Rain is wet.", "Irrelevant"),
+        ],
     }
-    assert data["all_atomic_facts"][0] == {
-        "sentence": "She painted birds.",
-        "atomic_facts": ["She painted."],
-    }
-    assert set(data["checked_statements"][0]) == {
-        *("sentence", "atomic_fact", "self_contained_atomic_fact", "relevance_data"),
-        *("rate_data", "annotation"),
-    }
-    assert data["checked_statements"][0]["rate_data"] == {
-        "response": "I think so.",
-        "answer": "Supported",
-    }
-    assert (data["Supported"], data["Not Supported"], data["Irrelevant"]) == (1, 2, 1)
-    # Precision 1/3 and recall@2 1/2; its scripts average it over all texts.
-    silent = found["per_prompt_data"][1]["side1_posthoc_eval_data"]
-    assert (data["f1_2"], silent["f1_2"]) == (pytest.approx(2 / 5), 0)
-    assert data["num_claims"] == 5
-    assert data["sentences_and_atomic_facts"][0] == ["She painted birds.", ["She painted."]]
-    assert data["checked_statements"][4]["rate_data"] is None
-    assert data["revised_fact_jsonified_all"][0] == {
-        "atomic_fact": "She painted.",
-        "revised_fact": "Ann Lee painted.",
-        "is_relevant": "",
-    }
-    assert data["past_steps_jsonified_all"] == [{}] * 5
-    assert (found["side_1"], found["side_2"]) == ("m", "none"), "there is no second to rate"
-    first, _ = read_records(path, Document)
-    assert first.generator == "m"
-    assert [c.label for c in first.claims] == ["S", "NS", "NS", None, "IR"]
-    assert [c.sentence for c in first.claims] == [0, 1, 1, 2, 2]
-    assert (first.claims[0].text, first.claims[0].original) == ("Ann Lee painted.", "She painted.")
-    assert first.claims[0].source == "She painted birds."
+    row = {"prompt": "Who?", "side1_response": "She.", "side1_posthoc_eval_data": data}
+    sides = {"side_1": "m", "side_2": "none", "per_prompt_data": [row | {"side2_response": ""}]}
+    (tmp_path / "safe.json").write_text(json.dumps(sides))
+    (found,) = read_records(tmp_path / "safe.json", Document)
+    assert found.generator == "m"
+    assert [(c.label, c.sentence) for c in found.claims] == [("S", 0), ("NS", 1), ("IR", 1)]
+    assert (found.claims[0].text, found.claims[0].original) == ("Ann painted.", "She painted.")
+    assert found.claims[0].source == "She painted birds."
 
 
 def test_factreasoner_there_and_back(scored, tmp_path):
@@ -245,12 +209,9 @@ def test_factreasoners_file_names_no_passage_that_it_does_not_hold(tmp_path):
 
 
 def test_core_keeps_the_selected(scored, tmp_path):
-    _, path = write_formats(scored, ["veriscore"], tmp_path, k=2)
-    found = json.loads(path.read_text().splitlines()[0])
-    judged = [r["claim"] for r in found["claim_verification_result"]]
+    _, path = write_formats(scored, ["factscore"], tmp_path, k=2)
+    judged = [one["atom"] for one in json.loads(path.read_text())["decisions"][0]]
     assert judged == ["Ann Lee painted.", "Ann Lee boxed.", "Oslo is large."]
-    assert "Rain is wet." not in found["claim_search_results"]
-    assert "Rain is wet." in found["all_claims"]
 
 
 def test_factscores_released_predictions(tmp_path):
@@ -275,8 +236,6 @@ def test_texts_without_a_question_or_a_rating_are_read(tmp_path):
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8-sig")
     first, second = read_records(path, Document)
     assert (first.topic, second.topic, second.passages) == ("d1", "d2", [])
-    (out,) = write_formats(Pipeline(Given(), [Known()]).score([second]), ["veriscore"], tmp_path, 2)
-    assert json.loads(out.read_text())["question"] == ""
     row = {"prompt": "Who?", "side1_response": "Ann.", "side2_response": "placeholder"}
     sides = {"side_1": "m", "side_2": "placeholder", "per_prompt_data": [row]}
     (tmp_path / "safe.json").write_text(json.dumps(sides))

@@ -23,7 +23,6 @@ from eval.prompting.prompted_lss import read_answer
 from eval.prompting.prompted_relations import label_probability
 from eval.revise.rewrite import read_between_marks
 from eval.verify.dfactscore.prompted_groups import read_groups
-from eval.verify.whole_response import read_complete_labels
 from tests.fuzz.odd import rewritten, texts, written
 
 # The labels of SAFE's relevance and ratings, of FactVerify, and of Rel.
@@ -94,17 +93,6 @@ def test_a_label_is_one_that_the_answer_names(answer, labels):
     assert read_yes_or_no(answer) is None or "yes" in letters or "no" in letters
 
 
-@example("9" * 5000 + ". Supported", 3)
-@example("1. [Supported]\n²: [Supported]", 1)
-@given(answers, st.integers(1, 3))
-def test_labels_of_several_claims(answer, count):
-    found = read_complete_labels(answer, count)
-    assert found is None or len(found) == count
-    for label, line in found or ():
-        assert label in {"supported", "not_supported", "contradicted", "undecided"}
-        assert re.search("supported|contradicted|unverifiable", re.sub("[^a-z]", "", line.lower()))
-
-
 @example("[" * 50_000, FACTS)
 @example("[[" + "1" * 5000 + "]]", FACTS)
 @given(answers, st.lists(st.sampled_from(FACTS) | written, min_size=1, max_size=3))
@@ -152,7 +140,6 @@ def test_nothing_comes_out_of_an_empty_answer(answer):
     assert all(read_label(answer, labels) is None for labels in LABELS)
     assert read_true_or_false(answer) is None
     assert read_yes_or_no(answer) is None
-    assert read_complete_labels(answer, 1) is None
     assert read_groups(answer, FACTS) is None
     assert read_answer(answer, SENTENCE) is None
     assert isinstance(label_probability(answer, [Token(answer, -0.1)]), str)

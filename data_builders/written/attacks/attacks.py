@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from components.gold import GOLD_K, add_label_gold
 from data_builders.builder import Builder, Made, Step, Work
-from data_builders.dataset import Card
+from data_builders.dataset import read_card
 from data_builders.journal import identity_of, journal_rows
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attack_gold import attack_gold
@@ -157,7 +157,7 @@ class Attacks(Builder):
             raise UserError(f"no attack gave a valid text ({work.dropped_summary()})")
         files[f"{INVALID}.jsonl"] = invalid
         pages = {"statistics.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n"}
-        return Made(files, CARD, pages)
+        return Made(files, read_card("attacks"), pages)
 
     def _sources(self) -> list[Source]:
         sources = read_sources(self.documents, self.source_kind, self.verdict)[: self.limit]
@@ -289,29 +289,3 @@ def _figures(attack: Attack, drawn: Sequence[tuple[AttackResult, Source]]) -> di
 
 def _count(reasons: Iterable[str | None]) -> dict[str, int]:
     return dict(sorted(Counter(map(str, reasons)).items()))
-
-
-CARD = Card(
-    pretty_name="Rule-made attacks on factuality metrics",
-    license="other",
-    tags=("factuality", "adversarial", "robustness"),
-    text="""\
-Rule-based adversarial texts that test whether a factuality metric can be gamed.
-
-- `normal.jsonl`: the original documents; an attacked text names one of them in `clean`.
-- one file per attack (`kind`): the valid texts. `keeps` states what the attack keeps: `facts`
-  (same claims and labels: a metric should not change), `truth` (all claims are true, but carry
-  little information), facts about a namesake or another topic, or false claims made true (a metric
-  should rise). `claims` are labelled by construction; `rests_on` lists the claims of the document,
-  or the facts about others, that decide the label. Montage lists in `suggests` pairs of claims in
-  a false order; corrections list in `corrections` what was replaced.
-- `invalid.jsonl`: texts that violate `keeps`, with the reason (`invalid`, `where`); they are in no
-  other file and do not count as successful attacks.
-- `statistics.json`: numbers of valid, invalid and not applicable texts with reasons; labelled
-  precision of the attacked texts and of their documents.
-
-A label states whether a claim is true (`S`), not whether it is informative. **Claims marked `NS`
-may be false statements about real people; never show them without their mark.** For measuring
-metrics, not for training. The licence is that of the documents.
-""",
-)
