@@ -118,7 +118,7 @@ def test_veriscores_verification_files_are_read(tmp_path):
             ["Ann painted."],
             ["No verifiable claim."],
             [None],
-            [*list(texts)[1:], "Hm."],
+            [*rest, "Hm."],
         ],
         "claim_search_results": {text: [hit] for text in texts},
         "claim_verification_result": [
