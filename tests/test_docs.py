@@ -22,8 +22,10 @@ NEEDS_A_CHECKPOINT = (
 )
 WITH_COMMANDS = (
     "README.md",
+    "docs/api.md",
     "docs/experiments.md",
     "docs/datasets.md",
+    "docs/records.md",
     "checkpoints/README.md",
 )
 COMMANDS = sorted(
@@ -66,6 +68,10 @@ def test_every_link_between_pages_leads_to_a_file_and_a_heading(page):
 @pytest.mark.parametrize("page", MOST)
 def test_a_page_that_is_read_first_is_short(page):
     assert (ROOT / page).stat().st_size <= MOST[page]
+
+
+def test_the_docs_are_short_together():
+    assert sum(page.stat().st_size for page in (ROOT / "docs").glob("*.md")) <= 150 * 1024
 
 
 @pytest.mark.parametrize("command", COMMANDS)

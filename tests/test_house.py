@@ -383,7 +383,7 @@ def test_every_command_of_the_readme_exists(command):
         assert (ROOT / config).is_file()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/scoring.md", "docs/where.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/scoring.md", "CONTRIBUTING.md"])
 def test_every_path_of_the_docs_exists(page):
     made = ("runs/", "data/", "checkpoints/small", "checkpoints/laptop")  # what the commands make
     text = (ROOT / page).read_text(encoding="utf-8")
