@@ -4,12 +4,13 @@
 LoRA), the tokenizer, ``component.json`` and a model card.
 """
 
+import json
 import os
 import platform
 import re
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Literal
@@ -160,7 +161,11 @@ def require_matching_weights(
             )
 
 
-def _check_labels(folder: Path, component: Component) -> None:
+def _config_labels(folder: Path) -> list[str]:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        written = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        if "auto_map" not in written and "model_type" in written:
+            return [written["id2label"][str(place)] for place in range(len(written["id2label"]))]
     from transformers import AutoConfig  # takes seconds to import
 
     try:
@@ -168,7 +173,11 @@ def _check_labels(folder: Path, component: Component) -> None:
     except (OSError, ValueError) as error:  # includes configs that require custom code
         reason = first_line(error)
         raise UserError(f"{folder}: config.json cannot be loaded ({reason})") from None
-    config_labels = [config.id2label[index] for index in sorted(config.id2label)]
+    return [config.id2label[index] for index in sorted(config.id2label)]
+
+
+def _check_labels(folder: Path, component: Component) -> None:
+    config_labels = _config_labels(folder)
     if component.labels and config_labels != component.labels:
         raise UserError(
             f"{folder}: component.json has labels {component.labels}, config.json has "

@@ -1,7 +1,7 @@
 """``python -m eval report``: render the folder of a ``score`` or experiment run as one page.
 
-The page, ``report.html``, works offline and shows only the run folder's files. ``--formats`` also
-writes the results as evaluation harnesses do.
+The page, ``report.html``, works offline and shows only the run folder's files. ``--lm_eval`` also
+writes the results as lm-evaluation-harness does.
 ``python -m eval runs --against`` compares two runs.
 """
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cli.parser import command_parser, parse
 from eval.commands.experiment import EXPERIMENTS, experiment_class
-from eval.exports.harness_export import HARNESSES, Harness
+from eval.exports.lm_eval_export import lm_eval
 from eval.report.declare import Page
 from eval.report.render import write_page
 from eval.report.score import PAGE
@@ -55,16 +55,14 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--run", type=str, required=True, help="the run folder, e.g. runs/demo")
     parser.add_argument(
-        "--formats",
-        type=list[Harness],
-        default=[],
-        help="also write the results as lm-evaluation-harness or inspect_ai does, with standard "
-        "errors, n and failed claims: '[lm_eval, inspect]'",
+        "--lm_eval",
+        action="store_true",
+        help="also write the results as lm-evaluation-harness does, with stderr, n and failed",
     )
     arguments = parse(parser, argv)
     print(build_report(arguments.run))
-    for name in arguments.formats:
-        path = Path(arguments.run) / f"{name}.json"
-        write_json(path, HARNESSES[name](_results(Path(arguments.run))))
+    if arguments.lm_eval:
+        path = Path(arguments.run) / "lm_eval.json"
+        write_json(path, lm_eval(_results(path.parent)))
         print(path)
     return 0

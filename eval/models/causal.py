@@ -21,8 +21,8 @@ from components.base import LOAD_ERRORS, load_causal, load_tokenizer
 from components.checkpoint import Component, read_component
 from components.encoding import batches_by_length, encode_completion, fill_prompt, pad
 from eval.models.chat import Message, last_whole_sentence, one_text
+from eval.models.device import pack_linears, pick_device, present
 from eval.models.draws import draw_token, log_probability, text_draws
-from eval.models.engine import pack_linears, pick_device, present
 from records import UserError
 from records.errors import first_line
 

@@ -8,17 +8,11 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import numpy as np
-from transformers import (
-    AutoModelForSequenceClassification,
-    AutoModelForTokenClassification,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
 
-from components.base import load_tokenizer
 from components.calibration import probabilities
 from components.checkpoint import RELATIONS, TWO_CLASSES, Component, is_published, read_component
 from components.encoding import Pair, encode_pairs, encode_words, first_tokens, row_features
@@ -26,13 +20,14 @@ from components.windows import best_windows, chunks_of, windows_of
 from components.words import WORD, join_words, split_words
 from eval.models.cache import fingerprint
 from eval.models.engine import Dtype, Engine, Row
-from eval.models.hub import load_whole
 from eval.models.lss import Subsequence
-from eval.models.published import read_published
 from records import UserError
 
+if TYPE_CHECKING:  # takes seconds to import, which cached answers do not need
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
 # Loaded models, shared by all engines of the same checkpoint.
-_LOADED: WeakValueDictionary[tuple, PreTrainedModel] = WeakValueDictionary()
+_LOADED: "WeakValueDictionary[tuple, PreTrainedModel]" = WeakValueDictionary()
 
 
 class Encoder(Engine):
@@ -48,7 +43,7 @@ class Encoder(Engine):
     """
 
     expected: str
-    auto_model: type = AutoModelForSequenceClassification
+    auto_model = "AutoModelForSequenceClassification"
 
     def __init__(
         self,
@@ -74,7 +69,9 @@ class Encoder(Engine):
         return fingerprint(self.expected, Path(self.checkpoint), self.component, self.dtype)
 
     @cached_property
-    def _tokenizer(self) -> PreTrainedTokenizerBase:
+    def _tokenizer(self) -> "PreTrainedTokenizerBase":
+        from components.base import load_tokenizer
+
         return load_tokenizer(str(self.checkpoint), self._commit)
 
     @property
@@ -82,12 +79,16 @@ class Encoder(Engine):
         return None if Path(self.checkpoint).is_dir() else self.component.base["revision"]
 
     @cached_property
-    def _model(self) -> PreTrainedModel:
+    def _model(self) -> "PreTrainedModel":
+        import transformers
+
+        from eval.models.hub import load_whole
+
         key = (self._fingerprint, self.auto_model, str(self.device))
         model = _LOADED.get(key)
         if model is None:
             model = _LOADED[key] = load_whole(
-                self.auto_model,
+                getattr(transformers, self.auto_model),
                 str(self.checkpoint),
                 self.device,
                 dtype=self.dtype,
@@ -149,6 +150,8 @@ class Entailment(Encoder):
 
     def _described(self) -> Component:
         if is_published(self.checkpoint):
+            from eval.models.published import read_published
+
             return read_published(self.checkpoint, self.labels, self.revision)
         component = super()._described()
         if self.labels is not None or self.revision is not None:
@@ -190,6 +193,8 @@ class Unli(Encoder):
 
     def _described(self) -> Component:
         if is_published(self.checkpoint):
+            from eval.models.published import read_published
+
             return read_published(self.checkpoint, component="unli")
         return super()._described()
 
@@ -219,7 +224,7 @@ class LssTagger(Encoder):
     """
 
     expected = "lss"
-    auto_model = AutoModelForTokenClassification
+    auto_model = "AutoModelForTokenClassification"
 
     @cached_property
     def _fingerprint(self) -> bytes:

@@ -7,23 +7,25 @@ float32).
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import torch
 from tqdm import tqdm
-from transformers import PreTrainedModel
-from transformers.utils import logging
 
 from components.encoding import Pair
 from eval.models.cache import AnswerCache, answer_key
 from eval.models.counting import CountsPairs
 from records import UserError
+
+if TYPE_CHECKING:  # takes seconds to import, which cached answers do not need
+    import torch
+    from transformers import PreTrainedModel
 
 Dtype = Literal["float32", "bfloat16"]
 
@@ -33,56 +35,6 @@ PROGRESS_AFTER = 5  # seconds until a progress bar appears
 # A batch has at most batch_size rows and batch_size times this many tokens. Larger batches exceed a
 # CPU's cache (half the speed at 6 000 tokens).
 _TOKENS_PER_ROW = {"cpu": 16, "cuda": 256}
-
-
-def pick_device(device: str) -> torch.device:
-    """Resolve a device name; ``auto`` is the GPU if present, else the CPU."""
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        return torch.device(device)
-    except RuntimeError:
-        raise UserError(
-            f"device: unknown PyTorch device {device!r}; use auto, cpu, cuda or cuda:1"
-        ) from None
-
-
-def present(device: torch.device) -> torch.device:
-    """Return the device if it exists; raise a one-line error otherwise."""
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise UserError(f"device: {device}: no such GPU; use auto or cpu")
-    return device
-
-
-class _PackedLinear(torch.nn.Module):
-    """A linear layer with weights packed for oneDNN, for inference on a CPU.
-
-    Equal to ``torch.nn.Linear`` up to rounding. In float32 up to 2.3 times as fast as MKL on AMD
-    CPUs; in bfloat16 about 8 % faster for a whole model.
-    """
-
-    def __init__(self, linear: torch.nn.Linear):
-        super().__init__()
-        self.weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.data, None)
-        self.bias = None if linear.bias is None else linear.bias.data
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
-
-
-def pack_linears(module: torch.nn.Module) -> None:
-    """Replace a CPU model's linear layers by packed ones, if oneDNN supports the dtype."""
-    for name, child in module.named_children():
-        if type(child) is torch.nn.Linear and _can_pack(child.weight.dtype):
-            setattr(module, name, _PackedLinear(child))
-        else:
-            pack_linears(child)
-
-
-def _can_pack(dtype: torch.dtype) -> bool:
-    if not torch.backends.mkldnn.is_available():
-        return False
-    return dtype != torch.bfloat16 or torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 class Row(NamedTuple):
@@ -106,19 +58,27 @@ class Engine(CountsPairs):
     """
 
     identity: dict[str, Any]
-    _model: PreTrainedModel
+    _model: "PreTrainedModel"
 
     def __init__(
         self, batch_size: int, cache: str | Path | None, device: str, dtype: Dtype = "float32"
     ):
-        logging.disable_progress_bar()  # loading weights takes about a second
         if batch_size < 1:
             raise UserError(f"batch_size: expected at least 1, got {batch_size}")
         self.batch_size = batch_size
-        self.device = pick_device(device)
+        self._device = device
+        if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+            _ = self.device  # raises an error if PyTorch does not know it
         self.dtype = dtype
         self.judged = 0
         self._cache = AnswerCache(cache) if cache is not None else None
+
+    @cached_property
+    def device(self) -> "torch.device":
+        """Device of the model, resolved when it is needed."""
+        from eval.models.device import pick_device
+
+        return pick_device(self._device)
 
     @cached_property
     def _fingerprint(self) -> bytes:
@@ -140,6 +100,8 @@ class Engine(CountsPairs):
             yield from (members[s : s + step] for s in range(0, len(members), step))
 
     def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
+        import torch
+
         rows = self._encode(inputs)
         batches = list(self._batches(rows))
         model = self._model  # loaded once, before the threads

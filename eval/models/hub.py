@@ -4,6 +4,7 @@ from pathlib import Path
 
 import torch
 from transformers import AutoModelForSequenceClassification, PretrainedConfig, PreTrainedModel
+from transformers.utils import logging
 from transformers.utils.hub import cached_file, extract_commit_hash
 
 from components.base import (
@@ -15,7 +16,8 @@ from components.base import (
     use_cache_if_offline,
 )
 from components.checkpoint import require_matching_weights
-from eval.models.engine import Dtype, pack_linears, present
+from eval.models.device import pack_linears, present
+from eval.models.engine import Dtype
 from records import UserError, sha256_file, sha256_text
 from records.errors import first_line
 
@@ -83,6 +85,7 @@ def load_whole(
         revision: of a hub model.
     """
     present(device)
+    logging.disable_progress_bar()  # loading weights takes about a second
     try:
         loaded, info = auto.from_pretrained(
             resolve_base(model),

@@ -26,7 +26,7 @@ from eval.models.chat import (
     as_answer,
     one_text,
 )
-from eval.models.engine import pick_device
+from eval.models.device import pick_device
 from eval.models.hub import load_whole, named
 from records import UserError
 

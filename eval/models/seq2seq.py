@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from transformers import AutoModelForSeq2SeqLM
 
 from components.encoding import Pair, batches_by_length, encode_grounded, padded_prompts
 from components.subsequence import LssDecoder
@@ -26,7 +25,7 @@ class LssSeq2Seq(Encoder):
     """
 
     expected = "lss"
-    auto_model = AutoModelForSeq2SeqLM
+    auto_model = "AutoModelForSeq2SeqLM"
 
     def _check(self) -> None:
         if self.component.architecture != "seq2seq":

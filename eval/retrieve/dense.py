@@ -30,7 +30,7 @@ from transformers.utils import logging
 
 from components.base import resolve_base
 from components.overlap import stem_shares
-from eval.models.engine import pick_device, present
+from eval.models.device import pick_device, present
 from eval.models.hub import check_length, positions
 from eval.retrieve.pages import DECIMALS
 from eval.retrieve.search import Per, SearchRetriever

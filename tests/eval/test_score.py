@@ -250,14 +250,7 @@ def test_a_finished_run_is_aggregated_in_other_ways(tmp_path, monkeypatch):
     assert precision() == [(0.5, 1)]
     assert not calls
     assert (tmp_path / "out/results.json").read_bytes() == plain
-    assert report_main(["--run", "out", "--formats", "[lm_eval, inspect]"]) == 0
+    assert report_main(["--run", "out", "--lm_eval"]) == 0
     row = json.loads((tmp_path / "out/lm_eval.json").read_text())["results"]["texts_normal_given"]
     names = ("", "_n", "_failed", "_stderr")
     assert [row[f"factual_precision{n},none"] for n in names] == [0.5, 1, 1, "N/A"]
-    log = json.loads((tmp_path / "out/inspect.json").read_text())
-    first = log["results"]["scores"][0]["metrics"]
-    assert {name: metric["value"] for name, metric in first.items()} == {
-        "mean": 0.5,
-        "n": 1,
-        "failed": 1,
-    }
