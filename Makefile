@@ -81,6 +81,12 @@ $(CONTROL:%=$(SMALL)/untrained/%/component.json): $(SMALL)/untrained/%/component
 	@$(PY) -m train fit --config $< --trainer.max_steps 0 --name small/untrained/$* --export_to $(@D) > $(LOGS)/untrained_$*.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/untrained_$*.log; exit 1; }
 
+# Another seed, for estimated gold scores: not the model that is attacked.
+$(SMALL)/relation_2/component.json: configs/train/small/relation.yaml data/kb/manifest.json $(TRAINERS)
+	@mkdir -p $(LOGS); echo "training  $(@D) (log: $(LOGS)/relation_2.log)"
+	@$(PY) -m train fit --config $< --ckpt_path last --seed_everything 2 --name small/relation_2 --export_to $(@D) > $(LOGS)/relation_2.log 2>&1 \
+	  || { tail -n 20 $(LOGS)/relation_2.log; exit 1; }
+
 # Texts of the adversary, and texts with its sentences appended.
 data/generations/manifest.json: configs/data/small/generations.yaml $(SMALL)/adversary_info/component.json $(BUILDERS) $(EVAL)
 	@mkdir -p $(LOGS); echo "sampling  data/generations (log: $(LOGS)/generations.log)"

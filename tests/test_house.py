@@ -214,11 +214,9 @@ def test_an_init_only_hands_names_on(name):
 
 
 def experiment_of(path: Path) -> str:
-    """The experiment whose name a configuration's begins with: ``factreasoner_search`` is one of
-    ``factreasoner``; where several do, the longest.
-    """
-    found = [name for name in experiment.EXPERIMENTS if f"{path.stem}_".startswith(f"{name}_")]
-    return max(found, key=len, default=path.stem)
+    """The experiment that the configuration's first lines launch."""
+    (name,) = set(re.findall(r"python -m eval experiment (\w+)", path.read_text(encoding="utf-8")))
+    return name
 
 
 def test_a_file_is_named_as_its_command():
