@@ -76,8 +76,9 @@ def written(tier: str) -> dict[str, str]:
             config.pop("dry_run")
             if config.get("user_agent", "-") is None:
                 config["user_agent"] = "test/1.0 (test@lab.example)"
-            if "entailment" in config:  # of a training that may not have been run here
-                config["entailment"] = None
+            for option in ("entailment", "gold", "metric"):
+                if option in config:  # of a training that may not have been run here
+                    config[option] = None
             builder = data_builders._builder(name)(**parser.instantiate(config).as_dict())
             for file in builder.writes():
                 place = (builder.output / file).as_posix()

@@ -1,7 +1,6 @@
 """Estimated gold scores of texts that a model wrote, by the known facts that they state."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
 
@@ -16,7 +15,6 @@ from eval.stages import EntailmentModel, entails
 from records import Gold, Passage, gold_scores, read_records, sha256_file
 
 
-@dataclass(frozen=True, eq=False)
 class FactGold:
     """Gold scores by facts: a sentence credits each fact of its topic that it entails.
 
@@ -32,9 +30,8 @@ class FactGold:
         k: number of facts of a complete answer.
     """
 
-    entailment: EntailmentModel
-    pages: list[str]
-    k: PositiveInt = GOLD_K
+    def __init__(self, entailment: EntailmentModel, pages: list[str], k: PositiveInt = GOLD_K):
+        self.entailment, self.pages, self.k = entailment, pages, k
 
     @property
     def identity(self) -> list:
