@@ -122,7 +122,8 @@ def missing(path: Path) -> list[str]:
             known = any(file in written(tier) for tier in tiers)
         elif file.startswith("checkpoints/"):
             # The laptop tier's encoder and the demo's untrained models are the Makefile's.
-            known = file.replace("untrained/", "") in exported() or file in makefile
+            pattern = re.sub(r"^checkpoints/small/attack_\w+", "$(SMALL)/attack_", file)
+            known = file.replace("untrained/", "") in exported() or pattern in makefile
         elif file.startswith("downloads/"):
             known = "/".join(file.split("/")[:2]) in comments_of(path)
         else:
