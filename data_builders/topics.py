@@ -29,8 +29,9 @@ def read_topics(paths: Sequence[str]) -> Topics:
 
     Args:
         paths: records with a ``topic`` (generations, documents, topics; FActScore's, whose ``cat``
-            is group and bin), ``AmbigBio.csv`` (``prompt`` and ``name``), ``.txt`` files with one
-            topic per line, or ``.json`` files with topics and bins (``read_bins``).
+            is group and bin), ``AmbigBio.csv`` (``prompt`` and ``name``), questions
+            (``prompt``), ``.txt`` files with one topic per line, or ``.json`` files with topics and
+            bins (``read_bins``).
     """
     topics: Topics = {}
 
@@ -55,7 +56,8 @@ def read_topics(paths: Sequence[str]) -> Topics:
                 add(topic, Stratum(bin=name))
             continue
         for number, row in iter_rows(path):
-            topic = row.get("topic", row.get("name") if "prompt" in row else None)
+            name = row.get("name", row.get("prompt")) if "prompt" in row else None
+            topic = row.get("topic", name)
             if not isinstance(topic, str) or not topic.strip():
                 raise BadInput([f"{path}:{number}: topic: field required, expected a text"])
             row = _cat(row) | row

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from components.checkpoint import read_component
+from records import read_frame
 from tests.eval.conftest import make_checkpoint, relation, unli
 
 __all__ = ["make_checkpoint", "relation", "unli"]  # fixtures
@@ -98,3 +100,28 @@ def test_the_readmes_first_score_is_of_ones_own_file(root):
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr
     assert [len(labels) for labels in verdicts(root / "runs/my").values()] == [2, 2, 2]
+
+
+@pytest.mark.integration
+def test_every_command_of_the_readme_runs(root):
+    write_files(README, root)
+    pairs = [
+        {"premise": f"Ann {n} is a painter.", "hypothesis": f"Ann {n} paints.", "label": n % 2}
+        for n in range(40)
+    ]
+    (root / "my_pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    commands = [
+        line
+        for block in re.findall(r"^```\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+        for line in block.splitlines()
+        if line.startswith("python ")
+    ]
+    commands.sort(key=lambda line: " kb_pairs " not in line)  # `make demo` has run it
+    assert len(commands) >= 7
+    for command in commands:
+        done = run(command + " --trainer.max_steps 1" * (" -m train " in command), root)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    example = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)[-1]
+    done = run(f"{sys.executable} -c {shlex.quote(example)}", root)
+    assert done.returncode == 0, done.stderr
+    assert read_frame(root / "runs/gamed").query("assessor == 'mine'").verdict.notna().any()

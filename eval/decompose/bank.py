@@ -49,10 +49,10 @@ class Bank(PromptFile):
     def check(self, static: int, retrieved: int) -> None:
         if min(static, retrieved) < 0:
             raise UserError("static and retrieved: expected at least 0")
-        if static + retrieved >= len(self.examples):
+        if static + retrieved > len(self.examples):
             raise UserError(
                 f"{self.name}: {len(self.examples)} examples, but static + retrieved = "
-                f"{static + retrieved}; at least one more example is needed"
+                f"{static + retrieved}"
             )
 
     def choose(

@@ -336,6 +336,16 @@ def test_files_as_the_released_code_writes_them(tmp_path):
     assert results["factuality_score_per_atom"][0] == {"a": {"score": p["a"], "support": "S"}}
 
 
+@pytest.mark.parametrize(("keep", "p"), [(False, 0.5), (True, 0.45)])
+def test_an_unlikely_relation_counts_by_option(keep, p):
+    one = document({"a": ["x"]}, ["x"])
+    stage = FactReasoner(
+        Told({("x", "a"): (E, 0.45)}), versions=[1], context_prior=1.0, keep_unlikely=keep
+    )
+    ((verdict,),) = stage([one], [one.claims], [one.passages])
+    assert verdict.p == pytest.approx(p)
+
+
 def test_the_majority_vote():
     one = document({"a": ["x", "y", "z"], "b": ["x", "y"], "c": ["z"]}, ["x", "y", "z"])
     told = {("x", "a"): (E, 0.9), ("y", "a"): (E, 0.5), ("z", "a"): (C, 0.9)}

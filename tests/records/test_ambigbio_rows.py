@@ -25,6 +25,12 @@ def atom(text, title):
     return {"atom": text, "is_supported": title is not None, "supporting_topic": title}
 
 
+def test_questions_are_topics(tmp_path):
+    path = tmp_path / "askh.jsonl"
+    path.write_text('{"prompt": "Why did Rome fall?"}\n', encoding="utf-8")
+    assert list(read_topics([str(path)])) == ["Why did Rome fall?"]
+
+
 def test_names_have_no_header_and_none_is_lost(tmp_path):
     path = tmp_path / "AmbigBio.csv"
     path.write_text(NAMES, encoding="utf-8")
