@@ -22,6 +22,7 @@ CONTROL := unli relation
 # Further components for configs/eval/small and configs/experiments/small.
 MORE := relation_pages relation_conflicts
 OTHERS := kb_conflicts attacks knowledge
+STUDIES := attacks_search attacks_injection best_of_n
 SOURCES := $(wildcard cli/*.py records/*.py clients/*.py components/*.py)
 BUILDERS := $(shell find data_builders -type f -not -name '*.pyc')
 TRAINERS := $(wildcard train/*.py)
@@ -109,13 +110,21 @@ runs/demo/report.html: runs/demo/results.json
 small: $(READY) ## create all inputs of configs/*/small (one hour)
 	@$(MAKE) --no-print-directory -j2 small-steps
 
-small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(MORE:%=$(SMALL)/%/component.json) data/corruption/manifest.json data/generations_steps/manifest.json $(OTHERS:%=data/%/manifest.json)
+small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(MORE:%=$(SMALL)/%/component.json) data/corruption/manifest.json data/generations_steps/manifest.json $(OTHERS:%=data/%/manifest.json) $(STUDIES:%=data/%/manifest.json)
 
 $(OTHERS:%=data/%/manifest.json): data/%/manifest.json: $(READY) configs/data/small/%.yaml $(BUILDERS) $(SOURCES)
 	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/$*.log)"
 	@$(PY) -m data_builders $* --config configs/data/small/$*.yaml > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
 data/attacks/manifest.json data/knowledge/manifest.json: data/kb/manifest.json
+
+data/attacks_search/manifest.json data/attacks_injection/manifest.json: data/%/manifest.json: configs/data/small/%.yaml data/kb/manifest.json $(BUILDERS)
+	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/$*.log)"
+	@$(PY) -m data_builders attacks --config $< > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
+
+data/best_of_n/manifest.json: configs/data/small/best_of_n.yaml $(SMALL)/adversary_info/component.json $(SMALL)/relation_2/component.json $(BUILDERS) $(EVAL)
+	@mkdir -p $(LOGS); echo "sampling  $(@D) (log: $(LOGS)/best_of_n.log)"
+	@$(PY) -m data_builders generations --config $< > $(LOGS)/best_of_n.log 2>&1 || { tail -n 20 $(LOGS)/best_of_n.log; exit 1; }
 
 $(SMALL)/relation_conflicts/component.json: data/kb_conflicts/manifest.json
 

@@ -22,6 +22,7 @@ from pathlib import Path
 import torch
 from transformers import PreTrainedModel
 
+from cli.command import run_command
 from components.encoding import encode_completion, pad
 from eval.models.causal import CausalLM
 from eval.models.draws import text_draws
@@ -113,4 +114,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

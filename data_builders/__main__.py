@@ -40,9 +40,7 @@ BUILDERS = {
     "summaries": "data_builders.published.summaries:Summaries",
     "wafer": "data_builders.published.wafer.wafer:Wafer",
 }
-
-
-COMMANDS = BUILDERS | {"fetch": "data_builders.fetch:fetch"}
+FETCH = {"fetch": "data_builders.fetch:fetch"}
 
 
 def _builder(name: str) -> type:
@@ -51,7 +49,7 @@ def _builder(name: str) -> type:
 
 
 def _summary(name: str) -> str:
-    module, _, attribute = COMMANDS[name].partition(":")
+    module, _, attribute = (BUILDERS | FETCH)[name].partition(":")
     tree = ast.parse(Path(find_spec(module).origin).read_text(encoding="utf-8"))
     builder = next(node for node in tree.body if getattr(node, "name", None) == attribute)
     return ast.get_docstring(builder).splitlines()[0]
@@ -71,7 +69,7 @@ def parser_of(name: str) -> ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Parse the command line and build."""
-    name, rest = choose_command("python -m data_builders", COMMANDS, arguments, _summary)
+    name, rest = choose_command("python -m data_builders", BUILDERS | FETCH, arguments, _summary)
     if name == "fetch":
         from data_builders.fetch import fetch
 

@@ -102,7 +102,7 @@ class Experiment:
             config: the experiment's options, as in its YAML; by default those of the objects.
             ray: workers that judge documents in parallel.
         """
-        config = config or {"experiment": describe_options(self)}
+        config = {"experiment": describe_options(self)} if config is None else config
         with Run(self.name, self, config, output, ray=ray) as run:
             return run.read_finished() or self._measured(run)
 

@@ -12,7 +12,15 @@ from records.formats.documents import to_documents
 from records.formats.pairs import RELATIONS, pairs_of, set_of
 from records.formats.row_fields import plain_text, to_generation
 from records.formats.wice import to_lss
-from records.types import Document, Generation, LssExample, Preference, Record, RelationPair
+from records.types import (
+    Document,
+    Generation,
+    LssExample,
+    Preference,
+    Record,
+    RelationPair,
+    UnjudgedRelationPair,
+)
 
 
 def _to_relations(row: dict, number: int) -> dict | list[dict]:
@@ -106,6 +114,8 @@ def adapt(row: dict, kind: type[Record], number: int, has_text: bool = False) ->
     adapter = next((_ADAPTERS[base] for base in kind.__mro__ if base in _ADAPTERS), None)
     if adapter is None:
         return [row]
+    if kind is UnjudgedRelationPair:  # its label may be of another task
+        row = {name: value for name, value in row.items() if name != "label"}
     with report_malformed_row():
         adapted = plain_text({"text": ""} | row, number) if has_text else adapter(row, number)
     return adapted if isinstance(adapted, list) else [adapted]

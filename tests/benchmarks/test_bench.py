@@ -24,6 +24,9 @@ def test_every_figure_has_its_meaning_on_the_page():
         ],
         "core_selection": [{"claims": 5000, "seconds": 0.5}],
         "inference": [{**solved, "ms": 1.0, "error": 0.0, "equal_labels": 1.0}],
+        "sampling": [
+            {"way": way, "per_second": 2.0} for way in ("engine", "equal lengths", "generate")
+        ],
         "training": [
             {"precision": "32-true", "method": method, "seconds": 2.0}
             for method in ("fit", "plain", "grouped")

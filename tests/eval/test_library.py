@@ -1,17 +1,13 @@
 """The repository as a library: stages of one's own, and the metrics as evaluate modules."""
 
-import re
-
 import evaluate
 import pytest
 
-from eval.commands import score
 from eval.models.encoder import Entailment, Unli
-from eval.pipeline import Scored
 from eval.select.core import Core
 from eval.select.decorator import core
 from eval.stages import Selection
-from records import Claim, Document, read_results, write_jsonl
+from records import Claim, Document
 
 BLEACHED = ["{topic} is a person."]
 
@@ -142,26 +138,3 @@ def test_core_precision_of_what_core_cannot_judge_or_what_says_nothing(
     )
     assert (found["factual_precision"], found["n"]) == (0.5, 2), "the refusal has none"
     assert found["core_precision"] == 1, "what could not be judged is not 0"
-
-
-def test_the_stage_of_ones_own_in_the_readme_runs(pytestconfig, tmp_path, monkeypatch, relation):
-    """The blocks that start with the name of a file, in a folder of their own."""
-    readme = (pytestconfig.rootpath / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```\w+\n# (my[\w.]+)\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
-    assert [name for name, _ in blocks] == ["my_stages.py", "my.yaml"]
-    for name, text in blocks:
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    (tmp_path / "checkpoints/small").mkdir(parents=True)
-    (tmp_path / "checkpoints/small/relation").symlink_to(relation)
-    write_jsonl(tmp_path / "data/kb/passages.jsonl", [{"id": "p0", "text": "Ann Lee paints."}])
-    document = {"id": "d0", "topic": "Ann Lee", "text": "Ann paints; she boxes. Ann sings."}
-    write_jsonl(tmp_path / "documents.jsonl", [document])
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))  # as python -m does
-    wanted = ["--config", "my.yaml", "--documents", "documents.jsonl", "--output", "out"]
-    assert score.main(wanted) == 0
-    results = {r.metric: r.value for r in read_results("out/results.json").results}
-    assert (results["claims"], results["judged"]) == (3, 3)
-    (line,) = (tmp_path / "out/scored.jsonl").read_text(encoding="utf-8").splitlines()
-    scored = Scored.model_validate_json(line)
-    assert [c.text for c in scored.claims] == ["Ann paints", "she boxes.", "Ann sings."]

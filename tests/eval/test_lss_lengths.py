@@ -25,7 +25,7 @@ ROWS += [example(5, ""), example(6, "It rained", "It rained all"), example(7, CL
 def run(tmp_path, **options):
     path = tmp_path / "lss.jsonl"
     write_jsonl(path, ROWS)
-    file = LssLengths({"train": str(path)}, **options).run(tmp_path / "run", {})
+    file = LssLengths({"train": str(path)}, **options).run(tmp_path / "run")
     return {(row.kind, row.metric, row.group): row for row in file.results}
 
 

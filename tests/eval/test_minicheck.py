@@ -250,4 +250,5 @@ def test_no_published_metric_but_factscore_and_those_made_of_it_is_penalised_for
         "core_published",
         "dfactscore",
         "factscore",
+        "robust",  # FActScore's verdicts
     }

@@ -154,7 +154,7 @@ def test_other_tables_are_folded_and_have_each_metric_with_n_and_failures(tmp_pa
     results += [r.model_copy(update={"bin": "rare"}) for r in rows_of(gains=(0.4, 0.1))]
     folder = write_run(tmp_path / "run", results)
     html = build_report(folder).read_text("utf-8")
-    assert html.count("rows</summary>") >= 7
+    assert html.count("</summary>") >= 7
 
     def first(name):
         return table_of(folder, name)[0]

@@ -96,7 +96,9 @@ def test_a_reply_without_an_answer_is_one_failed_verdict(
     assert score(*arguments, tmp_path / "out") == (0, [])
     assert labels(tmp_path / "out") == ["supported", "failed", *["supported", "not_supported"] * 2]
     results = json.loads((tmp_path / "out/results.json").read_text())["results"]
-    found = [row for row in results if row["metric"] == "factual_precision"]
+    found = [
+        row for row in results if row["metric"] == "factual_precision" and not row.get("variant")
+    ]
     assert {(row["value"], row["failed"]) for row in found} == {(0.6, 1)}
 
 
@@ -110,4 +112,8 @@ def test_answers_that_say_nothing_are_failures_and_no_score(
     assert "no claim could be judged" in said[0]
     assert labels(tmp_path / "out") == ["failed"] * len(CLAIMS)
     results = json.loads((tmp_path / "out/results.json").read_text())["results"]
-    assert {row["value"] for row in results if row["metric"] == "factual_precision"} == {None}
+    assert {
+        row["value"]
+        for row in results
+        if row["metric"] == "factual_precision" and not row.get("variant")
+    } == {None}
