@@ -102,7 +102,7 @@ def test_the_readmes_first_score_is_of_ones_own_file(root):
     assert [len(labels) for labels in verdicts(root / "runs/my").values()] == [2, 2, 2]
 
 
-@pytest.mark.integration
+@pytest.mark.slow
 def test_every_command_of_the_readme_runs(root):
     write_files(README, root)
     pairs = [
