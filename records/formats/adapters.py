@@ -64,6 +64,8 @@ _ADAPTERS: dict[type[Record], Callable[[dict, int], dict | list[dict]]] = {
     Document: to_documents,
     Generation: lambda row, number: to_generation(row),
     RelationPair: _to_relations,
+    # The label of a row of ours is not read: it may be of another task.
+    UnjudgedRelationPair: lambda row, n: row if "premise" in row else _to_relations(row, n),
     LssExample: lambda row, number: to_lss(row),
     Preference: lambda row, number: to_preference(row),
 }
@@ -114,8 +116,6 @@ def adapt(row: dict, kind: type[Record], number: int, has_text: bool = False) ->
     adapter = next((_ADAPTERS[base] for base in kind.__mro__ if base in _ADAPTERS), None)
     if adapter is None:
         return [row]
-    if kind is UnjudgedRelationPair:  # its label may be of another task
-        row = {name: value for name, value in row.items() if name != "label"}
     with report_malformed_row():
         adapted = plain_text({"text": ""} | row, number) if has_text else adapter(row, number)
     return adapted if isinstance(adapted, list) else [adapted]
