@@ -81,7 +81,7 @@ def build_parser() -> ArgumentParser:
         "--formats",
         type=list[Format],
         default=[],
-        help="also write the verdicts in these projects' formats, e.g. '[factscore, safe]': "
+        help="also write the verdicts in these projects' formats, e.g. '[factscore, dfactscore]': "
         "factscore, dfactscore, factreasoner",
     )
     parser.add_argument(
