@@ -21,8 +21,7 @@ TRAINED := unli relation lss_tagger adversary_info
 CONTROL := unli relation
 # Further components for configs/eval/small and configs/experiments/small.
 MORE := relation_pages relation_conflicts
-OTHERS := kb_conflicts attacks knowledge
-STUDIES := attacks_search attacks_injection best_of_n
+OTHERS := kb_conflicts attacks knowledge attacks_search attacks_injection best_of_n generations_steps
 SOURCES := $(wildcard cli/*.py records/*.py clients/*.py components/*.py)
 BUILDERS := $(shell find data_builders -type f -not -name '*.pyc')
 TRAINERS := $(wildcard train/*.py)
@@ -107,24 +106,21 @@ runs/demo/results.json: configs/experiments/small/robustness.yaml data/corruptio
 runs/demo/report.html: runs/demo/results.json
 	@$(PY) -m eval report --run runs/demo
 
-small: $(READY) ## create all inputs of configs/*/small (one hour)
+small: $(READY) ## create all inputs of configs/*/small (hours)
 	@$(MAKE) --no-print-directory -j2 small-steps
 
-small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(MORE:%=$(SMALL)/%/component.json) data/corruption/manifest.json data/generations_steps/manifest.json $(OTHERS:%=data/%/manifest.json) $(STUDIES:%=data/%/manifest.json)
+small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(MORE:%=$(SMALL)/%/component.json) data/corruption/manifest.json $(OTHERS:%=data/%/manifest.json)
 
 $(OTHERS:%=data/%/manifest.json): data/%/manifest.json: $(READY) configs/data/small/%.yaml $(BUILDERS) $(SOURCES)
 	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/$*.log)"
-	@$(PY) -m data_builders $* --config configs/data/small/$*.yaml > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
+	@$(PY) -m data_builders $(or $(BUILDER),$*) --config configs/data/small/$*.yaml > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
-data/attacks/manifest.json data/knowledge/manifest.json: data/kb/manifest.json
+# Datasets that are not named after their builder.
+data/attacks_search/manifest.json data/attacks_injection/manifest.json: private BUILDER := attacks
+data/best_of_n/manifest.json data/generations_steps/manifest.json: private BUILDER := generations
 
-data/attacks_search/manifest.json data/attacks_injection/manifest.json: data/%/manifest.json: configs/data/small/%.yaml data/kb/manifest.json $(BUILDERS)
-	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/$*.log)"
-	@$(PY) -m data_builders attacks --config $< > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
-
-data/best_of_n/manifest.json: configs/data/small/best_of_n.yaml $(SMALL)/adversary_info/component.json $(SMALL)/relation_2/component.json $(BUILDERS) $(EVAL)
-	@mkdir -p $(LOGS); echo "sampling  $(@D) (log: $(LOGS)/best_of_n.log)"
-	@$(PY) -m data_builders generations --config $< > $(LOGS)/best_of_n.log 2>&1 || { tail -n 20 $(LOGS)/best_of_n.log; exit 1; }
+data/attacks/manifest.json data/attacks_search/manifest.json data/attacks_injection/manifest.json data/knowledge/manifest.json: data/kb/manifest.json
+data/best_of_n/manifest.json: $(SMALL)/adversary_info/component.json $(SMALL)/relation_2/component.json $(EVAL)
 
 $(SMALL)/relation_conflicts/component.json: data/kb_conflicts/manifest.json
 
@@ -156,9 +152,7 @@ $(SMALL)/attack_$(1)_$(2)/component.json: $(DPO) data/attack_$(1)_$(2)/manifest.
 endef
 $(foreach name,$(ATTACKS),$(foreach round,$(shell seq $(ROUNDS)),$(eval $(call ROUND,$(name),$(round),$(if $(filter-out 1,$(round)),$(SMALL)/attack_$(name)_$(shell expr $(round) - 1))))))
 
-data/generations_steps/manifest.json: configs/data/small/generations_steps.yaml $(ATTACKS:%=$(SMALL)/attack_%_$(ROUNDS)/component.json) $(BUILDERS) $(EVAL)
-	@mkdir -p $(LOGS); echo "sampling  data/generations_steps (log: $(LOGS)/generations_steps.log)"
-	@$(PY) -m data_builders generations --config $< > $(LOGS)/generations_steps.log 2>&1 || { tail -n 20 $(LOGS)/generations_steps.log; exit 1; }
+data/generations_steps/manifest.json: $(ATTACKS:%=$(SMALL)/attack_%_$(ROUNDS)/component.json) $(EVAL)
 
 papers: $(READY) ## compare the papers' figures with their authors' released files below FILES (default: downloads)
 	@$(PY) -m eval papers $(if $(FILES),--files $(FILES)) --output runs/papers
@@ -197,5 +191,5 @@ format: $(READY) ## apply ruff fixes and formatting
 	$(PY) -m ruff format .
 
 clean: ## remove all outputs, except .venv
-	rm -rf runs/demo runs/train data/kb data/generations data/corruption data/kb_conflicts data/attack_* data/generations_steps data/attacks data/knowledge runs/bench $(SMALL) build *.egg-info .pytest_cache .ruff_cache
+	rm -rf runs/demo runs/train data/kb data/generations data/corruption data/kb_conflicts data/attack_* data/generations_steps data/attacks* data/best_of_n data/knowledge runs/bench $(SMALL) build *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
