@@ -163,11 +163,11 @@ bench: $(READY) data/kb/manifest.json $(SMALL)/relation/component.json ## measur
 test: $(READY) ## run the tests, except integration and slow tests
 	$(PY) -m pytest -n 2 -m 'not integration and not slow'
 
-test-integration: $(EXTRAS) mediawiki ## run the tests with real servers, spaCy, loggers and Chromium (and Ray, if installed)
+test-integration: $(EXTRAS) mediawiki ## run the tests with real servers, Ray, spaCy, loggers and Chromium
 	$(PY) -m pytest -n 2 -m 'integration and not slow' -rs
 
-$(EXTRAS): $(READY) requirements-spacy.txt
-	$(PY) -m pip install --quiet --disable-pip-version-check spacy==3.8.18 tensorboard==2.21.0
+$(EXTRAS): $(READY) requirements-ray.txt requirements-spacy.txt
+	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-ray.txt spacy==3.8.18 tensorboard==2.21.0
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-spacy.txt
 	@touch $@
 

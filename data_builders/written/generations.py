@@ -125,16 +125,17 @@ class Generations(Builder):
         self, name: str, kind: str, template: str, topics: Topics, work: Work
     ) -> dict[str, list[Answer]]:
         sampling = sampling_of(self, self.per_topic)
-        each = None if self.ray.workers is None else self._by_workers(name, sampling)
+        each = None if self.ray.workers is None else self._by_workers(name, sampling, work)
         return sample(self.authors[name].writer, template, topics, sampling, work, kind, each)
 
-    def _by_workers(self, name: str, sampling: Mapping[str, object]) -> Each:
+    def _by_workers(self, name: str, sampling: Mapping[str, object], work: Work) -> Each:
         if self.raw_options is None:
             raise UserError(
                 "ray.workers: workers read the authors from a YAML; use the command line"
             )
         author = self.raw_options["authors"][name]
-        return partial(self.ray.rows, Author, author, self.output, partial(_rows, sampling))
+        answers = work.resume_path("workers")
+        return partial(self.ray.rows, Author, author, answers, partial(_rows, sampling))
 
     def _release_other_models(self, name: str) -> None:
         for other_name, author in self.authors.items():
