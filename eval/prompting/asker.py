@@ -52,10 +52,7 @@ class Asker:
         self.seed = seed
 
     def ask(
-        self,
-        prompts: Sequence[list[Message]],
-        read: Read[T] | Sequence[Read[T]],
-        step: int = 0,
+        self, prompts: Sequence[list[Message]], read: Read[T] | Sequence[Read[T]], step: int = 0
     ) -> list[Reading[T]]:
         """Query the model until all answers are parsed; each try is one batched call.
 

@@ -46,6 +46,7 @@ class PromptedRelations:
         context: include a context, as in the paper's prompt (Table 30). The paper does not define
             it; its examples show the premise, and the released code's calls have none. Here it is
             the premise.
+        prompt: a custom prompt file with the shipped one's fields.
 
     Attributes:
         counts: ``answers`` to distinct pairs of a call, and failed ones by reason, over all calls.
@@ -57,6 +58,7 @@ class PromptedRelations:
         reasoning: bool = False,
         max_new_tokens: int | None = None,
         context: bool = False,
+        prompt: Path | None = None,
     ):
         if max_new_tokens is not None and max_new_tokens < 1:
             raise UserError("max_new_tokens: expected at least 1, or null for the default")
@@ -68,7 +70,7 @@ class PromptedRelations:
         self.context = context
         self.reasoning = reasoning
         self.max_new_tokens = max_new_tokens or (512 if reasoning else 16)
-        self.prompt = Prompt(_PROMPT)
+        self.prompt = Prompt(prompt or _PROMPT)
         self.counts: Counter[str] = Counter()
 
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:

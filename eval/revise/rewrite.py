@@ -40,8 +40,8 @@ class Rewrite:
         writer: the language model.
         method: instructions: ``safe``; ``factreasoner`` (its released code, with reasoning);
             ``factreasoner_table29`` (its paper, appendix D: only the claim, between marks).
-        prompt: a custom prompt file with the fields ``claim`` and ``text``; the revised claim is
-            the answer's first code block.
+        prompt: a custom prompt file with the fields ``claim`` and ``text``; ``method`` then states
+            where the answer has the revised claim: in its first code block, or between ``####``.
         temperature: sampling temperature; 0.1 as in SAFE.
         max_new_tokens: maximum tokens of an answer with its reasoning.
         retries: number of retries of an answer without a code block.
@@ -60,7 +60,7 @@ class Rewrite:
     ):
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.prompt = Prompt(prompt or _PROMPTS / f"{method}.jinja")
-        marked = prompt is None and method == "factreasoner_table29"
+        marked = method == "factreasoner_table29"
         self.read = read_between_marks if marked else read_in_block
 
     def __call__(

@@ -47,6 +47,7 @@ class VeriScore(FromPassages):
         third: name of the third label in the prompt; ``Undecided`` in FactReasoner's Table 33
             (2502.18573).
         claims_per_call: claims per prompt; above 1 uses the prompt of eval.verify.several_claims.
+        prompt: a custom prompt file with the shipped one's fields.
     """
 
     assessor = "veriscore"
@@ -60,13 +61,14 @@ class VeriScore(FromPassages):
         seed: int = 0,
         third: Literal["Inconclusive", "Undecided"] = "Inconclusive",
         claims_per_call: PositiveInt = 1,
+        prompt: Path | None = None,
     ):
         self.labels = labels
         asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
         answers = _THREE if labels == 3 else _TWO
         rest = ["Contradicted", third] if labels == 3 else ["Unsupported"]
         super().__init__(asker, claims_per_call, answers, ["Supported", *rest], ["with_links"])
-        self.prompt = Prompt(_PROMPT)
+        self.prompt = Prompt(prompt or _PROMPT)
         self.fields = {"labels": labels, "third": third}
 
     def read(self, text: str, item: ClaimToJudge) -> VerdictLabel | None:

@@ -1,11 +1,14 @@
 """Claims that stand alone, and Rel by a language model; what cannot be read has failed."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from eval.decompose.given import Given
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
+from eval.revise import rewrite
 from eval.revise.rewrite import Rewrite, read_between_marks, read_in_block
 from eval.select.core import Core
 from eval.select.relevance import Prompted
@@ -13,6 +16,7 @@ from eval.verify.labels import Labels
 from records import Claim, Document
 from tests.model_server import ModelServer
 
+SHIPPED = Path(rewrite.__file__).parent / "prompts"
 TEXT = "Ann Lee paints. She lives in Oslo. Is that not nice?"
 DOCUMENTS = [
     Document(id="1", topic="Ann Lee", text=TEXT),
@@ -90,8 +94,9 @@ def test_a_code_block_holds_a_statement_or_it_is_no_answer(answer, text):
     assert read_in_block(answer) == text
 
 
-def test_the_published_reviser_answers_between_marks():
-    """2502.18573, Table 29."""
+@pytest.mark.parametrize("prompt", [None, SHIPPED / "factreasoner_table29.jinja"])
+def test_the_published_reviser_answers_between_marks(prompt):
+    """2502.18573, Table 29; so does a copy of it with other examples."""
     answers = {
         "Statement: She lives in Oslo.\nStandalone:": "####Ann Lee lives in\nOslo.####",
         "Statement: She sings.\nStandalone:": "####  ####",
@@ -103,7 +108,7 @@ def test_the_published_reviser_answers_between_marks():
     ]
     with playing(answers) as server:
         writer = OpenAIServer("m", server.url)
-        reviser = Rewrite(writer, method="factreasoner_table29", retries=0)
+        reviser = Rewrite(writer, "factreasoner_table29", prompt, retries=0)
         first, (other,) = reviser(DOCUMENTS, claims)
         every = [body["messages"][-1]["content"] for body in server.asked]
     # Several are asked at a time, in any order.

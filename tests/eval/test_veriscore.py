@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from eval.models.chat import Answer
@@ -108,11 +110,10 @@ def test_veriscore_two_labels():
 def test_the_prompts_demonstrate_only_their_own_labels():
     shown = {}
     for labels in (2, 3):
-        verifier = VeriScore(Scripted({}, ""), labels=labels)
-        messages = verifier.prompt.messages(claim="X.", passages=PASSAGES, labels=labels)
-        shown[labels] = {m["content"] for m in messages if m["role"] == "assistant"}
-    assert shown[2] == {"###Supported###", "###Unsupported###"}
-    assert shown[3] == {"###Supported###", "###Contradicted###", "###Inconclusive###"}
+        (message,) = VeriScore(Scripted({}, ""), labels=labels).messages(asked_of(0))
+        shown[labels] = set(re.findall(r"Your decision: ###(\w+)###\n", message["content"]))
+    assert shown[2] == {"Supported", "Unsupported"}
+    assert shown[3] == {"Supported", "Contradicted", "Inconclusive"}
 
 
 def test_factverify_reads_three_labels_and_asks_again():
@@ -182,9 +183,10 @@ def test_the_wordings_of_factreasoners_appendix():
     model = Scripted({f"Claim: Ann Lee {word}": label for word, label in said.items()}, "###{}###")
     verdicts = VeriScore(model, third="Undecided")(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
     assert [[v.label for v in own] for own in verdicts] == wanted
-    (_, *turns) = VeriScore(model, third="Undecided").messages(asked_of(0))
-    assert any(turn["content"] == "###Undecided###" for turn in turns)
-    assert "Inconclusive" not in "".join(turn["content"] for turn in turns)
+    (message,) = VeriScore(model, third="Undecided").messages(asked_of(0))
+    prompt = message["content"]
+    assert "\nUndecided: A claim is inconclusive based on the search results if:\n- a" in prompt
+    assert "Inconclusive" not in prompt
 
 
 def asked_of(claim):

@@ -47,6 +47,7 @@ class PromptedGroups:
         max_new_tokens: maximum length of an answer, which repeats all claims, in tokens.
         retries: retries for an invalid answer.
         seed: sampling seed.
+        prompt: a custom prompt file with the fields ``paragraph`` and ``facts``.
 
     Attributes:
         counts: number of ``answers`` (one per document), and of failures by reason, over all calls.
@@ -59,9 +60,10 @@ class PromptedGroups:
         max_new_tokens: int = 2048,
         retries: int = 3,
         seed: int = 0,
+        prompt: Path | None = None,
     ):
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
-        self.prompt = Prompt(_PROMPT)
+        self.prompt = Prompt(prompt or _PROMPT)
         self.counts: Counter[str] = Counter()
 
     def __call__(

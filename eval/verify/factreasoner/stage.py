@@ -145,9 +145,7 @@ def _owners(passage: Passage, claims: Sequence[Claim]) -> set[str]:
     return {claim.id for claim in claims if passage.id in (claim.contexts or [])}
 
 
-def _merge_copies(
-    contexts: Sequence[tuple[Context, set[str]]],
-) -> list[tuple[Context, set[str]]]:
+def _merge_copies(contexts: Sequence[tuple[Context, set[str]]]) -> list[tuple[Context, set[str]]]:
     unique: dict[str, tuple[Context, set[str]]] = {}
     for context, claim_ids in contexts:
         text = " ".join(context.text.split())
