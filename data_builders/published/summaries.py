@@ -11,24 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from statistics import fmean
 from typing import ClassVar, NamedTuple
 
 from tqdm import tqdm
 
+from components.checkpoint import LSS_TEMPLATE
+from components.encoding import fill_prompt
 from components.words import join_words, split_words
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import read_card
 from data_builders.rows import files_of
 from data_builders.splits import SPLITS, by_split, split_at
-from records import (
-    Annotation,
-    BadInput,
-    Claim,
-    Document,
-    LssExample,
-    Passage,
-    iter_rows,
-)
+from records import Annotation, BadInput, Claim, Document, LssExample, Passage, iter_rows
 
 NO_ARTICLE = "summary whose article is not in xsum_articles"
 Span = tuple[int, int]
@@ -67,6 +62,8 @@ class Summaries(Builder):
         factuality: their ``factuality_annotations_xsum_summaries.csv``.
         xsum_articles: files or folders with XSum's ``id`` and ``document``.
         cnndm: files or folders with CNN/DailyMail's ``id``, ``article`` and ``highlights``.
+        tokenizer: model whose tokens ``max_tokens`` counts, e.g. of the LSS checkpoint.
+        max_tokens: skip pairs of ``xsum/claims`` whose prompt for an LSS model is longer.
         shares: ratio of train, dev and test articles.
         limit: use only the first N rows of the ratings and of CNN/DailyMail, for a trial run.
     """
@@ -75,10 +72,12 @@ class Summaries(Builder):
     factuality: str | None = None
     xsum_articles: list[str] | None = None
     cnndm: list[str] | None = None
+    tokenizer: str | None = None
+    max_tokens: int = 512
     shares: tuple[int, int, int] = (8, 1, 1)
 
     reads = ("hallucinations", "factuality", "xsum_articles", "cnndm")
-    least: ClassVar = {"shares": 0}
+    least: ClassVar = {"shares": 0, "max_tokens": 1}
 
     def faults(self) -> Iterable[str]:
         if not self.hallucinations and not self.cnndm:
@@ -90,6 +89,7 @@ class Summaries(Builder):
 
     def files(self) -> dict[str, dict[str, str]]:
         kinds = ["xsum/lss", "xsum/documents"] if self.hallucinations else []
+        kinds += ["xsum/claims"] if self.factuality else []
         kinds += ["cnndm/documents", "cnndm/claims"] if self.cnndm else []
         return {kind.replace("/", "_"): by_split(kind) for kind in kinds}
 
@@ -116,6 +116,9 @@ class Summaries(Builder):
                 }
                 files[f"xsum/lss_{split}.jsonl"] = _lss(split_rated, articles, work.dropped)
                 files[f"xsum/documents_{split}.jsonl"] = _documents(split_rated, articles)
+                if self.factuality:
+                    pairs = self._judged(split_rated, articles, work.dropped)
+                    files[f"xsum/claims_{split}.jsonl"] = pairs
         if self.cnndm:
             for split in SPLITS:
                 files[f"cnndm/documents_{split}.jsonl"] = self._cnndm(split, work.dropped)
@@ -162,6 +165,33 @@ class Summaries(Builder):
                 if row.get("id") in ids and row.get("document"):
                     articles.setdefault(row.get("id"), row.get("document"))
         return articles
+
+    def _judged(
+        self, rated: Mapping[Key, Rated], articles: Mapping[str, str], dropped: Counter[str]
+    ) -> Iterator[dict]:
+        """Yield the pairs of 2308.12157, Figure 3: summaries of systems that were judged."""
+        from components.base import load_tokenizer  # takes seconds to import
+
+        tokenizer = self.tokenizer and load_tokenizer(self.tokenizer)
+        systems = {system for (_, system), summary in rated.items() if summary.factual}
+        for (bbcid, system), summary in rated.items():
+            reference, claim = articles[bbcid], summary.text
+            prompt = fill_prompt(LSS_TEMPLATE, reference=reference, claim=claim)
+            if not claim or system not in systems:
+                continue
+            if tokenizer and len(tokenizer(prompt, verbose=False).input_ids) > self.max_tokens:
+                dropped[f"XSum pair of more than {self.max_tokens} tokens"] += 1
+                continue
+            # Only summaries with a marked span were judged; the others are faithful, so factual.
+            unjudged = None if summary.marked else 1.0
+            yield {
+                "id": f"xsum-{bbcid}-{system}",
+                "reference": reference,
+                "claim": claim,
+                "factual": fmean(summary.factual) if summary.factual else unjudged,
+                "system": system,
+                "group": bbcid,
+            }
 
     def _news(self, split: str) -> Iterator[tuple[str, str, list[str]]]:
         rows = (row for path in files_of(self.cnndm) for row in self._rows(path))
@@ -273,7 +303,7 @@ def _lss(
             group=bbcid,
             system=system,
             raters=len(summary.spans),
-            factual=sum(summary.factual) / len(summary.factual) if summary.factual else None,
+            factual=fmean(summary.factual) if summary.factual else None,
         )
 
 

@@ -10,6 +10,7 @@ import pytest
 from components.words import split_words
 from data_builders.published.summaries import Summaries, majority_keep, unescape
 from data_builders.splits import SPLITS
+from eval.experiments.lss.lss_pairs import read_pairs
 from records import Document, LssExample, read_records
 
 ALL = (1, 0, 0)  # every article in train
@@ -129,6 +130,18 @@ def test_the_hubs_table_places_spans_from_one(tmp_path, xsum):
     assert manifest(folder)["dropped"] == {"LSS: span that is not in its summary": 1}
 
 
+def test_pairs_of_figure_3_are_judged_or_faithful_and_not_long(tmp_path, xsum, word_tokenizer):
+    word_tokenizer().save_pretrained(tmp_path / "model")
+    texts = {str(n): "Short." for n in range(1, 7)} | {"4": "long " * 512}
+    articles = [{"id": name, "document": text} for name, text in texts.items()]
+    xsum |= {"xsum_articles": [jsonl(tmp_path / "a.jsonl", articles)]}
+    folder = Summaries(tmp_path / "out", **xsum, tokenizer=str(tmp_path / "model"), shares=ALL)
+    rows = read_pairs(str(folder.build().parent / "xsum/claims_train.jsonl"), None)
+    assert [row.factual for row in rows] == [pytest.approx(1 / 3), 1 / 2, None, 1.0]
+    assert {row.generator for row in rows} == {"S2S"}
+    assert manifest(tmp_path / "out")["dropped"]["XSum pair of more than 512 tokens"] == 1
+
+
 def test_a_word_that_is_marked_in_part_is_marked():
     text = "well-known facts"
     assert [word.text for word in split_words(text)] == ["well", "-", "known", "facts"]
@@ -173,23 +186,12 @@ def test_highlights_are_claims_and_articles_keep_to_one_split(tmp_path):
 
 
 def test_summaries_of_one_article_keep_to_one_split(tmp_path, xsum):
-    rows = [
-        row
-        for n in range(30)
-        for system in ("A", "B")
-        for row in marks(str(n), f"text {system}.", [], system=system)
-    ]
+    pairs = [(str(n), system) for n in range(30) for system in "AB"]
+    rows = [row for n, system in pairs for row in marks(n, "text.", [], system=system)]
     articles = [{"id": str(n), "document": "Art."} for n in range(30)]
-    folder = (
-        Summaries(
-            tmp_path / "out",
-            hallucinations=table(tmp_path / "h.csv", MARKED, rows),
-            xsum_articles=[jsonl(tmp_path / "a.jsonl", articles)],
-            shares=(1, 1, 1),
-        )
-        .build()
-        .parent
-    )
+    xsum |= {"hallucinations": table(tmp_path / "h.csv", MARKED, rows), "factuality": None}
+    xsum |= {"xsum_articles": [jsonl(tmp_path / "a.jsonl", articles)]}
+    folder = Summaries(tmp_path / "out", **xsum, shares=(1, 1, 1)).build().parent
     groups = [
         {row.group for row in read_records(folder / f"xsum/lss_{split}.jsonl", LssExample)}
         for split in SPLITS
