@@ -110,11 +110,7 @@ def fill_prompt(template: str, **fields: str) -> str:
 
 
 def encode_grounded(
-    tokenizer: PreTrainedTokenizerBase,
-    template: str,
-    reference: str,
-    claim: str,
-    max_length: int,
+    tokenizer: PreTrainedTokenizerBase, template: str, reference: str, claim: str, max_length: int
 ) -> list[int] | None:
     """Encode a prompt with ``{reference}`` and ``{claim}``, truncating only the reference.
 

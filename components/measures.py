@@ -310,10 +310,7 @@ def adversary_measures(
 
 
 def preference_measures(
-    chosen: np.ndarray,
-    rejected: np.ndarray,
-    groups: Sequence[object],
-    resamples: int = RESAMPLES,
+    chosen: np.ndarray, rejected: np.ndarray, groups: Sequence[object], resamples: int = RESAMPLES
 ) -> Measures:
     """DPO loss, reward accuracy and reward margin (2305.18290, section 4).
 

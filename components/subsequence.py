@@ -78,12 +78,9 @@ class Spelling:
         """Return the spellings of texts; empty for no tokens or a special token."""
         rows = self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
         return [
-            "".join(self._texts[index] for index in row) if all(map(self._has_text, row)) else ""
+            "".join(self._texts[index] for index in row) if self._texts.keys() >= {*row} else ""
             for row in rows
         ]
-
-    def _has_text(self, index: int) -> bool:
-        return index in self._texts
 
     def writable(self, spelling: str) -> set[str]:
         """Return the suffixes of a spelling that can be segmented into tokens, including ""."""

@@ -298,10 +298,7 @@ def _rows(
 
 
 def _same_claims(
-    stage: object,
-    output: object,
-    documents: Sequence[Document],
-    claims: Sequence[Sequence[Claim]],
+    stage: object, output: object, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
 ) -> list[list[Claim]]:
     rows = _rows(stage, output, documents, Claim)
     for document, row, changed in zip(documents, claims, rows, strict=True):

@@ -187,12 +187,8 @@ class CausalLora(ComponentModule):
         truncated text also loses its end token. Rows whose prompt leaves no room are dropped.
         """
         self.check_tokenizer()
-        items, cuts, texts, dropped = [], 0, {}, []
+        items, cuts, texts, dropped = [], 0, {}, 0
         for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
-            raw = self.tokenizer(getattr(record, "prompt", "")).input_ids
-            if len(raw) >= self.max_length:
-                dropped.append(row)
-                continue
             with at_row(row):
                 prompt, texts = self.texts_of(record)
                 inputs = {}
@@ -200,16 +196,18 @@ class CausalLora(ComponentModule):
                     if not text.strip():
                         raise UserError(f"prompt {prompt!r}: empty text; drop the row")
                     ids, prompt_tokens = encode_completion(self.tokenizer, prompt, text, self.chat)
-                    inputs[name] = ids[: self.max_length]
-                    cuts += len(ids) > self.max_length
-                if prompt_tokens >= self.max_length:
-                    raise self.too_long_error(row, prompt)
+                    inputs[name] = ids
+            if prompt_tokens >= self.max_length:
+                dropped += 1
+                continue
+            cuts += sum(len(ids) > self.max_length for ids in inputs.values())
+            inputs = {name: ids[: self.max_length] for name, ids in inputs.items()}
             items.append(self.item_type(row, inputs, prompt_tokens))
         if dropped and not items:
-            raise self.too_long_error(dropped[0], records[dropped[0]].prompt)
+            raise self.too_long_error(row, prompt)
         name, split = type(self).__name__.lower(), "train" if train else "dev"
         if dropped:
-            print(f"{name} {split}: dropped {len(dropped)} rows whose prompt fills max_length")
+            print(f"{name} {split}: dropped {dropped} rows whose prompt fills max_length")
         total = len(items) * len(texts)
         print(f"{name} {split}: {cuts} of {total} texts truncated at {self.max_length} tokens")
         return items

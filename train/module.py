@@ -426,10 +426,7 @@ class ComponentModule(LightningModule):
         counts = {"num_warmup_steps": round(self.warmup_ratio * steps)}
         counts["num_training_steps"] = max(1, int(steps))
         schedule = self.schedule(optimizer, **counts)
-        return {
-            "optimizer": optimizer,
-            "lr_scheduler": {"scheduler": schedule, "interval": "step"},
-        }
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
 def has_weight_decay(name: str) -> bool:

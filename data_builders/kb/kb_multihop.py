@@ -57,10 +57,7 @@ class KbMultihop(KbBuilder):
         return {"relation": by_split("relation")}
 
     def plan(self) -> list[Step]:
-        return [
-            *super().plan(),
-            Step("facts: 30 queries per hundred people", self.endpoint),
-        ]
+        return [*super().plan(), Step("facts: 30 queries per hundred people", self.endpoint)]
 
     def make(self, work: Work) -> Made:
         client = sparql(work, self.endpoint)

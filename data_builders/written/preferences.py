@@ -216,10 +216,7 @@ SWAPPED = ("rejected", "chosen", "score_rejected", "score_chosen")
 
 
 def best_and_worst(
-    texts: Sequence[str],
-    values: Sequence[float | None],
-    min_gap: float,
-    dropped: Counter[str],
+    texts: Sequence[str], values: Sequence[float | None], min_gap: float, dropped: Counter[str]
 ) -> tuple[str, str, float, float] | None:
     """Return a topic's best and worst text and their scores; ``None``, and counted, if no pair.
 

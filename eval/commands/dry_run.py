@@ -230,11 +230,7 @@ def _passages(
         titles = dict.fromkeys(passage.title for passage in document.passages or []) or ["Title"]
         passages.append(
             [
-                Passage(
-                    id=f"p{i}.{n}",
-                    title=title,
-                    text=" ".join([f"w{i}{n}"] * n_words),
-                )
+                Passage(id=f"p{i}.{n}", title=title, text=" ".join([f"w{i}{n}"] * n_words))
                 for i, title in enumerate(titles)
                 for n in range(k)
             ]

@@ -28,7 +28,7 @@ from records import Document, ResultFile, UserError, read_records
 _COLUMNS = "{:14} {:20} {:5} {:22}"
 # Options that may differ when a run is resumed or, if it is finished, aggregated again.
 _CHANGEABLE = {
-    *("config", "output", "documents", "chunk", "ray", "dry_run", "formats", "failed", "exclude"),
+    *("config", "output", "documents", "chunk", "ray", "dry_run", "formats", "failed", "exclude")
 }
 _SHOWN = "factual_precision"
 _DOCUMENTS = (

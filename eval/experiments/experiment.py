@@ -54,10 +54,7 @@ class Plan(NamedTuple):
     pipelines: Mapping[str, Pipeline] = {}
     documents: Sequence[Document] = ()
     shared: Callable[[str], Callable[..., Hashable]] = lambda metric: (
-        lambda *stage: (
-            metric,
-            *stage,
-        )
+        lambda *stage: (metric, *stage)
     )
 
 

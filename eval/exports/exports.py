@@ -4,24 +4,19 @@ Each file has the verdicts of one assessor with one selection, under the project
 failed claim has no decision there; our additional field ``num_failed`` counts failed claims.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from eval.exports.dfactscore_export import dfactscore
 from eval.exports.factreasoner_export import factreasoner
-from eval.exports.factscore_export import factscore
-from eval.exports.judged_document import Judged, build_judged
+from eval.exports.factscore_export import dfactscore, factscore
+from eval.exports.judged_document import build_judged
 from eval.metrics.document import Scored
-from records import UserError, atomic_file
+from records import UserError, atomic_file, json_line
 
 Format = Literal["factscore", "dfactscore", "factreasoner"]
 
-_WRITERS: dict[Format, tuple[Callable[[Sequence[Judged], str], list[str]], str]] = {
-    "factscore": (factscore, "json"),
-    "dfactscore": (dfactscore, "json"),
-    "factreasoner": (factreasoner, "jsonl"),
-}
+_WRITERS = {write.__name__: write for write in (factscore, dfactscore, factreasoner)}
 
 
 def write_formats(
@@ -38,7 +33,6 @@ def write_formats(
         dict.fromkeys((s.assessor, s.name, s.selection) for d in scored for s in d.scores if s.kept)
     )
     for name in formats:
-        write, suffix = _WRITERS[name]
         selected = [view for view in views if name != "dfactscore" or view[1] == "grouped"]
         if views and not selected:
             raise UserError(
@@ -47,9 +41,10 @@ def write_formats(
         for assessor, verdict, selection in selected:
             rows = [build_judged(document, assessor, verdict, selection, k) for document in scored]
             core = ".core" if selection == "core" else ""
+            suffix = "jsonl" if name == "factreasoner" else "json"
             path = output / f"{name}.{assessor}.{verdict}{core}.{suffix}"
             with atomic_file(path) as file:
-                for line in write(rows, assessor):
-                    file.write(line + "\n")
+                for row in _WRITERS[name](rows, assessor):
+                    file.write(json_line(row) + "\n")
             paths.append(path)
     return paths

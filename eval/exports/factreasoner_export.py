@@ -8,18 +8,20 @@ import numpy as np
 from eval.exports.judged_document import Judged
 from eval.metrics.document import f1_at_k, recall_at_k
 from eval.metrics.probabilities import binary_entropy, e_measure, negative_log
-from records import Claim, Verdict, json_line
+from records import Claim, Verdict
 
 _FACTREASONER = {"supported": "S", "not_supported": "NS", "contradicted": "C", "undecided": "U"}
 
 
-def factreasoner(rows: Sequence[Judged], assessor: str) -> list[str]:
-    """Write ``*_output.json`` of FactReasoner (labels S and NS only) or of its baselines."""
-    return [json_line(_factreasoner_row(row, assessor == "factreasoner")) for row in rows]
+def factreasoner(rows: Sequence[Judged], assessor: str) -> list[dict]:
+    """Return ``*_output.json`` of FactReasoner (labels S and NS only) or of its baselines."""
+    return [_factreasoner_row(row, assessor == "factreasoner") for row in rows]
 
 
 def _factreasoner_row(row: Judged, is_factreasoner: bool) -> dict:
     document, decided = row.scored.document, row.decided()
+    passage_ids = {passage.id for passage in row.scored.passages}
+    query = (document.model_extra or {}).get("input", document.topic)
     support = {c.id: _FACTREASONER[v.label] for c, v in decided}
     if is_factreasoner:
         support = {name: "S" if label == "S" else "NS" for name, label in support.items()}
@@ -39,14 +41,13 @@ def _factreasoner_row(row: Judged, is_factreasoner: bool) -> dict:
         **(_of_posteriors(decided) if is_factreasoner else _WITHOUT_POSTERIORS),
         "predictions": support,
         "topic": document.topic,
-        "query": (document.model_extra or {}).get("input", document.topic),
+        "query": query,
         "response": document.text,
         "elapsed_time": None,
         "num_failed": row.score.failed,
     }
-    extra = document.model_extra or {}
     return {
-        "input": extra.get("input", document.topic),
+        "input": query,
         "output": document.text,
         "topic": document.topic,
         "cat": [name for name in (document.bin, document.group) if name],
@@ -57,7 +58,7 @@ def _factreasoner_row(row: Judged, is_factreasoner: bool) -> dict:
                 "original": claim.original or claim.text,
                 "label": claim.label,
                 # FactReasoner's readers reject a context that the file does not contain.
-                "contexts": [passage.id for passage in row.evidence(claim)],
+                "contexts": [name for name in claim.contexts or [] if name in passage_ids],
             }
             for claim, _ in row.claims
         ],
@@ -67,10 +68,8 @@ def _factreasoner_row(row: Judged, is_factreasoner: bool) -> dict:
                 "title": passage.title,
                 "text": passage.text,
                 "link": passage.url or "",
-                **{
-                    name: (passage.model_extra or {}).get(name, "")
-                    for name in ("snippet", "synthetic_summary")
-                },
+                "snippet": getattr(passage, "snippet", ""),
+                "synthetic_summary": getattr(passage, "synthetic_summary", ""),
                 "probability": passage.prior,
             }
             for passage in row.scored.passages

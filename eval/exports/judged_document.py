@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 from eval.metrics.document import DocumentScore, Scored, score_document
-from records import Claim, Passage, Verdict
+from records import Claim, Verdict
 
 
 class Judged(NamedTuple):
@@ -17,11 +17,6 @@ class Judged(NamedTuple):
     def decided(self) -> list[tuple[Claim, Verdict]]:
         """Return the claims that have a decision."""
         return [pair for pair in self.claims if pair[1].label not in ("failed", "irrelevant")]
-
-    def evidence(self, claim: Claim) -> list[Passage]:
-        """Return the passages that a claim was judged by, best first."""
-        by_id = {passage.id: passage for passage in self.scored.passages}
-        return [by_id[name] for name in claim.contexts or [] if name in by_id]
 
 
 def build_judged(

@@ -129,10 +129,7 @@ class Citations:
     """
 
     def __init__(
-        self,
-        entailment: EntailmentModel,
-        threshold: float | None = None,
-        at_most: int | None = 3,
+        self, entailment: EntailmentModel, threshold: float | None = None, at_most: int | None = 3
     ):
         if threshold is not None and not 0 < threshold <= 1:
             raise UserError(f"threshold: expected a probability in (0, 1], got {threshold}")

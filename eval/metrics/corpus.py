@@ -189,7 +189,9 @@ def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict
     units = topics[responding]
     if selection == "none":
         claims = [d.claims for d, score in rows if score.responded]
-        counts["backed_off"] = np.asarray([sum(map(_backed_off, row)) for row in claims])
+        counts["backed_off"] = np.asarray(
+            [sum(getattr(c, "backed_off", None) is not None for c in row) for row in claims]
+        )
     for name, column in counts.items():
         values[name] = (float(column.sum()), None, len(set(units.tolist())))
     answered = [pairs for pairs, valid in zip(judged, responding, strict=True) if valid]
@@ -202,10 +204,6 @@ def _error(score: DocumentScore, judged: Sequence[tuple[Claim, Verdict]]) -> flo
     if labelled is None or score.precision is None or themselves:
         return None
     return abs(score.precision - labelled)
-
-
-def _backed_off(claim: Claim) -> bool:
-    return (claim.model_extra or {}).get("backed_off") is not None
 
 
 def _columns(rows: list[Row], selection: str, k: int | None) -> dict[str, np.ndarray]:

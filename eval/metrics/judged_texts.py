@@ -268,11 +268,7 @@ def from_file(document: Document) -> JudgedText | None:
 
 
 def _shared(document: Document) -> dict:
-    return {
-        "id": document.id,
-        "topic": document.topic,
-        "generator": document.generator or "given",
-    }
+    return {"id": document.id, "topic": document.topic, "generator": document.generator or "given"}
 
 
 def _plain(text: str) -> str:

@@ -200,10 +200,7 @@ class CachedWriter(ABC):
     """
 
     def __init__(
-        self,
-        cache: Path | str | None,
-        when_cut: WhenCut,
-        prices: tuple[float, float] | None = None,
+        self, cache: Path | str | None, when_cut: WhenCut, prices: tuple[float, float] | None = None
     ):
         self.when_cut = when_cut
         self.cache_path = cache

@@ -58,11 +58,7 @@ class BM25(SearchRetriever):
     """
 
     def __init__(
-        self,
-        passages: str,
-        k: PositiveInt = 3,
-        topic_in_query: bool = True,
-        per: Per = "claim",
+        self, passages: str, k: PositiveInt = 3, topic_in_query: bool = True, per: Per = "claim"
     ):
         super().__init__(k, topic_in_query, per)
         self.path = Path(passages)

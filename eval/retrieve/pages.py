@@ -128,8 +128,7 @@ class PageRetriever(SearchRetriever):
         for topic, query in searches:
             hits.setdefault((topic, query), searched.get(query))
         return with_contexts(
-            claims,
-            [[hits[document.topic, query] for query in group] for document, group in pairs],
+            claims, [[hits[document.topic, query] for query in group] for document, group in pairs]
         )
 
     def _rank_topics(

@@ -84,13 +84,7 @@ def read_page(wiki: MediaWiki, title: str) -> Page | None:
 
 def search_titles(wiki: MediaWiki, query: str, most: int) -> list[str]:
     """Titles that the wiki's search returns, best first."""
-    params = {
-        "list": "search",
-        "srsearch": query,
-        "srnamespace": 0,
-        "srlimit": most,
-        "srprop": "",
-    }
+    params = {"list": "search", "srsearch": query, "srnamespace": 0, "srlimit": most, "srprop": ""}
     return [hit["title"] for hit in wiki.ask(params, "search")["query"]["search"]]
 
 

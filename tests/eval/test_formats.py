@@ -114,12 +114,7 @@ def test_veriscores_verification_files_are_read(tmp_path):
     row = {
         **{"question": "Who is Ann Lee?", "response": "Ann.", "model": "m", "abstained": False},
         # A sentence without claims, as its earlier and its current code write it
-        "claim_list": [
-            ["Ann painted."],
-            ["No verifiable claim."],
-            [None],
-            [*rest, "Hm."],
-        ],
+        "claim_list": [["Ann painted."], ["No verifiable claim."], [None], [*rest, "Hm."]],
         "claim_search_results": {text: [hit] for text in texts},
         "claim_verification_result": [
             {"claim": text, "search_results": "", "verification_result": label}

@@ -86,12 +86,7 @@ def merge_annotations(answers: Sequence[Answer]) -> JudgedText:
             preferred if preferred in winners and not claim.failed else winners[0]
         )
         claims.append(claim.model_copy(update=_verdict(claim, voters, grouped, independent)))
-    return JudgedText(
-        source="people",
-        **first.record,
-        claims=claims,
-        annotators=len(answers),
-    )
+    return JudgedText(source="people", **first.record, claims=claims, annotators=len(answers))
 
 
 def _verdict(

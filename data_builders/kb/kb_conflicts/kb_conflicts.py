@@ -357,10 +357,7 @@ def other_value(rng: random.Random, value: Value, pool: Sequence[Value]) -> Valu
 
 
 def deal_contexts(
-    rng: random.Random,
-    matters: Sequence[Matter],
-    contexts: tuple[int, int],
-    dropped: Counter[str],
+    rng: random.Random, matters: Sequence[Matter], contexts: tuple[int, int], dropped: Counter[str]
 ) -> list[tuple[Matter, bool, int, int]]:
     """Draw truth and numbers of supporting and conflicting contexts of each claim.
 

@@ -11,11 +11,7 @@ AnyRow = Document | dict
 
 
 def draw(
-    source: Source,
-    rows: Iterable[AnyRow],
-    seed: int,
-    limit: int | None,
-    dropped: Counter[str],
+    source: Source, rows: Iterable[AnyRow], seed: int, limit: int | None, dropped: Counter[str]
 ) -> list[AnyRow]:
     """Sample rows of a source; return them in the order of the files.
 

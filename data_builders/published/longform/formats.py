@@ -153,11 +153,7 @@ def factor(row: Row) -> Document | str:
     random.Random(f"{row.seed}:{prefix}{true}").shuffle(completions)
     claims = [
         Claim(
-            id=f"a{index}",
-            text=text.strip(),
-            source=text.strip(),
-            label=label,
-            contexts=["prefix"],
+            id=f"a{index}", text=text.strip(), source=text.strip(), label=label, contexts=["prefix"]
         )
         for index, (text, label) in enumerate(completions)
     ]

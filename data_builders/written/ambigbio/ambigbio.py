@@ -93,10 +93,7 @@ class AmbigBio(AskingBuilder):
     judge: EntailmentModel | None = None
 
     reads = ("names", "passages", "knowledge")
-    least: ClassVar = {
-        **dict.fromkeys(("sample", "words", "max_new_tokens"), 1),
-        "temperature": 0,
-    }
+    least: ClassVar = {**dict.fromkeys(("sample", "words", "max_new_tokens"), 1), "temperature": 0}
     probabilities = ("top_p",)
 
     def faults(self) -> Iterable[str]:

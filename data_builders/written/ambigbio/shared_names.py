@@ -70,11 +70,7 @@ def read_names(path: Path, limit: int | None) -> list[Name]:
 
 
 def find_names(
-    wiki: MediaWiki,
-    category: str,
-    sample: int,
-    seed: int,
-    dropped: Counter[str],
+    wiki: MediaWiki, category: str, sample: int, seed: int, dropped: Counter[str]
 ) -> list[Name]:
     """Sample names of a category's disambiguation pages, in a seeded order.
 
@@ -111,11 +107,7 @@ def find_names(
     return list(names.values())
 
 
-def _names_of(
-    wiki: MediaWiki,
-    titles: Sequence[str],
-    dropped: Counter[str],
-) -> Iterator[Name]:
+def _names_of(wiki: MediaWiki, titles: Sequence[str], dropped: Counter[str]) -> Iterator[Name]:
     params = {"prop": "links|revisions", "plnamespace": 0, "pllimit": "max", "rvprop": "ids"}
     skipped: Counter[str] = Counter()
     pages: dict[str, Page] = {}

@@ -67,10 +67,7 @@ class Source:
 
 
 def read_sources(
-    paths: Sequence[str],
-    kind: str | None,
-    verdict: str | None,
-    dropped: Counter[str] | None = None,
+    paths: Sequence[str], kind: str | None, verdict: str | None, dropped: Counter[str] | None = None
 ) -> list[Source]:
     """Read all documents, in the order of the files.
 

@@ -85,10 +85,7 @@ def _swap_format(match: re.Match[str]) -> str:
 
 # Time expressions and their predicates on dates; the first match consumes its words.
 _EXPRESSIONS: list[tuple[str, Callable[[re.Match[str]], Callable[[Date], bool]]]] = [
-    (
-        rf"\bbetween ({_YEAR}) and ({_YEAR})\b",
-        lambda m: lambda d: int(m[1]) <= d.year <= int(m[2]),
-    ),
+    (rf"\bbetween ({_YEAR}) and ({_YEAR})\b", lambda m: lambda d: int(m[1]) <= d.year <= int(m[2])),
     (rf"\bafter ({_YEAR})\b", lambda m: lambda d: d.year > int(m[1])),
     (rf"\bbefore ({_YEAR})\b", lambda m: lambda d: d.year < int(m[1])),
     (r"\bin the (\d{3}0)s\b", lambda m: lambda d: d.year // 10 * 10 == int(m[1])),

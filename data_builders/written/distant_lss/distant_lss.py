@@ -137,12 +137,7 @@ class DistantLss(Builder):
         return pools
 
     def _rows(
-        self,
-        split: str,
-        pool: Pool,
-        wice: Sequence[dict],
-        seen: set[str],
-        dropped: Counter[str],
+        self, split: str, pool: Pool, wice: Sequence[dict], seen: set[str], dropped: Counter[str]
     ) -> Iterator[dict]:
         yield from wice
         least, most = self.reference_words

@@ -11,14 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from components.statistics import (
-    auroc,
-    balanced_accuracy,
-    bootstrap,
-    nan_mean,
-    pearson,
-    spearman,
-)
+from components.statistics import auroc, balanced_accuracy, bootstrap, nan_mean, pearson, spearman
 from eval.experiments.dfactscore.page_views import Views
 from eval.metrics.judged_texts import (
     TYPES,

@@ -68,10 +68,7 @@ TABLES = [
     Table(
         "Thresholds",
         {**_ROWS, "kind": "Curve", "variant": "Probability"},
-        metrics={
-            "true_positive_rate": "true positives",
-            "false_positive_rate": "false positives",
-        },
+        metrics={"true_positive_rate": "true positives", "false_positive_rate": "false positives"},
         note="Share of positives and negatives with at least this probability.",
     ),
 ]

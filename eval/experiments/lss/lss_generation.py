@@ -104,12 +104,7 @@ TABLES = [
 ]
 FIGURES = [
     Figure(
-        "By human rating",
-        "group",
-        ["kind"],
-        _RATINGS,
-        where={"variant": "rating"},
-        each=["metric"],
+        "By human rating", "group", ["kind"], _RATINGS, where={"variant": "rating"}, each=["metric"]
     ),
     Figure(
         "Generators",

@@ -53,10 +53,7 @@ class ClaimPair(Record):
     def example(self) -> LssExample:
         """Convert an annotated pair to an LSS record."""
         return LssExample(
-            reference=self.reference,
-            claim=self.claim,
-            annotations=self.annotations,
-            keep=self.keep,
+            reference=self.reference, claim=self.claim, annotations=self.annotations, keep=self.keep
         )
 
 

@@ -46,9 +46,7 @@ Cells = dict[tuple[str, str], list[Text]]
 
 
 def cells_of(
-    rows: Sequence[Row],
-    defences: Mapping[str, Defence],
-    verdicts: Mapping[str, str] | None = None,
+    rows: Sequence[Row], defences: Mapping[str, Defence], verdicts: Mapping[str, str] | None = None
 ) -> Cells:
     """Collect the scores of all texts by metric and defence.
 
