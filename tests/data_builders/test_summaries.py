@@ -131,7 +131,7 @@ def test_the_hubs_table_places_spans_from_one(tmp_path, xsum):
 
 
 def test_pairs_of_figure_3_are_judged_or_faithful_and_not_long(tmp_path, xsum, word_tokenizer):
-    word_tokenizer().save_pretrained(tmp_path / "model")
+    word_tokenizer(pairs=False).save_pretrained(tmp_path / "model")
     texts = {str(n): "Short." for n in range(1, 7)} | {"4": "long " * 512}
     articles = [{"id": name, "document": text} for name, text in texts.items()]
     xsum |= {"xsum_articles": [jsonl(tmp_path / "a.jsonl", articles)]}
