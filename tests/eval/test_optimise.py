@@ -296,3 +296,23 @@ def test_the_best_of_n_is_the_mean_over_all_subsets(config):
     assert found["proxy", "none", "a", 7, None].value is None
     tables = Path("out/tables.md").read_text(encoding="utf-8")
     assert "| a | 6 | 0.800 [0.800, 0.800] | 0.200 [0.200, 0.200] | 9 | 0 |" in tables
+
+
+def test_gold_scores_are_compared_step_by_step(config):
+    def with_gold(row: dict) -> dict:
+        f1 = 0.6 - row["step"] / 100
+        return row | {"gold": {"precision": f1, "recall": f1, "f1": f1, "k": 9, "source": "labels"}}
+
+    rows = [with_gold(row) for step in (0, 10, 20) for row in series(TOLD, step)]
+    write_jsonl("gold.jsonl", rows)
+    main(
+        [
+            "optimise",
+            f"--config={config}",
+            "--output=out",
+            '--experiment.adversaries=["gold.jsonl"]',
+        ]
+    )
+    rows = read_results("out/results.json").results
+    gains = {r.variant: r.value for r in rows if (r.assessor, r.metric) == ("gold F1", "gain")}
+    assert gains == pytest.approx({10: -0.1, 20: -0.2})

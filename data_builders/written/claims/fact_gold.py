@@ -1,13 +1,13 @@
 """Estimated gold scores of texts that a model wrote, by the known facts that they state."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from itertools import chain, product
 
 import numpy as np
-from jsonargparse.typing import PositiveInt
+from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
 from components.gold import GOLD_K, fact_key
+from components.overlap import covered_share, stem_weights, stems
 from components.sentences import split_sentences
 from data_builders.journal import identity_of
 from data_builders.written.claims.known_facts import World
@@ -16,10 +16,11 @@ from records import Gold, Passage, gold_scores, read_records, sha256_file
 
 
 class FactGold:
-    """Gold scores by facts: a sentence credits each fact of its topic that it entails.
+    """Gold scores by facts: a sentence credits each fact of its topic that it entails and names.
 
-    A true sentence that no page states credits none. One that is true of anyone should credit none,
-    but a small relation model errs: compare with the scores of texts known to be uninformative.
+    A true sentence that no page states credits none. A small relation model takes statements that
+    are true of anyone for facts, hence the second condition: the sentence has at least
+    ``least_share`` of the fact's words, weighted by their rarity, without the topic's name.
     Use another relation model than the metrics that are compared with these scores (another seed):
     a shared error would count as agreement.
 
@@ -28,14 +29,23 @@ class FactGold:
             resumes.
         pages: files of passages; each sentence is a fact of the passage's title.
         k: number of facts of a complete answer.
+        least_share: share of a fact's words that a sentence needs to credit it.
     """
 
-    def __init__(self, entailment: EntailmentModel, pages: list[str], k: PositiveInt = GOLD_K):
+    def __init__(
+        self,
+        entailment: EntailmentModel,
+        pages: list[str],
+        k: PositiveInt = GOLD_K,
+        least_share: ClosedUnitInterval = 0.2,
+    ):
         self.entailment, self.pages, self.k = entailment, pages, k
+        self.least_share = least_share
 
     @property
     def identity(self) -> list:
-        return [identity_of(self.entailment), [sha256_file(page) for page in self.pages], self.k]
+        files = [sha256_file(page) for page in self.pages]
+        return [identity_of(self.entailment), files, self.k, self.least_share]
 
     @cached_property
     def _world(self) -> World:
@@ -46,16 +56,35 @@ class FactGold:
     def __call__(self, texts: Sequence[tuple[str, str]]) -> list[Gold | None]:
         """Score (topic, text) pairs; ``None`` without known facts, or if a pair was not judged."""
         facts = [[f.text for p in self._world.pages_named(t) for f in p.facts] for t, _ in texts]
-        sentences = [split_sentences(text) for _, text in texts]
-        pairs = list(chain.from_iterable(map(product, sentences, facts)))
-        relations = dict(zip(pairs, self.entailment.relations(pairs), strict=True))
+        named = [
+            [(sentence, self._named(topic, sentence, known)) for sentence in split_sentences(text)]
+            for (topic, text), known in zip(texts, facts, strict=True)
+        ]
+        pairs = [(s, fact) for sentences in named for s, some in sentences for fact in some]
+        table = np.array(self.entailment.relations(pairs), dtype=float).reshape(-1, 3)
+        entailed = dict(zip(pairs, entails(table), strict=True))
+        failed = {pair for pair, row in zip(pairs, table, strict=True) if np.isnan(row).any()}
         golds: list[Gold | None] = []
-        for text_sentences, text_facts in zip(sentences, facts, strict=True):
-            shape = (len(text_sentences), len(text_facts), 3)
-            rows = [relations[pair] for pair in product(text_sentences, text_facts)]
-            table = np.array(rows, dtype=float).reshape(shape)
-            keys = np.array([fact_key(fact) for fact in text_facts])
-            credited = [set(keys[row]) for row in entails(table)]
-            gold = gold_scores(credited, min(self.k, len(text_facts)), "estimated")
-            golds.append(gold if text_facts and not np.isnan(table).any() else None)
+        for sentences, known in zip(named, facts, strict=True):
+            credited = [
+                {fact_key(fact) for fact in some if entailed[sentence, fact]}
+                for sentence, some in sentences
+            ]
+            has_failed = any((s, fact) in failed for s, some in sentences for fact in some)
+            gold = gold_scores(credited, min(self.k, len(known)), "estimated")
+            golds.append(gold if known and not has_failed else None)
         return golds
+
+    def _named(self, topic: str, sentence: str, facts: list[str]) -> list[str]:
+        name, weight = set(stems(topic)), self._weight
+
+        def weight_without_name(stem: str) -> float:
+            return 0.0 if stem in name else weight(stem)
+
+        shares = [covered_share(fact, [sentence], weight_without_name) for fact in facts]
+        return [f for f, share in zip(facts, shares, strict=True) if share >= self.least_share]
+
+    @cached_property
+    def _weight(self) -> Callable[[str], float]:
+        pages = self._world.pages.values()
+        return stem_weights(fact.text for page in pages for fact in page.facts)

@@ -27,6 +27,7 @@ from eval.experiments.optimise.optimise_values import (
     best_of_values,
     distinct_values,
     gain_values,
+    gold_cells,
     relevance_values,
     step_values,
 )
@@ -98,6 +99,7 @@ class Optimise(Experiment):
         if self.best_of:
             values = list(best_of_values(cells, self.best_of, self.seed))
             return Outcome(values, {"texts.jsonl": rows}, {"against": self.against})
+        cells |= gold_cells(rows)
         values = [
             *step_values(cells, defences, self.seed),
             *gain_values(cells, self.against),

@@ -47,6 +47,14 @@ def step_of(document: Document) -> int | None:
     return (document.model_extra or {}).get("step")
 
 
+def gold_cells(rows: Sequence[Row]) -> Cells:
+    """The texts with gold F1 as their score, as of a metric named ``gold F1``; empty without."""
+    golds = [(row.document, row.document.gold) for row in rows]
+    values = [(document, gold.f1 if gold else math.nan) for document, gold in golds]
+    texts = [Text(document, value, None, value) for document, value in values]
+    return {("gold F1", NONE): texts} if any(gold for _, gold in golds) else {}
+
+
 def step_values(cells: Cells, defences: Mapping[str, Defence], seed: int) -> Iterator[Value]:
     """Score, ``claims``, ``respond_ratio`` and ``kept_share`` at each step, and of honest texts.
 
