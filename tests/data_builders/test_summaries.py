@@ -8,7 +8,7 @@ import json
 import pytest
 
 from components.words import split_words
-from data_builders.published.summaries import Summaries, majority_keep, unescape
+from data_builders.published.summaries import Summaries, majority_keep
 from data_builders.splits import SPLITS
 from eval.experiments.lss.lss_pairs import read_pairs
 from records import Document, LssExample, read_records
@@ -148,10 +148,6 @@ def test_a_word_that_is_marked_in_part_is_marked():
     keep = majority_keep(text, [[(2, 6)], [(0, 6)], []])
     assert keep == [False, False, False, True]
     assert majority_keep(text, [[(0, 4)], []]) == [True] * 4, "half is no majority"
-
-
-def test_escapes_of_the_released_table_go():
-    assert unescape(r"it\'s \"so\"") == 'it\'s "so"'
 
 
 NEWS = [
