@@ -84,7 +84,11 @@ class Bank(PromptFile):
 
 
 def _example(block: Sequence[str], path: Path) -> Example:
-    text = "\n".join(line for line in block if not line.startswith("- "))
-    if not text:
-        raise UserError(f"{path}: claims without a sentence before them: {block[0]}")
-    return Example(text, tuple(line[2:].strip() for line in block if line.startswith("- ")))
+    texts = [line for line in block if not line.startswith("- ")]
+    claims = block[len(texts) :]
+    if not texts or not all(line.startswith("- ") for line in claims):
+        raise UserError(
+            f"{path}: {block[0]!r}: expected a sentence, then its claims after `- `; separate "
+            "examples by a blank line"
+        )
+    return Example("\n".join(texts), tuple(line[2:].strip() for line in claims))

@@ -318,6 +318,9 @@ def test_a_prompt_and_a_bank_of_ones_own(tmp_path):
     options = {"prompt": prompt, "examples": bank, "static": 0, "retrieved": 1}
     Prompted(model, **options)([document("Bob slept.")])
     assert model.calls == [["Bob ate and slept.=2;"]]
+    bank.write_text("Ada sang.\n- Ada sang.\nBob ate.\n- Bob ate.")  # as pasted from a table
+    with pytest.raises(UserError, match="separate examples by a blank line"):
+        Prompted(model, **options)
 
 
 SPLITS = [

@@ -91,11 +91,7 @@ def test_only_the_first_documents_are_scored_in_a_folder_of_their_own(score):
 def test_claims_of_which_none_could_be_judged_are_no_success(score):
     code, told, said = score([document("B", None), document("C", None)])
     assert code == 1
-    assert told[2:] == [
-        "failed 2 x labels: no label given",
-        "out/scored.jsonl",
-        "out/results.json",
-    ]
+    assert told[2:] == ["failed 2 x labels: no label given", "out/scored.jsonl", "out/results.json"]
     assert said == ["error: no claim could be judged; see the `failed` lines for the reasons"]
     assert score([document("D", "IR")], output="irrelevant")[0] == 0
     refusal = Document(id="r", topic="R", text="I'm sorry, I don't know who that is.", claims=[])
