@@ -232,7 +232,7 @@ def reinforce(options: argparse.Namespace) -> dict:
         write_jsonl(topics, [{"topic": f"person {number}"} for number in range(80)])
         reward = {"class_path": f"{Words.__module__}.Words"}
         values = {"model": "train.rl.Reinforced", "topics": [topics], "reward": reward}
-        values |= {"grpo": grpo, "runs": folder, "export_to": f"{folder}/rl"}
+        values |= {"grpo": grpo, "runs": folder, "export_to": f"{folder}/export"}
         arguments = [
             f"--{name}={value if isinstance(value, str) else json.dumps(value)}"
             for name, value in values.items()
