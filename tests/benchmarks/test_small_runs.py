@@ -207,3 +207,14 @@ def test_every_benchmark_tells_a_users_mistake_in_one_line() -> None:
     for path in FOLDER.glob("*.py"):
         _, _, door = path.read_text(encoding="utf-8").partition('if __name__ == "__main__":\n')
         assert door in ("", "    run_command(main)\n"), path.name
+
+
+def test_gold_agreement_compares_each_kind(run, tmp_path, relation):  # noqa: F811
+    gold = {"precision": 1, "recall": 1, "f1": 1, "k": 10, "source": "construction"}
+    rows = [{"id": kind, "topic": "Ada", "text": SENTENCES[0], "kind": kind} for kind in "ab"]
+    write_jsonl(tmp_path / "texts.jsonl", [*({**row, "gold": gold} for row in rows), rows[0]])
+    write_jsonl(tmp_path / "pages.jsonl", [{"id": "p", "title": "Ada", "text": SENTENCES[0]}])
+    options = ["--checkpoint", relation, "--pages", tmp_path / "pages.jsonl"]
+    printed = run("gold_agreement", tmp_path / "texts.jsonl", *options)
+    assert "n 2, not estimated 0" in printed
+    assert [line.split()[0] for line in printed.splitlines()[2:]] == ["a:", "b:"]
