@@ -57,22 +57,25 @@ class FactGold:
         """Score (topic, text) pairs; ``None`` without known facts, or if a pair was not judged."""
         facts = [[f.text for p in self._world.pages_named(t) for f in p.facts] for t, _ in texts]
         named = [
-            [(sentence, self._named(topic, sentence, known)) for sentence in split_sentences(text)]
-            for (topic, text), known in zip(texts, facts, strict=True)
+            [
+                (sentence, self._named(topic, sentence, topic_facts))
+                for sentence in split_sentences(text)
+            ]
+            for (topic, text), topic_facts in zip(texts, facts, strict=True)
         ]
         pairs = [(s, fact) for sentences in named for s, some in sentences for fact in some]
         table = np.array(self.entailment.relations(pairs), dtype=float).reshape(-1, 3)
         entailed = dict(zip(pairs, entails(table), strict=True))
         failed = {pair for pair, row in zip(pairs, table, strict=True) if np.isnan(row).any()}
         golds: list[Gold | None] = []
-        for sentences, known in zip(named, facts, strict=True):
+        for sentences, topic_facts in zip(named, facts, strict=True):
             credited = [
                 {fact_key(fact) for fact in some if entailed[sentence, fact]}
                 for sentence, some in sentences
             ]
             has_failed = any((s, fact) in failed for s, some in sentences for fact in some)
-            gold = gold_scores(credited, min(self.k, len(known)), "estimated")
-            golds.append(gold if known and not has_failed else None)
+            gold = gold_scores(credited, min(self.k, len(topic_facts)), "estimated")
+            golds.append(gold if topic_facts and not has_failed else None)
         return golds
 
     def _named(self, topic: str, sentence: str, facts: list[str]) -> list[str]:
