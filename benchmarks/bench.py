@@ -46,7 +46,8 @@ DESCRIPTIONS = {
     "builders_entities_per_second": "`bios` from a SPARQL server, entities per second",
     "builders_memory_growth": "peak memory at ten times the size / at the size, largest ratio",
 }
-CURVES = ["--adversarial", f"[{KB}/generations_test.jsonl, {KB}/generations_dev.jsonl]"]
+TEXTS = f"[{KB}/generations_test.jsonl, {KB}/generations_dev.jsonl]"
+CURVES = ["--adversarial", f"{{uninformative: {TEXTS}}}"]
 
 
 def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]]:
@@ -55,7 +56,7 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
     return {
         "entailment": [
             *("entailment.py", "--checkpoint", checkpoint, "--curves", str(curves)),
-            *("--short", "16000", "--long", "100", "--threads", str(threads)),
+            *("--short", "4000", "--long", "100", "--threads", str(threads)),
         ],
         "core_gate": [
             *("core_gate.py", f"{KB}/profiles.jsonl", f"{KB}/padded.jsonl"),
@@ -158,8 +159,7 @@ def main() -> None:
     folder = options.output
     folder.mkdir(parents=True, exist_ok=True)
     builder = ["data_builders", "corruption", "--config", "configs/data/small/corruption.yaml"]
-    corruption_options = ["--kinds", "[uninformative]", "--output", str(folder / "corruption")]
-    run_python(["-m", *builder, *CURVES, *corruption_options])
+    run_python(["-m", *builder, *CURVES, "--output", str(folder / "corruption")])
     parts, seconds = {}, {}
     for name, command in commands(options.checkpoint, folder, options.threads).items():
         print(f"\n{name}", flush=True)

@@ -1,8 +1,8 @@
 """Pairs per second of the entailment engine and of a plain loop with the same weights and threads.
 
     python -m data_builders corruption --config configs/data/small/corruption.yaml \\
-      --adversarial '[data/kb/generations_test.jsonl, data/kb/generations_dev.jsonl]' \\
-      --kinds '[uninformative]' --output runs/bench/corruption
+      --adversarial '{uninformative: [data/kb/generations_test.jsonl,
+      data/kb/generations_dev.jsonl]}' --output runs/bench/corruption
     python benchmarks/entailment.py --checkpoint checkpoints/small/relation
 
 Two workloads: ``short``, the queries of two defences of the robustness experiment (``deduplicated``
@@ -197,7 +197,7 @@ def main() -> None:
     curves = Path("runs/bench/corruption/curve_uninformative.jsonl")
     parser.add_argument("--curves", type=Path, default=curves)
     parser.add_argument("--short", type=int, default=20_000, help="number of short pairs")
-    parser.add_argument("--long", type=int, default=2_000, help="number of long pairs")
+    parser.add_argument("--long", type=int, default=500, help="number of long pairs")
     parser.add_argument("--repeats", type=int, default=5, help="runs, of which the median counts")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--json", type=Path, default=None, help="JSON file for the results")
