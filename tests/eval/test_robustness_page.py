@@ -141,9 +141,9 @@ def test_the_matrix_comes_first_with_rates_verdicts_and_margins(tmp_path):
     assert (
         "nli. no defence: of 1 attacks 1 gamed, worst success rate 0.90 (info); "
         "core: of 1 attacks 1 held, worst success rate 0.10 (info). "
-        "two. no defence: of 1 attacks 1 gamed, worst success rate 0.90 (info). "
-        "Skipped 1 row."
+        "two. no defence: of 1 attacks 1 gamed, worst success rate 0.90 (info)."
     ) in page.text
+    assert "Skipped inputs (1) Skipped 1 row." in page.text
 
 
 def test_other_tables_are_folded_and_have_each_metric_with_n_and_failures(tmp_path):
