@@ -152,7 +152,7 @@ $(SMALL)/attack_$(1)_$(2)/component.json: $(DPO) data/attack_$(1)_$(2)/manifest.
 endef
 $(foreach name,$(ATTACKS),$(foreach round,$(shell seq $(ROUNDS)),$(eval $(call ROUND,$(name),$(round),$(if $(filter-out 1,$(round)),$(SMALL)/attack_$(name)_$(shell expr $(round) - 1))))))
 
-data/generations_steps/manifest.json: $(ATTACKS:%=$(SMALL)/attack_%_$(ROUNDS)/component.json) $(EVAL)
+data/generations_steps/manifest.json: $(SMALL)/relation_2/component.json $(ATTACKS:%=$(SMALL)/attack_%_$(ROUNDS)/component.json) $(EVAL)
 
 papers: $(READY) ## compare the papers' figures with their authors' released files below FILES (default: downloads)
 	@$(PY) -m eval papers $(if $(FILES),--files $(FILES)) --output runs/papers
