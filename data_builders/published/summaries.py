@@ -9,10 +9,11 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tqdm import tqdm
 
@@ -24,6 +25,9 @@ from data_builders.dataset import read_card
 from data_builders.rows import files_of
 from data_builders.splits import SPLITS, by_split, split_at
 from records import Annotation, BadInput, Claim, Document, LssExample, Passage, iter_rows
+
+if TYPE_CHECKING:  # imports PyTorch
+    from transformers import PreTrainedTokenizerBase
 
 NO_ARTICLE = "summary whose article is not in xsum_articles"
 Span = tuple[int, int]
@@ -170,16 +174,12 @@ class Summaries(Builder):
         self, rated: Mapping[Key, Rated], articles: Mapping[str, str], dropped: Counter[str]
     ) -> Iterator[dict]:
         """Yield the pairs of 2308.12157, Figure 3: summaries of systems that were judged."""
-        from components.base import load_tokenizer  # takes seconds to import
-
-        tokenizer = self.tokenizer and load_tokenizer(self.tokenizer)
         systems = {system for (_, system), summary in rated.items() if summary.factual}
         for (bbcid, system), summary in rated.items():
             reference, claim = articles[bbcid], summary.text
-            prompt = fill_prompt(LSS_TEMPLATE, reference=reference, claim=claim)
             if not claim or system not in systems:
                 continue
-            if tokenizer and len(tokenizer(prompt, verbose=False).input_ids) > self.max_tokens:
+            if self._is_too_long(reference, claim):
                 dropped[f"XSum pair of more than {self.max_tokens} tokens"] += 1
                 continue
             # Only summaries with a marked span were judged; the others are faithful, so factual.
@@ -192,6 +192,18 @@ class Summaries(Builder):
                 "system": system,
                 "group": bbcid,
             }
+
+    def _is_too_long(self, reference: str, claim: str) -> bool:
+        if not self.tokenizer:
+            return False
+        prompt = fill_prompt(LSS_TEMPLATE, reference=reference, claim=claim)
+        return len(self._tokenizer(prompt, verbose=False).input_ids) > self.max_tokens
+
+    @cached_property
+    def _tokenizer(self) -> "PreTrainedTokenizerBase":
+        from components.base import load_tokenizer  # takes seconds to import
+
+        return load_tokenizer(self.tokenizer)
 
     def _news(self, split: str) -> Iterator[tuple[str, str, list[str]]]:
         rows = (row for path in files_of(self.cnndm) for row in self._rows(path))

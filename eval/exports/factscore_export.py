@@ -15,14 +15,15 @@ def factscore(rows: Sequence[Judged], assessor: str) -> list[dict]:
         for row in rows
     ]
     answered = [row for row in decisions if row is not None]
-    scores, plain = ([getattr(r.score, n) for r in rows] for n in ("factscore", "precision"))
+    scores = [row.score.factscore for row in rows if row.score.factscore is not None]
+    plain = [row.score.precision for row in rows if row.score.precision is not None]
     return [
         {
-            "score": average([score for score in scores if score is not None]),
+            "score": average(scores),
             "respond_ratio": average([float(row.score.responded) for row in rows]),
             "decisions": decisions,
             "num_facts_per_response": average([len(row) for row in answered]),
-            "init_score": average([score for score in plain if score is not None]),
+            "init_score": average(plain),
             "num_failed": sum(row.score.failed for row in rows),
         }
     ]

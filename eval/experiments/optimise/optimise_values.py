@@ -49,10 +49,14 @@ def step_of(document: Document) -> int | None:
 
 def gold_cells(rows: Sequence[Row]) -> Cells:
     """The texts with gold F1 as their score, as of a metric named ``gold F1``; empty without."""
-    golds = [(row.document, row.document.gold) for row in rows]
-    values = [(document, gold.f1 if gold else math.nan) for document, gold in golds]
-    texts = [Text(document, value, None, value) for document, value in values]
-    return {("gold F1", NONE): texts} if any(gold for _, gold in golds) else {}
+    values = [_gold_f1(row.document) for row in rows]
+    pairs = zip(rows, values, strict=True)
+    texts = [Text(row.document, value, None, value) for row, value in pairs]
+    return {} if all(map(math.isnan, values)) else {("gold F1", NONE): texts}
+
+
+def _gold_f1(document: Document) -> float:
+    return math.nan if document.gold is None else document.gold.f1
 
 
 def step_values(cells: Cells, defences: Mapping[str, Defence], seed: int) -> Iterator[Value]:
@@ -109,9 +113,7 @@ def best_of_values(cells: Cells, draws: Sequence[int], seed: int) -> Iterator[Va
     """
     plain = {metric: texts for (metric, defence), texts in cells.items() if defence == NONE}
     for (metric, defence), texts in cells.items():
-        golds = [
-            math.nan if text.document.gold is None else text.document.gold.f1 for text in texts
-        ]
+        golds = [_gold_f1(text.document) for text in texts]
         outcomes = {("proxy", None): [text.value for text in texts], ("gold", None): golds}
         outcomes |= {("transfer", m): [t.value for t in plain[m]] for m in plain if m != metric}
         groups: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
