@@ -17,11 +17,9 @@ class ClaimToJudge(NamedTuple):
     """A claim with its document and evidence.
 
     Attributes:
-        row: index of the document in the batch; claims with the same row may share a prompt.
         passages: the claim's evidence, best first; empty if the verifier reads no passages.
     """
 
-    row: int
     document: Document
     claim: Claim
     passages: list[Passage]
@@ -59,15 +57,13 @@ class ClaimByClaim(ABC):
         """Judge a batch; if passages are read, a claim without passages is ``failed``."""
         items: list[ClaimToJudge] = []
         failed: list[list[Verdict | None]] = []
-        for row, (document, listed, texts) in enumerate(
-            zip(documents, claims, passages, strict=True)
-        ):
+        for document, listed, texts in zip(documents, claims, passages, strict=True):
             by_id = {passage.id: passage for passage in texts}
             evidence = [
                 select_passages(claim, by_id) if self.reads_passages else [] for claim in listed
             ]
             pairs = list(zip(listed, evidence, strict=True))
-            items += [ClaimToJudge(row, document, c, f) for c, f in pairs if not isinstance(f, str)]
+            items += [ClaimToJudge(document, c, f) for c, f in pairs if not isinstance(f, str)]
             failed.append([self.failed(c, f) if isinstance(f, str) else None for c, f in pairs])
         verdicts = iter(self._judged(items) if items else ())
         return [[verdict or next(verdicts) for verdict in listed] for listed in failed]
@@ -130,11 +126,6 @@ def select_passages(claim: Claim, by_id: Mapping[str, Passage]) -> list[Passage]
         return RETRIEVAL_FAILED
     names = dict.fromkeys(claim.contexts)
     return [by_id[name] for name in names if name in by_id] or NOTHING_FOUND
-
-
-def distinct_passages(items: Iterable[ClaimToJudge]) -> list[Passage]:
-    """Return the passages of a document's claims without duplicates, in the claims' order."""
-    return list({passage.id: passage for item in items for passage in item.passages}.values())
 
 
 def premise(passage: Passage, title_in_premise: bool) -> str:

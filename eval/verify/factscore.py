@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from jsonargparse.typing import PositiveInt
-
 from eval.models.chat import Message, Writer
 from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import read_true_or_false
@@ -18,8 +16,6 @@ from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
 _PROMPTS = Path(__file__).parent / "prompts"
-# Answers for a claim in a prompt with several claims.
-_LABELS: dict[str, VerdictLabel] = {"true": "supported", "false": "not_supported"}
 
 
 class FActScore(ByPrompt):
@@ -41,7 +37,6 @@ class FActScore(ByPrompt):
         seed: sampling seed.
         wording: prompt of FActScore's code with the topic, or of FactReasoner's Table 31
             (2502.18573) without it, which requires ``retrieval``.
-        claims_per_call: claims per prompt; above 1 uses the prompt of eval.verify.several_claims.
     """
 
     assessor = "factscore"
@@ -55,15 +50,13 @@ class FActScore(ByPrompt):
         max_new_tokens: int = 128,
         seed: int = 0,
         wording: Literal["factscore", "factreasoner"] = "factscore",
-        claims_per_call: PositiveInt = 1,
     ):
         if wording == "factreasoner" and not retrieval:
             raise UserError("wording: factreasoner needs passages; set retrieval to true")
         if nonparametric is not None and not retrieval:
             raise UserError("nonparametric: needs the claims' passages; set retrieval to true")
         asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
-        topic = ["with_topic"] if wording == "factscore" else []
-        super().__init__(asker, claims_per_call, _LABELS, ["True", "False"], topic)
+        super().__init__(asker)
         self.reads_passages = retrieval
         self.nonparametric = nonparametric
         self.name = "retrieval" if retrieval else "no_context"

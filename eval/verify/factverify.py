@@ -7,8 +7,6 @@ A baseline of FactReasoner (2502.18573), whose released code has swapped the pro
 from pathlib import Path
 from typing import Literal
 
-from jsonargparse.typing import PositiveInt
-
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
@@ -22,7 +20,6 @@ _LABELS: dict[str, VerdictLabel] = {
     "unverifiable": "undecided",
     "undecided": "undecided",
 }
-_THIRD = {"factbench": "Unverifiable", "factreasoner": "Undecided"}
 
 
 class FactVerify(FromPassages):
@@ -39,7 +36,6 @@ class FactVerify(FromPassages):
         seed: sampling seed.
         wording: prompt of VERIFY (``factbench``), or of FactReasoner's Table 32
             (``factreasoner``), which calls the third label undecided.
-        claims_per_call: claims per prompt; above 1 uses the prompt of eval.verify.several_claims.
     """
 
     assessor = "factverify"
@@ -52,10 +48,8 @@ class FactVerify(FromPassages):
         retries: int = 10,
         seed: int = 0,
         wording: Literal["factbench", "factreasoner"] = "factbench",
-        claims_per_call: PositiveInt = 1,
     ):
         asker = Asker(writer, temperature, max_new_tokens, retries, seed)
-        labels = ["Supported", "Contradicted", _THIRD[wording]]
-        super().__init__(asker, claims_per_call, _LABELS, labels)
+        super().__init__(asker, _LABELS)
         name = "factverify" if wording == "factbench" else "factverify_2502.18573"
         self.prompt = Prompt(_PROMPTS / f"{name}.jinja")

@@ -1,4 +1,4 @@
-"""Verifiers that prompt a language model: one prompt per claim, or per group of claims."""
+"""Verifiers that prompt a language model, with one prompt per claim."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,6 @@ from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import read_label
 from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge
-from eval.verify.several_claims import SeveralClaims
 from records import Verdict
 from records.types import VerdictLabel
 
@@ -21,26 +20,14 @@ class ByPrompt(ClaimByClaim):
 
     Args:
         asker: queries the model.
-        claims_per_call: claims per prompt. With more than 1, claims that the shared answer does not
-            label get a prompt each (:class:`eval.verify.several_claims.SeveralClaims`).
-        answers: lower-case answer to verdict label.
-        labels: the answers as the prompt for several claims shows them.
-        switches: boolean fields of that prompt that are true.
+        answers: lower-case answer to verdict label, for :class:`FromPassages`.
     """
 
     prompt: Prompt
 
-    def __init__(
-        self,
-        asker: Asker,
-        claims_per_call: int,
-        answers: Mapping[str, VerdictLabel],
-        labels: Sequence[str],
-        switches: Sequence[str] = (),
-    ):
+    def __init__(self, asker: Asker, answers: Mapping[str, VerdictLabel] | None = None):
         self.asker = asker
-        self.answers = answers
-        self.several = SeveralClaims(claims_per_call, asker, answers, labels, switches)
+        self.answers = answers or {}
 
     @abstractmethod
     def messages(self, item: ClaimToJudge) -> list[Message]:
@@ -51,18 +38,18 @@ class ByPrompt(ClaimByClaim):
         """Parse the label from an answer; ``None`` if it has none."""
 
     def judge(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
-        verdicts = self.several.judge(items)
-        alone = [index for index in range(len(items)) if index not in verdicts]
-        prompts = [self.messages(items[index]) for index in alone]
-        readings = self.asker.ask(prompts, [partial(self.read, item=items[p]) for p in alone])
-        for index, reading in zip(alone, readings, strict=True):
-            verdicts[index] = {
-                "label": reading.value or "failed",
-                "evidence": items[index].evidence,
-                "reason": reading.failed,
-                "response": reading.text,
-            }
-        return [self.verdict(item.claim, **verdicts[index]) for index, item in enumerate(items)]
+        prompts = [self.messages(item) for item in items]
+        readings = self.asker.ask(prompts, [partial(self.read, item=item) for item in items])
+        return [
+            self.verdict(
+                item.claim,
+                reading.value or "failed",
+                evidence=item.evidence,
+                reason=reading.failed,
+                response=reading.text,
+            )
+            for item, reading in zip(items, readings, strict=True)
+        ]
 
 
 class FromPassages(ByPrompt):

@@ -4,8 +4,6 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from jsonargparse.typing import PositiveInt
-
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.labels_in_answers import cut_next_question
@@ -46,7 +44,6 @@ class VeriScore(FromPassages):
         seed: sampling seed.
         third: name of the third label in the prompt; ``Undecided`` in FactReasoner's Table 33
             (2502.18573).
-        claims_per_call: claims per prompt; above 1 uses the prompt of eval.verify.several_claims.
         prompt: a custom prompt file with the shipped one's fields.
     """
 
@@ -60,14 +57,11 @@ class VeriScore(FromPassages):
         max_new_tokens: int = 1000,
         seed: int = 0,
         third: Literal["Inconclusive", "Undecided"] = "Inconclusive",
-        claims_per_call: PositiveInt = 1,
         prompt: Path | None = None,
     ):
         self.labels = labels
         asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
-        answers = _THREE if labels == 3 else _TWO
-        rest = ["Contradicted", third] if labels == 3 else ["Unsupported"]
-        super().__init__(asker, claims_per_call, answers, ["Supported", *rest], ["with_links"])
+        super().__init__(asker, _THREE if labels == 3 else _TWO)
         self.prompt = Prompt(prompt or _PROMPT)
         self.fields = {"labels": labels, "third": third}
 

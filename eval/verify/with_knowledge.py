@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from jsonargparse.typing import PositiveInt
-
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
@@ -30,7 +28,6 @@ class WithKnowledge(FromPassages):
         max_new_tokens: maximum length of an answer with its reasoning, in tokens.
         retries: retries for an answer that cannot be parsed.
         seed: sampling seed.
-        claims_per_call: claims per prompt; above 1 uses the prompt of eval.verify.several_claims.
     """
 
     assessor = "with_knowledge"
@@ -42,9 +39,7 @@ class WithKnowledge(FromPassages):
         max_new_tokens: int = 1024,
         retries: int = 3,
         seed: int = 0,
-        claims_per_call: PositiveInt = 1,
     ):
         asker = Asker(writer, temperature, max_new_tokens, retries, seed)
-        labels = [label.capitalize() for label in _LABELS]
-        super().__init__(asker, claims_per_call, _LABELS, labels, ["with_knowledge"])
+        super().__init__(asker, _LABELS)
         self.prompt = Prompt(_PROMPT)

@@ -140,42 +140,6 @@ def test_grid(run: Runner, relation: Path) -> None:  # noqa: F811 (the fixture)
     assert "all, three defences" in said
 
 
-def test_prompts_with_true_answers(run: Runner, tmp_path: Path) -> None:
-    said = [{"text": text, "true": "Paris" not in text} for text in SENTENCES]
-    text = {"text": " ".join(SENTENCES), "kind": "normal", "generator": "g", "sentences": said}
-    people = [f"Ada Lovelace {n}" for n in range(9)]
-    write_jsonl(tmp_path / "texts.jsonl", [{"topic": topic, **text} for topic in people])
-    pages = [{"id": str(n), "title": "Ada", "text": text} for n, text in enumerate(SENTENCES)]
-    write_jsonl(tmp_path / "pages.jsonl", pages)
-    where = {"passages": str(tmp_path / "pages.jsonl"), "k": 2}
-    writer = {"class_path": "eval.models.local.LocalModel", "init_args": {"model": "absent"}}
-    factscore = {"class_path": "eval.verify.factscore.FActScore", "init_args": {"writer": writer}}
-    pipeline = {
-        "decompose": {"class_path": "eval.decompose.sentences.Sentences"},
-        "retrieve": {"class_path": "eval.retrieve.bm25.BM25", "init_args": where},
-        "verify": [factscore],
-    }
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps({"pipeline": pipeline}))
-    files = ("--documents", tmp_path / "texts.jsonl", "--output", tmp_path / "out")
-    printed = run("form_prompts", *files, "--config", config)
-    assert "train.jsonl: 13 prompts" in printed
-    rows = [
-        json.loads(line)
-        for name in ("train", "dev")
-        for line in (tmp_path / "out" / f"{name}.jsonl").read_text().splitlines()
-    ]
-    # Of nine texts every fifth has no prompt about several claims
-    assert sorted({row["text"] for row in rows}) == [
-        "1. [True]\n2. [True]\n3. [True]\n4. [False]",
-        "False",
-        "True",
-    ]
-    assert len(rows) == 9 * 4 + 7
-    false = next(row["topic"] for row in rows if row["text"] == "False")
-    assert "born in Paris. True or False?" in false
-
-
 @pytest.mark.slow
 def test_training(
     run: Runner,

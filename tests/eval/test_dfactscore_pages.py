@@ -135,27 +135,6 @@ def test_one_question_a_claim_and_title_decides(knowledge: str) -> None:
     assert grouped[1].evidence == [ids["She lived in Ribe."], ids["Ida Holm painted."]]
 
 
-def test_claims_asked_together_are_judged_by_one_titles_passages_alone(knowledge: str) -> None:
-    def labels(body: dict) -> str:
-        prompt = body["messages"][-1]["content"]
-        evidence, claims = prompt.partition("EVIDENCE:")[2].split("CLAIMS:")
-        own = re.findall(r"^(\d+)\. (.*)$", claims, re.MULTILINE)
-        return "\n".join(f"{n}. [{claim in evidence}]" for n, claim in own)
-
-    found = []
-    with ModelServer(lambda body: labels(body) if "CLAIMS" in str(body) else reply(body)) as server:
-        for size in (1, 5):
-            judge = FActScore(OpenAIServer("m", server.url), claims_per_call=size)
-            stage = DFActScore(judge, together, per_title=2, retrieved=True)
-            pipeline = Pipeline(Given(), [stage], PagesOfTitles(knowledge, k=2))
-            some = document().model_copy(update={"claims": document().claims[:3]})
-            (scored,) = pipeline.score([some])
-            found.append([(v.claim, v.name, v.label, v.entity) for v in scored.verdicts])
-        assert len(server.asked) == 3 * 3 + 3
-    assert found[0] == found[1]
-    assert {label for _, _, label, _ in found[0]} == {"supported", "not_supported"}
-
-
 def test_claims_without_a_passage_fail_and_a_verifier_has_no_threshold(knowledge: str) -> None:
     with ModelServer(reply) as server:
         verifier = FActScore(OpenAIServer("m", server.url))

@@ -190,7 +190,7 @@ def test_the_wordings_of_factreasoners_appendix():
 
 
 def asked_of(claim):
-    return ClaimToJudge(0, DOCUMENTS[0], CLAIMS[0][claim], PASSAGES)
+    return ClaimToJudge(DOCUMENTS[0], CLAIMS[0][claim], PASSAGES)
 
 
 def test_factscore_by_table_31():

@@ -148,13 +148,10 @@ def _by_verifier(
     passages: Sequence[Sequence[Passage]],
     pairings: Sequence[Pairing],
 ) -> list[Outcome]:
-    # Each title has a separate `row`, so that prompts do not mix the passages of titles.
-    titles: dict[tuple[int, int], int] = {}
-    items = []
-    for row, index, column, indices in pairings:
-        title = titles.setdefault((row, column), len(titles))
-        chosen = [passages[row][k] for k in indices]
-        items.append(ClaimToJudge(title, documents[row], claims[row][index], chosen))
+    items = [
+        ClaimToJudge(documents[row], claims[row][index], [passages[row][k] for k in indices])
+        for row, index, _, indices in pairings
+    ]
     outcomes = []
     for pairing, verdict in zip(pairings, verifier.judge(items) if items else (), strict=True):
         supported = verdict.label == "supported"
