@@ -51,5 +51,5 @@ class Labels(ClaimByClaim):
             self.verdict(claim, _VERDICT[claim.label])
             if claim.label
             else self.failed(claim, "no label given")
-            for _, _, claim, _ in items
+            for _, claim, _ in items
         ]
