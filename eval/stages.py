@@ -7,7 +7,7 @@ documents, so model calls are batched across documents, deduplicated and cached.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Annotated, Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -153,13 +153,6 @@ class Searcher(Protocol):
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
         """Return up to ``k`` passages per query, best first; ``None`` if the search failed."""
-
-
-@runtime_checkable
-class AsksInSteps(Protocol):
-    """A stage that calls a language model several times per answer, at most ``most_calls``."""
-
-    most_calls: int
 
 
 class Verifier(Protocol):

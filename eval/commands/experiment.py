@@ -1,20 +1,19 @@
 """``python -m eval experiment NAME``: one of the papers' experiments."""
 
 import json
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import ArgumentParser
+from jsonargparse.typing import PositiveInt
 
 from cli.command import choose_command
 from cli.parser import command_parser, parse
 from cli.printable import printable
 from eval.experiments.experiment import Experiment
 from eval.run.on_ray import OnRay
-from eval.run.provenance import find_missing
-from eval.run.run import Run
-from records import UserError
+from eval.run.run import LimitReached
+from eval.run.terminal import format_cost
 
 # Name of the experiment and its module to its folder below eval.experiments, its class and a
 # description. Classes are imported on demand, so --help is fast.
@@ -54,13 +53,14 @@ def build_parser(name: str) -> ArgumentParser:
     description = import_module(kind.__module__).__doc__.splitlines()[0]
     parser = command_parser(f"python -m eval experiment {name}", description)
     parser.add_argument("--output", type=str, required=True, help="output folder")
-    parser.add_argument(
-        "--dry_run",
-        action="store_true",
-        help="list the inputs and what is missing and, if possible, estimate the calls, tokens and "
-        "pairs, without calling a model or server",
-    )
     if kind.in_chunks:
+        parser.add_argument(
+            "--limit",
+            type=PositiveInt | None,
+            default=None,
+            help="process only LIMIT documents, keep them for the next run, and print their cost "
+            "and that of all documents of the same part of the experiment",
+        )
         parser.add_class_arguments(OnRay, "ray")
     parser.add_class_arguments(kind, "experiment")
     return parser
@@ -74,37 +74,18 @@ def main(argv: list[str]) -> int:
     arguments = parse(parser, rest)
     config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
     output = Path(arguments.output)
-    if arguments.dry_run:
-        return _dry_run(name, config["experiment"], output, lambda: parser.instantiate(arguments))
     options = parser.instantiate(arguments)
     experiment = options.experiment
-    file = experiment.run(output, config["experiment"], options.get("ray", OnRay()))
+    ray, limit = options.get("ray", OnRay()), options.get("limit")
+    try:
+        file = experiment.run(output, config["experiment"], ray, limit)
+    except LimitReached as reached:
+        name = " ".join(reached.part.split())
+        print(printable("\n".join([f"part {name!r}", *format_cost(reached.cost, reached.total)])))
+        return 0
     from eval.report.render import terminal_summary, write_page  # matplotlib takes time to import
 
     print(printable(terminal_summary(experiment.page, file)))
     print(output / "results.json")
     print(write_page(experiment.page, file, output))
-    return 0
-
-
-def _dry_run(name: str, config: dict, output: Path, instantiate: Callable[[], Namespace]) -> int:
-    missing = find_missing(config)
-    for line in missing:
-        print(f"missing     {line}")
-    try:
-        experiment = instantiate().experiment
-        run = Run(name, experiment, config, output)
-        plan = experiment.plan(run)
-    except (UserError, OSError) as error:
-        if not missing:
-            raise
-        raise UserError(f"{len(missing)} inputs missing, see above; also: {error}") from None
-    state = "is finished" if run.is_finished() else "is not started or not finished"
-    print(printable("\n".join([*plan.lines, f"run         {output} {state}"])))
-    if plan.pipelines and not run.is_finished():
-        from eval.commands.dry_run import estimate_plan  # slow import
-
-        print(f"\n{estimate_plan(plan)}")
-    if missing:
-        raise UserError(f"{len(missing)} inputs missing, see above")
     return 0

@@ -27,9 +27,7 @@ from records import Document, ResultFile, UserError, read_records
 
 _COLUMNS = "{:14} {:20} {:5} {:22}"
 # Options that may differ when a run is resumed or, if it is finished, aggregated again.
-_CHANGEABLE = {
-    *("config", "output", "documents", "chunk", "ray", "dry_run", "formats", "failed", "exclude")
-}
+_CHANGEABLE = {*("config", "output", "documents", "chunk", "ray", "formats", "failed", "exclude")}
 _SHOWN = "factual_precision"
 _DOCUMENTS = (
     "file of documents or generations (JSONL, CSV, Parquet) with topic and text, or in the format "
@@ -54,7 +52,10 @@ def build_parser() -> ArgumentParser:
     )
     parser.add_argument("--output", type=str, required=True, help="output folder")
     parser.add_argument(
-        "--limit", type=int | None, default=None, help="score only the first LIMIT documents"
+        "--limit",
+        type=int | None,
+        default=None,
+        help="score only the first LIMIT documents, and print their cost and that of all documents",
     )
     parser.add_argument("--domain", type=str, default="texts", help="domain name in the results")
     parser.add_argument(
@@ -87,11 +88,6 @@ def build_parser() -> ArgumentParser:
     parser.add_argument(
         "--chunk", type=int, default=CHUNK, help="documents that are scored and saved together"
     )
-    parser.add_argument(
-        "--dry_run",
-        action="store_true",
-        help="estimate the calls and tokens of the run without calling a model or server",
-    )
     parser.add_class_arguments(OnRay, "ray")
     parser.add_class_arguments(Pipeline, "pipeline")
     return parser
@@ -112,7 +108,7 @@ def main(argv: list[str]) -> int:
     if any(n is not None and n < 1 for n in (arguments.chunk, arguments.k, arguments.limit)):
         raise UserError("chunk, k, limit: expected at least 1")
     config = _deciding_options(parser, arguments)
-    documents = _read_documents(arguments)
+    documents, total = _read_documents(arguments)
     for line in remarks.misspelt_fields(documents):
         print(f"warning: {printable(line)}", file=sys.stderr)
     excluded = _excluded_ids(arguments.exclude, documents)
@@ -120,11 +116,6 @@ def main(argv: list[str]) -> int:
     pipeline, files = options.pipeline, [arguments.documents]
     described = config["pipeline"]
     run = Run("score", pipeline, config, arguments.output, files, options.ray, described)
-    if arguments.dry_run:
-        from eval.commands.dry_run import estimate_score  # slow import
-
-        print(estimate_score(pipeline, documents, arguments.chunk))
-        return 0
     scored = run.output / "scored.jsonl"
     with run:
         if file := run.read_finished(scored.name):
@@ -137,6 +128,8 @@ def main(argv: list[str]) -> int:
         aggregation = {"failed": arguments.failed, "excluded": sorted(excluded)}
         file = _aggregate(run, file, rows, aggregation, arguments)
     _print_scores(file)
+    if arguments.limit is not None and run.cost:
+        print("\n".join(terminal.format_cost(run.cost, total)))
     paths = [scored, run.output / "results.json"]
     if arguments.formats:
         paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
@@ -177,14 +170,16 @@ def _print_scores(file: ResultFile) -> None:
         print(terminal.format_usage(row))
 
 
-def _read_documents(arguments: Namespace) -> list[Document]:
+def _read_documents(arguments: Namespace) -> tuple[list[Document], int]:
+    """Return the documents to score, and the number of documents in the file."""
     if unknown := set(arguments.fields or ()) - set(Document.model_fields):
         names = ", ".join(Document.model_fields)
         raise UserError(f"fields: expected names of {names}, got {', '.join(sorted(unknown))}")
-    rows = read_records(arguments.documents, Document, arguments.fields)[: arguments.limit]
+    all_rows = read_records(arguments.documents, Document, arguments.fields)
+    rows = all_rows[: arguments.limit]
     check_ids(arguments.documents, enumerate(rows, 1))
     check_strata(rows)
-    return rows
+    return rows, len(all_rows)
 
 
 def _excluded_ids(exclude: list[str | int] | str, documents: list[Document]) -> set[str]:

@@ -6,17 +6,15 @@ base class handles run keys, locks, journals, costs and files.
 
 # No postponed annotations: jsonargparse resolves them with the names of a subclass's module.
 import random
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
-from eval.pipeline import Pipeline
 from eval.report.declare import Page
 from eval.run.on_ray import OnRay
-from eval.run.parts import describe_options, find_identities, find_writers
+from eval.run.parts import describe_options
 from eval.run.run import Run
-from eval.run.terminal import model_name
-from records import Document, Result, ResultFile, UserError, sha256_text, write_jsonl
+from records import Result, ResultFile, UserError, sha256_text, write_jsonl
 
 T = TypeVar("T")
 
@@ -37,25 +35,6 @@ class Outcome(NamedTuple):
     values: Iterable[Mapping[str, Any]]
     files: Mapping[str, Iterable[object]] = {}
     provenance: Mapping[str, object] = {}
-
-
-class Plan(NamedTuple):
-    """What a run would do, for ``--dry_run``.
-
-    Attributes:
-        lines: what is read and compared, for the terminal.
-        pipelines: name to a pipeline that would score ``documents``.
-        documents: the texts that are not scored yet.
-        shared: name of a pipeline to a function from a stage, and a verifier's number, to a key;
-            stages with the same key run once.
-    """
-
-    lines: Sequence[str]
-    pipelines: Mapping[str, Pipeline] = {}
-    documents: Sequence[Document] = ()
-    shared: Callable[[str], Callable[..., Hashable]] = lambda metric: (
-        lambda *stage: (metric, *stage)
-    )
 
 
 class Experiment:
@@ -79,18 +58,12 @@ class Experiment:
         """Read, judge and compute; resumes from the journals of an interrupted run."""
         raise NotImplementedError
 
-    def plan(self, run: Run) -> Plan:
-        """Describe the run without calling any model; by default list its files and models."""
-        files = [f"reads       {name}" for name in run.inputs]
-        models = [f"model       {model_name(m) or m}" for m in find_identities(self)]
-        kind = "uses language models" if find_writers(self) else "uses no language model"
-        return Plan([*files, *models, f"{kind}; the number of calls is known when it runs"])
-
     def run(
         self,
         output: Path,
         config: dict | None = None,
         ray: OnRay = OnRay(),  # noqa: B008 (it cannot change)
+        limit: int | None = None,
     ) -> ResultFile:
         """Run, or resume an interrupted run; writes ``results.json`` and other files.
 
@@ -98,9 +71,10 @@ class Experiment:
             output: the run's folder.
             config: the experiment's options, as in its YAML; by default those of the objects.
             ray: workers that judge documents in parallel.
+            limit: documents to process in each part (:class:`eval.run.run.LimitReached`).
         """
         config = {"experiment": describe_options(self)} if config is None else config
-        with Run(self.name, self, config, output, ray=ray) as run:
+        with Run(self.name, self, config, output, ray=ray, limit=limit) as run:
             return run.read_finished() or self._measured(run)
 
     def _measured(self, run: Run) -> ResultFile:

@@ -12,9 +12,8 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -37,8 +36,6 @@ _REASONING_START = re.compile(r"<think(?:ing)?>|\[THINK\]")
 CUT = "cut at max_new_tokens"
 # `failed` of an answer that lacks the requested token probabilities.
 NO_TOKENS = "the server gives no token probabilities"
-# Approximate characters per token of English text.
-CHARACTERS_A_TOKEN = 4
 # Rounding can raise a log-probability slightly above 0.
 _ROUNDING = 1e-3
 
@@ -70,11 +67,6 @@ class Answer(NamedTuple):
     failed: str | None = None
     tokens: tuple[Token, ...] | None = None
     cut: bool = False
-
-
-# `failed` of every answer while requests are only counted.
-NOTHING_ASKED = "nothing was asked"
-_NOTHING = Answer("", NOTHING_ASKED)
 
 
 class Writer(Protocol):
@@ -169,23 +161,6 @@ class Usage:
         return {"answers": answers, **rest}
 
 
-@dataclass
-class Count:
-    """Requests that are not in the cache, counted for ``--dry_run``.
-
-    Attributes:
-        calls: texts to generate.
-        prompt_tokens: estimate.
-        completion_tokens: upper bound.
-        counted_keys: keys that have been counted; no text is counted twice.
-    """
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    counted_keys: set[bytes] = field(default_factory=set)
-
-
 # Called with a request's index, its answer, and the prompt and completion tokens.
 Keep = Callable[[int, Answer, int, int], None]
 
@@ -206,7 +181,6 @@ class CachedWriter(ABC):
         self.cache_path = cache
         self.prices = prices
         self.usage = Usage()
-        self._count_only: Count | None = None
 
     @property
     @abstractmethod
@@ -256,9 +230,6 @@ class CachedWriter(ABC):
         """
         sampling = Sampling(temperature, top_p, max_new_tokens, logprobs)
         requests, keys_by_prompt = self._requests(prompts, n, sampling, seed)
-        if self._count_only is not None:
-            self._add(requests, sampling, self._count_only)
-            return [[_NOTHING] * n for _ in prompts]
         answers = self._answers(requests, sampling)
         return [[answers[key] for key in keys] for keys in keys_by_prompt]
 
@@ -311,30 +282,6 @@ class CachedWriter(ABC):
         if self.prices is None:
             return None
         return (prompt_tokens * self.prices[0] + completion_tokens * self.prices[1]) / 1e6
-
-    @contextmanager
-    def counting(self, counted_keys: set[bytes] | None = None) -> Iterator[Count]:
-        """Count requests instead of sending them; every answer fails.
-
-        Args:
-            counted_keys: keys counted before, by any model; newly counted keys are added.
-        """
-        self._count_only = Count(counted_keys=set() if counted_keys is None else counted_keys)
-        try:
-            yield self._count_only
-        finally:
-            self._count_only = None
-
-    def _add(self, requests: dict[bytes, Request], sampling: Sampling, count: Count) -> None:
-        has_cache = self.cache_path is not None and Path(self.cache_path).is_file()
-        cached = self._cache.get(list(requests)) if has_cache else {}
-        for key, request in requests.items():
-            if key not in cached and key not in count.counted_keys:
-                count.counted_keys.add(key)
-                characters = sum(len(message["content"]) for message in request.messages)
-                count.calls += 1
-                count.prompt_tokens += characters // CHARACTERS_A_TOKEN + 1
-                count.completion_tokens += sampling.max_new_tokens
 
     def _count(self, kind: str, answer: Answer, prompt: int, completion: int) -> None:
         setattr(self.usage, kind, getattr(self.usage, kind) + 1)

@@ -171,9 +171,6 @@ class Entailment(Encoder):
         """
         return self._best_of_windows(pairs, 3)
 
-    def _stand_in(self, pair: Pair) -> np.ndarray:
-        return np.array([0.0, 1.0, 0.0])  # Core makes most queries if nothing is entailed
-
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         component = self.component
         ours = RELATIONS if len(component.labels) == len(RELATIONS) else TWO_CLASSES
@@ -207,9 +204,6 @@ class Unli(Encoder):
     def likelihood(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Return p(hypothesis | premise) of shape (n,), the maximum over windows."""
         return self._best_of_windows(pairs, 1)[:, 0]
-
-    def _stand_in(self, pair: Pair) -> np.ndarray:
-        return np.array([0.0])  # all claims are informative
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         calibrated = probabilities(logits[:, 0], self.component.temperature, self.component.shift)
@@ -269,9 +263,6 @@ class LssTagger(Encoder):
             text = "" if keep is None else join_words(claim, split_words(claim), keep)
             kept.append(None if keep is None else Subsequence(keep, text))
         return kept
-
-    def _stand_in(self, pair: Pair) -> np.ndarray:
-        return np.ones(len(split_words(pair[0])))
 
     def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
         rows, component = [], self.component

@@ -20,7 +20,6 @@ from tqdm import tqdm
 
 from components.encoding import Pair
 from eval.models.cache import AnswerCache, answer_key
-from eval.models.counting import CountsPairs
 from records import UserError
 
 if TYPE_CHECKING:  # takes seconds to import, which cached answers do not need
@@ -44,7 +43,7 @@ class Row(NamedTuple):
     places: Sequence[int | None] = ()
 
 
-class Engine(CountsPairs):
+class Engine:
     """Base class of engines that judge text pairs: deduplication, cache and batches.
 
     Args:
@@ -138,9 +137,6 @@ class Engine(CountsPairs):
             cached = self._cache.get(list(keys.values()))
             answers = {pair: cached.get(key) for pair, key in keys.items()}
         missing = [pair for pair, answer in answers.items() if answer is None]
-        if self._count is not None:
-            answers.update(self._counted(missing, keys, len(answers) - len(missing)))
-            missing = []
         title = type(self).__name__
         with tqdm(
             None, title, len(missing), False, unit="pair", disable=None, delay=PROGRESS_AFTER

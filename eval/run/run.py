@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -22,6 +23,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 from tqdm import tqdm
 
+from eval.models.engine import Engine
 from eval.run.journal import Chunk, Journal, read_chunks
 from eval.run.on_ray import OnRay
 from eval.run.parts import (
@@ -43,6 +45,19 @@ CHUNK = 128
 _MAX_NAMED = 3  # maximum number of differences that an error message names
 
 
+class LimitReached(Exception):
+    """The documents up to a run's limit are processed; ``part``, ``cost`` and ``total`` say which.
+
+    Attributes:
+        part: part of the work in which documents remain; later parts have not been started.
+        cost: as in :class:`Run`.
+        total: number of documents of the part.
+    """
+
+    def __init__(self, part: str, cost: Counter[str], total: int):
+        self.part, self.cost, self.total = part, cost, total
+
+
 class Run:
     """A run of ``score`` or of an experiment; a context manager that locks the output folder.
 
@@ -56,8 +71,11 @@ class Run:
         ray: workers on Ray that process documents.
         described: the options of ``root``, from which each worker builds its own copy; ``config``
             by default.
+        limit: documents to process in each part of the work; None processes all of them.
 
     Attributes:
+        cost: documents, pairs, answers, tokens and seconds of the last part of the work, without
+            documents that an earlier process scored. Pairs on other machines are not counted.
         inputs: SHA-256 of the files and checkpoints that decide the results.
         key: hash of everything that decides the results: configuration, prompts, checkpoints, data.
     """
@@ -71,6 +89,7 @@ class Run:
         files: Sequence[str] = (),
         ray: OnRay = OnRay(),  # noqa: B008 (it cannot change)
         described: dict | None = None,
+        limit: int | None = None,
     ):
         if isinstance(seed := config.get("seed"), int) and seed < 0:
             raise UserError(f"seed: expected 0 or more, got {seed}")
@@ -85,6 +104,8 @@ class Run:
         self.inputs = hash_inputs([config, list(files)])
         self._prompts = hash_prompts(self._parts)
         self.key = config_hash([name, config, self._prompts], self.inputs)
+        self._limit = limit
+        self.cost: Counter[str] = Counter()
         self._entered = ExitStack()
         add_answer_caches(self._parts, self.output)
 
@@ -105,16 +126,6 @@ class Run:
             return None
         self._delete_partial_files()
         return read_results(paths[0])
-
-    def is_finished(self) -> bool:
-        """Whether the folder holds the results of this configuration."""
-        path = self.output / "results.json"
-        return path.is_file() and read_results(path).provenance.get("config_hash") == self.key
-
-    def finished_ids(self, part: str) -> set[str]:
-        """Return the document ids in a part's journal, without changing it."""
-        path = self._journal(part)
-        return {i for ids, _ in read_chunks(path) for i in ids} if path.is_file() else set()
 
     def process(
         self,
@@ -142,6 +153,9 @@ class Run:
 
         Returns:
             One record per document, in order.
+
+        Raises:
+            LimitReached: the run has a limit, and documents beyond it remain.
         """
         first, times = (Counter(d.id for d in documents).most_common(1) or [("", 0)])[0]
         if times > 1:
@@ -151,11 +165,21 @@ class Run:
             finished = len(documents) - len(todo)
             title = part.replace("\n", " ") + " (resumed)" * bool(finished)
             bar = tqdm(None, title, len(documents), unit="document", initial=finished, disable=None)
+            todo = todo[: self._limit]
             chunks = [todo[start : start + chunk] for start in range(0, len(todo), chunk)]
+            started, pairs = time.perf_counter(), self._judged_pairs()
+            self.cost = Counter()
             for result in self._process_chunks(work, chunks, file is not None):
                 journal.append(result)
                 bar.update(len(result.ids))
+                self.cost.update(documents=len(result.ids))
+                for usage in result.usage:
+                    self.cost.update(usage)
             bar.close()
+            seconds = time.perf_counter() - started
+            self.cost.update(pairs=self._judged_pairs() - pairs, seconds=seconds)
+            if len(journal.records) < len(documents):
+                raise LimitReached(part, self.cost, len(documents))
             ids = [document.id for document in documents]
             if file is not None:
                 journal.copy_rows(ids, self.output / file)
@@ -221,6 +245,9 @@ class Run:
             for key, value in total.items():
                 row[key] = round(row.get(key, 0) + value, 6)
         return list(rows.values())
+
+    def _judged_pairs(self) -> int:
+        return sum(part.judged for part in self._parts if isinstance(part, Engine))
 
     def _journal(self, part: str) -> Path:
         name = part if re.fullmatch(r"[\w-]{1,40}", part) else sha256_text(part)[:12]

@@ -1,9 +1,18 @@
 """Terminal output of a run: values with intervals, and language model usage."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from records import Result, ResultFile
+
+_UNITS = {
+    "pairs": "pairs",
+    "answers": "calls",
+    "prompt_tokens": "prompt tokens",
+    "completion_tokens": "new tokens",
+    "seconds": "s",
+}
 
 
 def format_value(row: Result) -> str:
@@ -37,6 +46,21 @@ def format_usage(row: dict[str, Any]) -> str:
         f"{model_name(row['model'])}: {row['answers']:,} answers ({row['failed']:,} failed), "
         f"{row['prompt_tokens']:,} + {row['completion_tokens']:,} tokens{cost}"
     )
+
+
+def format_cost(cost: Counter[str], total: int) -> list[str]:
+    """Format the cost per document, and that of ``total`` documents at the same rate.
+
+    Args:
+        cost: as in :class:`eval.run.run.Run`; quantities of 0 are omitted.
+        total: number of documents.
+    """
+    lines = []
+    for label, documents in (("per document", 1), (f"all {total:,} documents", total)):
+        values = {key: value * documents / cost["documents"] for key, value in cost.items()}
+        shown = [f"{values[key]:,.1f} {unit}" for key, unit in _UNITS.items() if values.get(key)]
+        lines.append(f"{label}: {', '.join(shown)}")
+    return lines
 
 
 def model_name(identity: dict[str, Any]) -> str:

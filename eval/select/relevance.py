@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from eval.models.chat import NOTHING_ASKED, Writer
+from eval.models.chat import Writer
 from eval.prompting.asker import Asker, Reading
 from eval.prompting.labels_in_answers import cut_next_question, read_label
 from eval.prompting.prompts import Prompt
@@ -78,8 +78,6 @@ class Prompted:
 
 
 def _relevance(reading: Reading[str]) -> int | None:
-    if reading.failed == NOTHING_ASKED:  # a dry run: all that a selector asks then counts
-        return 1
     return None if reading.value is None else int(reading.value)
 
 

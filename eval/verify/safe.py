@@ -89,11 +89,6 @@ class Safe(ClaimByClaim):
         self.query_prompt = Prompt(_PROMPTS / "safe_query.jinja")
         self.rating_prompt = Prompt(_PROMPTS / "safe_rating.jinja")
 
-    @property
-    def most_calls(self) -> int:
-        """Maximum number of model calls per claim, without retries."""
-        return self.max_searches + 2
-
     def judge(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
         """Judge claims without the pipeline's passages.
 

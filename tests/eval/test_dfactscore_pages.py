@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from eval.commands.dry_run import estimate_score
 from eval.decompose.given import Given
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
@@ -107,9 +106,6 @@ def test_one_question_a_claim_and_title_decides(knowledge: str) -> None:
         )
         retrieve = PagesOfTitles(knowledge, k=2)
         pipeline = Pipeline(Given(), [stage], retrieve)
-        assert re.search(
-            r"^DFActScore +m +12 ", estimate_score(pipeline, [document()]), re.MULTILINE
-        )
         (scored,) = pipeline.score([document()])
         asked = [body["messages"][-1]["content"] for body in server.asked]
     assert len(asked) == 4 * 3

@@ -1,6 +1,6 @@
-"""What the robustness experiment says before it asks anybody, and what it leaves out."""
+"""``--limit`` of an experiment, and what the robustness experiment skips."""
 
-import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,10 +11,9 @@ from eval.decompose.sentences import Sentences
 from eval.experiments.robustness.robustness import Robustness
 from eval.pipeline import Pipeline
 from eval.report.render import terminal_summary
-from eval.run.run import Run
 from eval.verify.labels import Labels
-from records import UserError, write_jsonl
-from tests.eval.test_robustness import KINDS, TOPICS, appended, cut_after, stages, texts
+from records import write_jsonl
+from tests.eval.test_robustness import KINDS, TOPICS, appended, stages, texts
 
 
 @pytest.fixture
@@ -39,112 +38,21 @@ def written(content):
     return content
 
 
-def dry_run(capsys, *options):
-    main(["robustness", "--config", "config.yaml", "--output", "run", "--dry_run", *options])
-    return capsys.readouterr().out.splitlines()
-
-
-def rows_of(lines):
-    """Stage to the numbers of its row."""
-    cut = [line.split() for line in lines[lines.index("") :] if line and line[-1].isdigit()]
-    return {" ".join(one[:-3]) or "all": [int(n.replace(",", "")) for n in one[-2:]] for one in cut}
-
-
-def test_a_dry_run_says_what_is_compared_and_asks_nobody(config, capsys, monkeypatch):
-    monkeypatch.setattr("eval.models.encoder.Encoder._forward", None)  # whoever asks, fails
-    lines = dry_run(capsys)
-    words = [" ".join(line.split()) for line in lines]
-    assert words[:18] == [
-        "texts normal x 3 on 3 topics, 0 with claims, 3 with gold; often 1; rare 2",
-        "texts normal y 3 on 3 topics, 0 with claims, 3 with gold; often 1; rare 2",
-        "texts info x 3 on 3 topics, 0 with claims, 3 with gold; often 1; rare 2",
-        "texts info y 3 on 3 topics, 0 with claims, 3 with gold; often 1; rare 2",
-        "curve appended 9 texts, k = 0, 2",
-        "metric nli Sentences → BM25 → NLI",
-        "metric bare Sentences → Given → NLI",
-        "text metric labels",
-        "defence none",
-        "defence core",
-        "defence untrained, a control",
-        "defence page",
-        "defence recall",
-        "defence robust core + page + recall",
-        "defence robust - core page + recall",
-        "defence robust - page core + recall",
-        "defence robust - recall core + page",
-        "done 0 of 21 texts",
-    ]
-    assert "21 documents, about 66 (nli, none) claims" in lines[-1]
-    assert not Path("run").exists()
-
-
-def test_its_pairs_are_at_least_those_that_the_run_asks_for(config, capsys, monkeypatch):
-    found = rows_of(dry_run(capsys))
-    asked = {}
-
-    def forward(self, inputs, own=None):
-        asked[self.expected] = asked.get(self.expected, 0) + len(inputs)
-        yield from FORWARD(self, inputs)
-
-    from eval.models.encoder import Encoder
-
-    FORWARD = Encoder._forward
-    monkeypatch.setattr(Encoder, "_forward", forward)
-    main(["robustness", "--config", "config.yaml", "--output", "run"])
-    verified = sum(n for stage, (n, _) in found.items() if "NLI" in stage)
-    # What is verified is known; what is selected depends on what the models say.
-    assert 20 < verified <= asked["relation"] <= found["all"][0]
+def test_limit_processes_some_texts_and_the_next_run_resumes(config, capsys):
+    arguments = ["robustness", "--config", "config.yaml", "--output", "run"]
+    main([*arguments, "--limit", "2"])
+    part, each, total = capsys.readouterr().out.splitlines()
+    assert part == "part 'texts'"
+    assert re.match(r"per document: [\d.]+ pairs, [\d.]+ s$", each)
+    assert total.startswith("all 12 documents: ")
+    assert not Path("run/results.json").exists()
+    (journal,) = Path("run").glob(".texts.*")
+    assert journal.read_text().count("\n") == 3  # two rows, and the end of their chunk
+    main(arguments)
+    assert Path("run/results.json").exists()
     capsys.readouterr()
-    assert "run         run is finished" in dry_run(capsys)
-
-
-def test_what_a_cut_run_had_done_and_a_cache_knows_is_not_counted(config, capsys, monkeypatch):
-    whole = rows_of(dry_run(capsys))["all"]
-    run = ["robustness", "--config", "config.yaml", "--output", "run"]
-    with monkeypatch.context() as cut:
-        cut.setattr(Run, "process", cut_after(5))
-        with pytest.raises(KeyboardInterrupt):
-            main(run)
-    lines = dry_run(capsys)
-    assert "done        4 of 21 texts, by an interrupted run" in lines
-    some = rows_of(lines)["all"]
-    assert some[0] < whole[0]
-    main(run)
-    capsys.readouterr()
-    # Another run of the same texts: what has a cache is known.
-    again = dry_run(capsys, "--experiment.seed", "3", "--output", "other")
-    known = rows_of(again)
-    nli = next(numbers for stage, numbers in known.items() if "NLI" in stage)
-    assert nli[0] == 0 < nli[1]
-
-
-def test_what_is_missing_is_a_line_each(config, capsys):
-    content = json.loads(json.dumps(config))
-    own = content["experiment"]
-    own["texts"]["info"] = ["nowhere.jsonl"]
-    own["metrics"]["nli"]["verify"][0]["init_args"]["entailment"]["init_args"]["checkpoint"] = "no"
-    own["training_logs"] = {"unli": "logs/unli"}
-    written(content)
-    with pytest.raises(UserError, match=r"^3 inputs missing, see above; also: no: "):
-        dry_run(capsys)
-    assert [line.partition(" (")[0] for line in capsys.readouterr().out.splitlines()] == [
-        "missing     logs/unli: not found",
-        "missing     no: not found",
-        "missing     nowhere.jsonl: not found",
-    ]
-
-
-def test_every_experiment_has_a_dry_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    write_jsonl("a.jsonl", [{"reference": "Ann won.", "claim": "Ann won.", "annotations": []}])
-    arguments = ["lss_lengths", "--output", "run", "--experiment.files", "{train: a.jsonl}"]
-    main([*arguments, "--dry_run"])
-    found = capsys.readouterr().out
-    assert found.splitlines()[:2] == [
-        "reads       a.jsonl",
-        "uses no language model; the number of calls is known when it runs",
-    ]
-    assert not Path("run").exists()
+    main([*arguments, "--limit", "2"])
+    assert "pairs" not in capsys.readouterr().out  # the run is finished
 
 
 def test_jsonargparse_knows_the_type_of_every_option_of_an_experiment():

@@ -5,19 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from eval.commands.dry_run import estimate_score
 from eval.commands.report import main as report_main
 from eval.commands.score import main as score_main
 from eval.decompose.by_sentence import BySentence, Failed
-from eval.decompose.sentences import Sentences
-from eval.models.encoder import Entailment, Unli
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline, Scored
 from eval.prompting.prompts import Prompt
-from eval.retrieve.bm25 import BM25
 from eval.run.run import Run
-from eval.select.core import Core
-from eval.verify.nli import NLI
+from eval.run.terminal import format_cost
 from records import Claim, Document, Passage, UserError, Verdict, read_results, write_jsonl
 from tests.model_server import ModelServer
 
@@ -51,7 +46,6 @@ class Ask:
     """A user's own verifier that asks up to three times a claim."""
 
     judges_sets = False
-    most_calls = 3
 
     def __init__(self, writer):
         self.writer = writer
@@ -146,38 +140,36 @@ def test_a_server_that_dies_costs_nothing_twice(server, prompt, tmp_path):
     assert (row["answers"], row["failed"]) == (18, 0), "within a chunk each is counted once"
 
 
-def test_a_dry_run_counts_and_asks_nothing(server, prompt, tmp_path):
-    pipeline = asking(server, prompt, tmp_path / "a.sqlite")
-    table = estimate_score(pipeline, DOCUMENTS)
-    assert (server.asked, (tmp_path / "a.sqlite").exists()) == ([], False)
-    lines = [line.split() for line in table.splitlines()]
-    # Four claims a sentence stand in for what nobody decomposed; each may take three calls.
-    claims = 4 * 7
-    assert lines[1][:3] == ["decompose", "m", "7"]
-    assert lines[2][:3] == ["Ask", "m", str(3 * claims)]
-    assert [lines[1][4], lines[2][4]] == [str(7 * 10), str(3 * claims * 4)]
-    assert lines[3][1] == str(7 + 3 * claims)
-    prompt_tokens, new_tokens, cost = (float(x.replace(",", "")) for x in lines[3][2:5])
-    assert cost == prompt_tokens + 2 * new_tokens > 0, "by the prices of a million tokens"
-    (pipeline.decompose.models["splitter"]).prices = None
-    assert "cost" not in estimate_score(pipeline, DOCUMENTS)
-    pipeline.score(DOCUMENTS[:1])
-    lines = [line.split() for line in estimate_score(pipeline, DOCUMENTS).splitlines()]
-    assert lines[1][2] == "5", "what the cache holds is not asked"
-
-
-def test_a_dry_run_counts_at_least_the_pairs_that_are_asked(relation, unli, tmp_path):
+def test_limit_prints_the_cost_per_document_and_of_all(relation, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     passages = [Passage(id=str(n), title="Ann", text=f"Ann painted {n} birds.") for n in range(9)]
-    write_jsonl(tmp_path / "passages.jsonl", passages)
-    models = Entailment(str(relation)), Unli(str(unli))
-    core = Core(*models, bleached=["{topic} is a person.", "{topic} painted."])
-    retrieve = BM25(str(tmp_path / "passages.jsonl"), k=2)
-    pipeline = Pipeline(Sentences(), [NLI(models[0])], retrieve, core)
-    last = estimate_score(pipeline, DOCUMENTS).splitlines()[-2].split()
-    assert not any(model.judged for model in models)
-    pipeline.score(DOCUMENTS)
-    assert last[0] == "all"
-    assert 0 < sum(model.judged for model in models) <= int(last[1])
+    write_jsonl("documents.jsonl", [d.model_copy(update={"passages": passages}) for d in DOCUMENTS])
+    entailment = (
+        f"{{class_path: eval.models.encoder.Entailment, init_args: {{checkpoint: {relation}}}}}"
+    )
+    (tmp_path / "config.yaml").write_text(f"""
+pipeline:
+  decompose: {{class_path: eval.decompose.sentences.Sentences}}
+  verify: [{{class_path: eval.verify.nli.NLI, init_args: {{entailment: {entailment}}}}}]
+""")
+    assert score_main([*ARGUMENTS, "--limit", "2"]) == 0
+    each, total = [line for line in capsys.readouterr().out.splitlines() if " pairs, " in line]
+    # Two documents with two sentences and nine passages, of which "She rested." is judged once.
+    assert each.startswith("per document: 18.0 pairs, ")
+    assert total.startswith("all 4 documents: 72.0 pairs, ")
+    assert not capsys.readouterr().err
+    assert score_main([*ARGUMENTS, "--limit", "2"]) == 0
+    assert "pairs" not in capsys.readouterr().out  # nothing was scored
+
+
+def test_cost_counts_answers_and_tokens_of_the_language_model(server, prompt, tmp_path):
+    pipeline = asking(server, prompt, None)
+    with Run("score", pipeline, {}, tmp_path) as run:
+        run.process("scored", pipeline.score, DOCUMENTS[:1], Scored)
+        lines = format_cost(run.cost, 10)
+    # Two sentences and three claims; the server counts 7 tokens per prompt and 3 per answer.
+    assert lines[0].startswith("per document: 5.0 calls, 35.0 prompt tokens, 15.0 new tokens, ")
+    assert lines[1].startswith("all 10 documents: 50.0 calls, 350.0 prompt tokens, ")
 
 
 def test_two_documents_of_one_id_are_told_with_their_file(tmp_path, monkeypatch):

@@ -53,13 +53,12 @@ from eval.experiments.agreement.sets import (
 from eval.experiments.experiment import (
     Experiment,
     Outcome,
-    Plan,
     draw_names,
     require_entries,
     require_non_negative,
 )
 from eval.experiments.named import Named
-from eval.pipeline import Pipeline, check_verdict_names
+from eval.pipeline import check_verdict_names
 from eval.report.declare import Page, Plot, Table, rows_in
 from eval.retrieve.given import Given as GivenPassages
 from eval.run.run import Run
@@ -231,23 +230,6 @@ class Agreement(Experiment):
             judges = judges_of(claims, table, self.seed)
             values += [{"kind": dataset.name} | v for v in values_of(table, judges, self.seed)]
         return Outcome(values, {"claims.jsonl": rows}, {"left_out": dict(left_out)})
-
-    def plan(self, run: Run) -> Plan:
-        lines, todo = [], []
-        for dataset in self._read(Counter()):
-            documents = self._drawn(dataset)
-            finished = run.finished_ids(f"{dataset.name}\nverdicts")
-            todo += [d for d in documents if d.id not in finished]
-            labels = Counter(c.label for d in documents for c in d.claims or [])
-            lines.append(
-                f"set         {dataset.name}: {labels['S'] + labels['NS']:,} labelled claims, "
-                f"{labels['S']:,} supported, of {len(set(map(unit_of, documents))):,} units"
-            )
-        plan = super().plan(run)
-        if self.retrieve is not None:
-            return plan._replace(lines=[*lines, *plan.lines])
-        judged = {name: Pipeline(Given(), [verifier]) for name, verifier in self.assessors.items()}
-        return Plan([*lines, *plan.lines[:-1]], judged, documents=todo)
 
     def _read(self, left_out: Counter) -> list[LabelledSet]:
         sets = []

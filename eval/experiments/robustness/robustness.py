@@ -8,7 +8,7 @@ defence. Texts are made by ``data_builders`` (``attacks``, ``generations``, ``ad
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from cli.printable import printable
 from components.gold import GOLD_K, add_label_gold
 from eval.defences import Defence, combine
-from eval.experiments.experiment import Experiment, Half, Outcome, Plan
+from eval.experiments.experiment import Experiment, Half, Outcome
 from eval.experiments.robustness.robustness_cells import ALL, By, cells_of
 from eval.experiments.robustness.robustness_correlations import agreement, truth
 from eval.experiments.robustness.robustness_curve import curve_values
@@ -31,7 +31,6 @@ from eval.experiments.robustness.robustness_texts import (
     read_texts,
     report_incomplete_curves,
     report_skipped_texts,
-    twin_of,
     with_distinct_ids,
 )
 from eval.experiments.robustness.robustness_values import (
@@ -200,66 +199,6 @@ class Robustness(Experiment):
         grouped = [d for d in documents if d.group is not None]
         is_single = len({d.group for d in grouped}) >= len({d.topic for d in grouped})
         return [name for name in self.by if not (is_single and name == "group")]
-
-    def plan(self, run: Run) -> Plan:
-        grid = self.grid({name: run.config.get(name) for name in ("metrics", "defences")})
-        documents, curves = self._texts()
-        lines = [*self._planned_texts(documents, curves), *self._planned_stages()]
-        pending = []
-        parts = [("texts", documents), *((f"curve {n}", texts) for n, texts in curves.items())]
-        for part, texts in parts:
-            done = run.finished_ids(part)
-            pending += [document for document in texts if document.id not in done]
-        total = sum(len(texts) for _, texts in parts)
-        finished = total - len(pending)
-        resumed = ", by an interrupted run" * bool(finished)
-        lines.append(f"done        {finished:,} of {total:,} texts{resumed}")
-        pipelines = {
-            f"{metric}, {column}": pipeline
-            for metric, columns in grid.pipelines.items()
-            for column, pipeline in columns.items()
-        }
-        keys = {
-            f"{metric}, {column}": grid.key(metric, column)
-            for metric, columns in grid.pipelines.items()
-            for column in columns
-        }
-        return Plan(lines, pipelines, pending, keys.__getitem__)
-
-    def _planned_texts(
-        self, documents: Sequence[Document], curves: dict[str, list[Document]]
-    ) -> Iterator[str]:
-        cells: dict[tuple, list[Document]] = {}
-        for document in documents:
-            cells.setdefault((document.kind, document.generator), []).append(document)
-        for (kind, generator), texts in cells.items():
-            topics = len({document.topic for document in texts})
-            claims = sum(document.claims is not None for document in texts)
-            gold = sum(document.gold is not None for document in texts)
-            bins = Counter(document.bin for document in texts if document.bin is not None)
-            counts = "".join(f"; {name} {count:,}" for name, count in sorted(bins.items()))
-            yield (
-                f"texts       {kind:16} {generator or '':20} {len(texts):6,} on {topics:,} topics, "
-                f"{claims:,} with claims, {gold:,} with gold{counts}"
-            )
-        for name, texts in curves.items():
-            steps = sorted({k for _, k in map(twin_of, texts) if k is not None})
-            yield f"curve       {name:16} {len(texts):,} texts, k = {', '.join(map(str, steps))}"
-
-    def _planned_stages(self) -> Iterator[str]:
-        for name, pipeline in self.metrics.items():
-            stages = (pipeline.decompose, pipeline.revise, pipeline.retrieve, *pipeline.verify)
-            names = [type(stage).__name__ for stage in stages if stage is not None]
-            yield self._planned("metric", name, " → ".join(names))
-        yield self._planned("text metric", LABELS, "")
-        for name, metric in self.text_metrics.items():
-            yield self._planned("text metric", name, f"{type(metric).__name__}, calls not counted")
-        for name, parts in {NONE: (), **self.members}.items():
-            yield self._planned("defence", name, " + ".join(part for part in parts if part != name))
-
-    def _planned(self, role: str, name: str, parts: str) -> str:
-        label = f"{name}, a control" if name in self.controls else name
-        return f"{role:11} {label:16} {parts}".rstrip()
 
     def _texts(self) -> tuple[list[Document], dict[str, list[Document]]]:
         documents = self.documents()
