@@ -270,7 +270,5 @@ class Core:
             view.exclusion[nodes][:, nodes],
             view.any_copy(view.coherent)[nodes],
             self.p,
-            self.strict_eq1,
-            [view.texts[node] for node in nodes],
         )
         return view.selections(selected)
