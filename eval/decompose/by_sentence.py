@@ -23,7 +23,7 @@ class Place(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """The reason why a sentence, or one of its parts, could not be run_decomposer."""
+    """The reason why a sentence, or one of its parts, could not be decomposed."""
 
     reason: str
 

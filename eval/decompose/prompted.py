@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from eval.decompose.answers import ask_for_claims
 from eval.decompose.bank import Bank, Example
 from eval.decompose.by_sentence import BackedOff, BySentence, Failed, Place
+from eval.decompose.claim_lists import ask_for_claims
 from eval.decompose.ud.parsers import Parser
 from eval.decompose.ud.tree import read_conllu
 from eval.models.chat import Message, Writer
@@ -52,7 +52,7 @@ METHODS = {
 class Prompted(BySentence):
     """Decompose each sentence with a language model.
 
-    :func:`eval.decompose.answers.parse_claims` parses the answers; unreadable ones count as failed.
+    Answers that :func:`eval.decompose.claim_lists.parse_claims` cannot read count as failed.
     If a prompt is too long for the model, the method ``conllu`` drops examples, static ones first;
     if it is too long without examples, the sentence is its only subclaim, marked ``backed_off``
     (2403.11903, appendix B). Examples that the parser cannot parse use the bank's CoNLL-U file.

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from components.overlap import stems
 from components.sentences import remove_citations, split_sentences
-from eval.decompose.answers import ask_for_claims
 from eval.decompose.by_sentence import Failed
+from eval.decompose.claim_lists import ask_for_claims
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt

@@ -17,7 +17,7 @@ import numpy as np
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
 from eval.models.chat import NO_TOKENS, Answer, Token, TokenWriter
-from eval.prompting.labels_in_answers import cut_next_question, read_label
+from eval.prompting.answer_forms import cut_next_question, read_label
 from eval.prompting.prompts import Prompt
 from records import UserError
 

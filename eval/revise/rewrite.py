@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from eval.models.chat import Writer
+from eval.prompting.answer_forms import read_code_block
 from eval.prompting.asker import Asker
-from eval.prompting.labels_in_answers import read_code_block
 from eval.prompting.prompts import Prompt
 from records import Claim, Document
 

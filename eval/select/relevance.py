@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from eval.models.chat import Writer
+from eval.prompting.answer_forms import cut_next_question, read_label
 from eval.prompting.asker import Asker, Reading
-from eval.prompting.labels_in_answers import cut_next_question, read_label
 from eval.prompting.prompts import Prompt
 from eval.select.core import Relevance
 from eval.stages import Selection, Selector, run_selector

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.encoding import Pair
-from eval.models.answers import Answerer
 from eval.models.lerc import Lerc
+from eval.models.question_answering import Answerer
 from eval.models.text2text import Text2Text
 from eval.similarity import Measure
-from eval.similarity.answers import SpanChooser, token_f1
+from eval.similarity.answer_spans import SpanChooser, token_f1
 from eval.similarity.questeval import side_score, write_questions
 
 _ANSWERABLE = 0.5
@@ -24,7 +24,8 @@ class QAFactEval(Measure):
     scores 0 there.
 
     The released models are BART-large for questions (an AllenNLP archive, which must be converted),
-    ELECTRA-large for answers (:class:`eval.models.answers.SpanAnswers`) and QuIP for LERC.
+    ELECTRA-large for answers (:class:`eval.models.question_answering.SpanAnswers`) and QuIP for
+    LERC.
 
     Args:
         questions: model that writes a question for an answer in its sentence.

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.encoding import Pair
-from eval.models.answers import Answerer
+from eval.models.question_answering import Answerer
 from eval.models.text2text import Text2Text
 from eval.similarity import Measure
-from eval.similarity.answers import Span, SpanChooser, token_f1
+from eval.similarity.answer_spans import Span, SpanChooser, token_f1
 
 
 @dataclass(eq=False)

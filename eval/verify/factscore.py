@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from eval.models.chat import Message, Writer
+from eval.prompting.answer_forms import read_true_or_false
 from eval.prompting.asker import Asker
-from eval.prompting.labels_in_answers import read_true_or_false
 from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import ClaimToJudge
 from eval.verify.nonparametric import NP

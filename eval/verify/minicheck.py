@@ -10,8 +10,8 @@ from pathlib import Path
 from components.encoding import Pair
 from eval.models.chat import Writer
 from eval.models.checker import Checker
+from eval.prompting.answer_forms import read_yes_or_no
 from eval.prompting.asker import Asker, Reading
-from eval.prompting.labels_in_answers import read_yes_or_no
 from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from eval.models.chat import Message
+from eval.prompting.answer_forms import read_label
 from eval.prompting.asker import Asker
-from eval.prompting.labels_in_answers import read_label
 from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge
 from records import Verdict

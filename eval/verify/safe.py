@@ -14,8 +14,8 @@ from pathlib import Path
 from jsonargparse.typing import PositiveInt
 
 from eval.models.chat import Writer
+from eval.prompting.answer_forms import read_code_block, read_label
 from eval.prompting.asker import Asker
-from eval.prompting.labels_in_answers import read_code_block, read_label
 from eval.prompting.prompts import Prompt
 from eval.stages import Searcher
 from eval.verify.claim_by_claim import NOTHING_FOUND, ClaimByClaim, ClaimToJudge

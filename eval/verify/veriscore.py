@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 from eval.models.chat import Writer
+from eval.prompting.answer_forms import cut_next_question
 from eval.prompting.asker import Asker
-from eval.prompting.labels_in_answers import cut_next_question
 from eval.prompting.prompts import Prompt
 from eval.verify.claim_by_claim import ClaimToJudge
 from eval.verify.prompted import FromPassages

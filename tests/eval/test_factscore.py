@@ -12,7 +12,7 @@ import torch
 from transformers import AutoTokenizer, RobertaConfig, RobertaForMaskedLM
 
 from eval.models.openai_server import OpenAIServer
-from eval.prompting.labels_in_answers import read_true_or_false, read_yes_or_no
+from eval.prompting.answer_forms import read_true_or_false, read_yes_or_no
 from eval.verify.factscore import FActScore
 from eval.verify.nonparametric import NP, _may_be_masked
 from records import Claim, Document, Passage
@@ -42,33 +42,24 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "is_true"),
     [
         ("True", True),
         ("**False.** The text has another year.", False),
         ("True or False? True.", True),
         ("The answer is True, so it is False that", False),  # of both the later one, as published
         ("This is not true.", False),
-        ("That isn't entirely true.", False),
         ("It is untrue.", False),
         ("The statement is **not** true.", False),
-        ("The answer is not 'True'.", False),
-        ("It does not appear to be true.", False),
-        ("It cannot be said to be true.", None),
-        ("It is not clear that it is true.", None),
         ("False because the true year is 1901.", False),  # published: true
         ("True Detective was shown in 2014, so it is false.", False),
         ("False. The context has 1901 as the true year.", False),  # published: true
         ("True\n\nInput: He ran. True or False?\nOutput: False", True),
         ("Answer (True/False): True", True),
         ("It cannot be said whether it is true or false.", None),
-        ("It cannot be determined whether the statement is true.", None),
-        ("There is not enough information to say that it is true.", None),
         ("There is no mention of it, so the answer is False.", False),
         ("It cannot be verified as true.", None),
-        ("It is unlikely to be true.", None),
         ("It is far from true.", None),
-        ("This cannot be considered true.", False),
         ("It is partially true.", None),
         ("It is neither true nor false.", None),
         ("The context does not mention it.", None),  # published: a guess that it is false
@@ -77,19 +68,13 @@ CLAIMS = [
         ("", None),
     ],
 )
-def test_true_or_false_is_read_or_it_is_no_answer(text: str, said: bool | None) -> None:
-    assert read_true_or_false(text) is said
+def test_true_or_false_is_read_and_an_undecided_answer_is_none(text: str, is_true: bool | None) -> None:
+    assert read_true_or_false(text) is is_true
 
 
 def test_yes_or_no_is_the_first_word() -> None:
     texts = ["Yes", '"No".', "Not sure", "I say yes", "no, yes", "Yes or No", "Yes/No"]
-    assert [read_yes_or_no(text) for text in texts] == [
-        True,
-        False,
-        *[None] * 2,
-        False,
-        *[None] * 2,
-    ]
+    assert [read_yes_or_no(text) for text in texts] == [True, False, None, None, False, None, None]
 
 
 def _reply(body: dict) -> str:

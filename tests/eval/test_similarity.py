@@ -24,11 +24,11 @@ from transformers import (
 
 from components.base import random_t5
 from components.measures import sentence_bleu_of
-from eval.models.answers import FoundAnswer, SpanAnswers, WrittenAnswers, _best_span
 from eval.models.checker import Checker
 from eval.models.lerc import Lerc
+from eval.models.question_answering import FoundAnswer, SpanAnswers, WrittenAnswers, _best_span
 from eval.models.text2text import Text2Text, Written
-from eval.similarity.answers import ByRule, Span
+from eval.similarity.answer_spans import ByRule, Span
 from eval.similarity.bertscore import BertScore
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords

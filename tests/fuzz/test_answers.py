@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from data_builders.written.adversarial import paragraph
 from data_builders.written.corruption.corrupters import ToChange, paragraph_lines, read_change
-from eval.decompose.answers import parse_claims, parse_statement, repeated_openings
 from eval.decompose.by_sentence import Failed
+from eval.decompose.claim_lists import parse_claims, parse_statement, repeated_openings
 from eval.models.chat import Answer, Token, as_answer
-from eval.prompting.labels_in_answers import (
+from eval.prompting.answer_forms import (
     read_code_block,
     read_label,
     read_true_or_false,

@@ -9,8 +9,8 @@ prompt per sentence, with the sentence and all its structures.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from eval.decompose.answers import ask_for_claims, parse_statement
 from eval.decompose.by_sentence import Failed
+from eval.decompose.claim_lists import ask_for_claims, parse_statement
 from eval.decompose.predpatt.show import format_inline, format_predicates
 from eval.decompose.predpatt.structures import Predicate
 from eval.prompting.asker import Asker

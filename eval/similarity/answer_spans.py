@@ -100,7 +100,7 @@ class BySpacy:
             reason = first_line(error)
             raise UserError(
                 f"spans: {reason}; see requirements-spacy.txt, or use "
-                "eval.similarity.answers.ByRule"
+                "eval.similarity.answer_spans.ByRule"
             ) from None
 
     def spans(self, texts: Sequence[str]) -> list[list[Span]]:

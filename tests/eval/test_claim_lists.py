@@ -1,9 +1,9 @@
-"""Subclaims in answers of many shapes, and what is none."""
+"""Subclaims in answers of the published forms and in JSON; other answers fail."""
 
 import pytest
 
-from eval.decompose.answers import parse_claims, parse_statement, repeated_openings
 from eval.decompose.by_sentence import Failed
+from eval.decompose.claim_lists import parse_claims, parse_statement, repeated_openings
 
 SENTENCE = "Ann Lee was a painter and a boxer."
 A, B, C = "Ann Lee was a painter.", "Ann Lee was a boxer.", "She died in 1990."
@@ -16,11 +16,6 @@ SHAPES = {
     "dashes": (f"- {A}\n- {B}", [A, B]),
     "stars": (f"* {A}\n* {B}", [A, B]),
     "dots": (f"• {A}\n• {B}", [A, B]),
-    "dots in one line": (f"• {A}• {B}", [A, B]),
-    "no marks, and then another sentence": (
-        f"{A}\n{B}\n\nPlease breakdown the following sentence into independent facts: Bo.\n- {C}",
-        [A, B],
-    ),
     "numbers": (f"1. {A}\n2. {B}", [A, B]),
     "more than 99": (
         "\n".join(f"{n}. She painted picture {n}." for n in range(1, 121)),
@@ -28,21 +23,21 @@ SHAPES = {
     ),
     "numbers and brackets": (f"1) {A}\n2) {B}", [A, B]),
     "numbers in brackets": (f"(1) {A}\n(2) {B}", [A, B]),
-    "numbers in brackets in a line": (f"(1) {A} (2) {B} (3) {C}", [A, B, C]),
     "numbers below numbers": (f"1. {A}\n   1.1. {B}\n   1.2. {C}", [A, B, C]),
-    "Roman numbers": (f"i. {A}\nii. {B}\niii. {C}", [A, B, C]),
-    "letters": (f"a) {A}\nb) {B}", [A, B]),
-    "dots below dots": (f"● {A}\n  ○ {B}", [A, B]),
-    "square brackets": (f"- [{A}]\n- [{B}]\n- (No further claims.)", [A, B]),
     "a colon within": ('- She wrote "The Facts: A Life".', ['She wrote "The Facts: A Life".']),
     "thoughts before": (
         f"**Reasoning:**\n- Her name comes first.\n\n**Facts:**\n- {A}\n- {B}",
-        [A, B],
+        Failed(NO_LIST),
     ),
+    "plain sentences": (f"{A}\n{B}", Failed(NO_LIST)),
+    "plain sentences and the next prompt": (
+        f"{A}\n\nPlease breakdown the following sentence into independent facts: Bo.\n- {C}",
+        Failed(NO_LIST),
+    ),
+    "letters": (f"a) {A}\nb) {B}", Failed(NO_LIST)),
     "thoughts behind": (f"- {A}\n- {B}\n\nExplanation:\n- The first one is hers.", [A, B]),
     "bold numbers": (f"**1.** {A}\n**2.** {B}", [A, B]),
     "numbers and dashes": (f"1. - {A}\n2. - {B}", [A, B]),
-    "named": (f"Fact 1: {A}\nFact 2: {B}", [A, B]),
     "blank lines": (f"\n\n- {A}\n\n\n- {B}\n\n", [A, B]),
     "greeting": (f"Sure, here are the independent facts:\n\n- {A}\n- {B}", [A, B]),
     "greeting and farewell": (
@@ -51,7 +46,6 @@ SHAPES = {
     ),
     "note": (f"- {A}\n- {B}\n\nNote: The sentence gives no dates.", [A, B]),
     "note as an item": (f"- {A}\n- Note: nothing more is said.\n- {B}", [A, B]),
-    "talk of the sentence": (f"- The sentence says much.\n- {A}", [A]),
     "greeting before the first": (f"Here are the facts: 1. {A}\n2. {B}", [A, B]),
     "marks of the end": (f"- {A}\n- {B}</s>", [A, B]),
     "echoed label": (f"Facts:\n- {A}\n- {B}", [A, B]),
@@ -61,7 +55,6 @@ SHAPES = {
     ),
     "echoed sentence": (f"{SENTENCE}\n- {A}\n- {B}", [A, B]),
     "headings": (f"## Life\n- {A}\n**Career**\n- {B}\n- Death:\n  - {C}", [A, B, C]),
-    "bold names": (f"- **Occupation:** {A}\n- **Sport**: {B}", [A, B]),
     "bold words": ("- **Ann Lee** was a *painter*.", ["Ann Lee was a *painter*."]),
     "sub-bullets": (f"- {A}\n    - {B}\n    * {C}", [A, B, C]),
     "quotes": (f'- "{A}"\n- “{B}”', [A, B]),
@@ -77,23 +70,14 @@ SHAPES = {
         "- Ann Lee was a painter\n  from Norway.\n- She died.",
         ["Ann Lee was a painter from Norway.", "She died."],
     ),
-    "lines of sentences": (f"{A}\n{B}", [A, B]),
-    "lines after the sentence": (f"{SENTENCE}\n{A}\n{B}", [A, B]),
-    "lines after a whole sentence as a heading": (f"# {A}\n{B}\n{C}", [f"# {A}", B, C]),
-    "one plain sentence": (A, [A]),
-    "one sentence after a letter": (f"A: {A}", [A]),
     "JSON": (f'["{A}", "{B}"]', [A, B]),
     "JSON objects": (f'[{{"id": 1, "claim": "{A}"}}, {{"id": 2, "claim": "{B}"}}]', [A, B]),
-    "JSON Lines": (f'{{"claim": "{A}"}}\n{{"claim": "{B}"}}\n{{"claim": "She di', [A, B]),
     "JSON in an object": (f'{{"facts": ["{A}", "{B}"]}}', [A, B]),
     "JSON in a fence": (f'Sure!\n```json\n["{A}", "{B}"]\n```\nDone.', [A, B]),
-    "a Python list": (f"['{A}', '{B}']", [A, B]),
-    "JSON that was cut": (f'["{A}", "{B}", "She di', [A, B]),
     "an empty JSON list": ("[]", []),
     "JSON of something else": ('[["a", 1]]', Failed("JSON without a list of claims")),
-    "a broken JSON object": ('{"facts": "', Failed("broken JSON")),
+    "a broken JSON object": ('{"facts": "', Failed(NO_LIST)),
     "a fence": (f"```\n- {A}\n- {B}\n```", [A, B]),
-    "a fence of lines": (f"It has two parts. They are these.\n```\n{A}\n{B}\n```", [A, B]),
     "the next example": (f"- {A}\n\nSentence: Bob sang.\nFacts:\n- Bob sang.", [A]),
     "the next prompt": (
         f"- {A}\n\nPlease breakdown the following sentence into independent facts: Bob ran.\n- Bob",
@@ -106,13 +90,9 @@ SHAPES = {
         ["She was in Dr. No.", "She lived in Wall St."],
     ),
     "cut in the first": ("- Ann Lee was a", Failed(NO_LIST)),
-    "without full stops": (f"- {A[:-1]}\n- {B[:-1]}", [A[:-1], B[:-1]]),
     "nothing verifiable": ("No verifiable claim.", []),
     "nothing verifiable as an item": ("Facts:\n- No verifiable claim.", []),
-    "no facts": ("This sentence does not contain any facts.", []),
     "none": ("None", []),
-    "a reason and none": ("The sentence is an opinion, so there is no verifiable claim.", []),
-    "nothing in it": ("Nothing in the sentence can be verified.", []),
     "claims of another kind": (
         "- There are no claims to the throne.",
         ["There are no claims to the throne."],
@@ -124,7 +104,6 @@ SHAPES = {
     "no compliance": ("I cannot comply.", Failed(REFUSED)),
     "asked for the sentence": ("Please provide the sentence to break down.", Failed(NO_LIST)),
     "half a sentence": ("It seems the sentence is incomplete.", Failed(NO_LIST)),
-    "begun": (f"Let's break it down.\n{A}", [A]),
     "refusal": ("I'm sorry, but I cannot help with that.", Failed(REFUSED)),
     "refusal of an AI": ("As an AI language model, I do not judge people.", Failed(REFUSED)),
     "refusal as an item": ("- I cannot find anything about Ann Lee.", Failed(REFUSED)),
@@ -140,34 +119,34 @@ SHAPES = {
 
 
 @pytest.mark.parametrize(("answer", "claims"), SHAPES.values(), ids=SHAPES)
-def test_answers_of_every_shape(answer, claims):
+def test_published_list_forms_are_read_and_others_fail(answer, claims):
     assert parse_claims(answer, SENTENCE, PATTERN) == claims
 
 
 @pytest.mark.parametrize(
     "claim",
     [
-        "e. e. cummings was a poet.",
         "The sentence is unclear to historians.",
         "Your Name is a film of 2016.",
         "Let's Dance is an album.",
         "No claims were filed by the firm.",
-        "The text contains 20 chapters.",
     ],
 )
-def test_a_claim_that_opens_as_talk_does_is_one(claim):
-    assert parse_claims(claim, claim, PATTERN) == [claim]
-    assert parse_claims(f"- {A}\n- {A}", claim, keep_duplicates=True) == [A, A]
+def test_claim_that_opens_like_a_remark_is_kept(claim):
     assert parse_claims(f"- {A}\n- {claim}", claim, PATTERN) == [A, claim]
 
 
-def test_a_sentence_about_saying_sorry_is_no_refusal():
-    said = "I'm sorry was what she said."
-    assert parse_claims(f"- {said}", said) == [said]
-    assert parse_claims(f"- {said}", SENTENCE) == Failed(REFUSED)
+def test_equal_claims_are_kept_with_keep_duplicates():
+    assert parse_claims(f"- {A}\n- {A}", SENTENCE, keep_duplicates=True) == [A, A]
 
 
-def test_the_pattern_is_what_the_prompt_repeats():
+def test_claim_about_an_apology_is_a_refusal_only_if_the_sentence_has_none():
+    quote = "I'm sorry was what she said."
+    assert parse_claims(f"- {quote}", quote) == [quote]
+    assert parse_claims(f"- {quote}", SENTENCE) == Failed(REFUSED)
+
+
+def test_openings_that_the_prompt_repeats_are_returned():
     prompt = "Split it: now.\n\nSentence: A: b.\nFacts:\n- C: d.\n\nSentence: E.\nFacts:"
     assert repeated_openings([{"role": "user", "content": prompt}]) == {"sentence", "facts"}
 
@@ -179,7 +158,6 @@ STATEMENTS = {
     '"That continue to inspire."': "That continue to inspire.",
     "Bel - Air is/are in California": "Bel - Air is/are in California",
     "The boat is red.</s>": "The boat is red.",
-    "Here is the modified utterance:\n\nThe boat is red.": "The boat is red.",
     "The boat is red.\n\nI resolved the tense.": "The boat is red.",
     "  ": None,
     "Input: boat is/are red": None,
@@ -188,10 +166,5 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("answer", STATEMENTS)
-def test_an_answer_to_one_structure_is_one_statement(answer):
+def test_answer_to_one_structure_is_one_statement(answer):
     assert parse_statement(answer) == STATEMENTS[answer]
-
-
-def test_a_backslash_in_an_answer_is_no_warning_of_python(recwarn):
-    assert parse_claims("['Ann \\q sang.']", SENTENCE) == ["Ann \\q sang."]
-    assert not recwarn.list
