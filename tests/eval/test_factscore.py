@@ -68,7 +68,7 @@ CLAIMS = [
         ("", None),
     ],
 )
-def test_true_or_false_is_read_and_an_undecided_answer_is_none(text: str, is_true: bool | None) -> None:
+def test_true_or_false_is_read_or_none(text: str, is_true: bool | None) -> None:
     assert read_true_or_false(text) is is_true
 
 
