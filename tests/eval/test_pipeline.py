@@ -24,7 +24,6 @@ from records import (
     Verdict,
     write_jsonl,
 )
-from records.abstention import responds
 
 PASSAGES = [
     Passage(id="p1", title="Ann Lee", text="Ann Lee was a painter from Norway."),
@@ -300,22 +299,6 @@ def test_abstentions_are_not_scored_and_not_empty_selections():
         assert (found.precision, found.responded, found.empty_selection) == (None, False, False)
         whole = score_document(document(text), claims_of(1), verdicts("supported"), None)
         assert (whole.precision, whole.factscore, whole.supported) == (None, None, 1)
-    for text in ("He said: I'm sorry.", "As an aide to the president he rose.", "No info."):
-        assert responds(document(text))
-    for text in (  # as Llama 2 and 3 write in HALoGEN's biographies
-        "I'm not able to find any information on a person named Ann.",
-        "I am unable to provide you with a bio of Ann.",
-        'I\'m not familiar with the name "Ann". Could you please provide more context?',
-        "I'm not aware of a historical figure named Ann.",
-        "Ah, I'd be happy to help! However, I couldn't find any information on Ann.",
-    ):
-        assert not responds(document(text))
-    assert responds(document("I'm happy to help! However, I must say that Ann was a painter."))
-    for said in (True, "TRUE", False, "False"):  # a table has texts alone
-        told = Document(id="d", topic="Ann", text="Sorry, no.", responds=said)
-        assert responds(told) == (str(said).lower() == "true")
-    with pytest.raises(UserError, match="field 'responds'"):
-        responds(Document(id="d", topic="Ann", text="Sorry, no.", responds="yes"))
 
 
 def test_texts_without_claims_or_labels_go_to_others():
