@@ -59,11 +59,11 @@ UNPINNED = {
 # Lines of Python. Raise a ceiling only together with lowering another one by as much.
 CEILINGS = {
     "cli": 344,
-    "records": 2_904,
+    "records": 3_054,
     "clients": 1_619,
     "components": 3_103,
     "train": 4_918,
-    "data_builders": 19_022,
+    "data_builders": 18_872,
     "eval": 31_022,
 }
 MOST_LINES = 60_000
