@@ -41,6 +41,11 @@ TokenizerMaker = Callable[..., PreTrainedTokenizerFast]
 ModelSaver = Callable[..., Path]
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Keep bytes out of test ids: compressed bytes hold a time, so workers would disagree."""
+    return argname if isinstance(val, bytes) else None
+
+
 def _vocabulary(tokens: list[str]) -> dict[str, int]:
     return {token: index for index, token in enumerate([*SPECIAL, *dict.fromkeys(tokens)])}
 

@@ -1,10 +1,12 @@
-"""The house keeps its own word: README, configs, pins, layout and who may import whom."""
+"""Rules of the code base: README, configs, pins, layout, sizes, names and imports."""
 
 import ast
 import importlib.util
+import io
 import re
 import subprocess
 import sys
+import tokenize
 from functools import cache
 from pathlib import Path
 
@@ -36,10 +38,21 @@ KNOWS_NOT = {
 }
 MOST_ROOMS = 18
 # Computed in one place, whoever needs it.
-ONCE = {
-    *("auroc", "balanced_accuracy", "bootstrap", "entails", "holm", "kappa", "paired_t", "pearson"),
-    *("rand_indices", "ranks", "responds", "spearman", "split_sentences"),
-}
+ONCE = [
+    "auroc",
+    "balanced_accuracy",
+    "bootstrap",
+    "entails",
+    "holm",
+    "kappa",
+    "paired_t",
+    "pearson",
+    "rand_indices",
+    "ranks",
+    "responds",
+    "spearman",
+    "split_sentences",
+]
 # Pins and imports of another name.
 IMPORTED_AS = {"pystemmer": "Stemmer", "pyyaml": "yaml", "sparqlwrapper": "SPARQLWrapper"}
 # Pinned though no line of ours imports it ...
@@ -56,28 +69,234 @@ UNPINNED = {
     "pydantic_core": "pydantic brings exactly the one it was made with",
     "spacy": "only a user's own config asks for it (requirements-spacy.txt)",
 }
-# Lines of Python. Raise a ceiling only together with lowering another one by as much.
-CEILINGS = {
-    "cli": 344,
-    "records": 3_054,
-    "clients": 1_619,
-    "components": 3_103,
-    "train": 4_918,
-    "data_builders": 18_872,
-    "eval": 31_022,
-}
-MOST_LINES = 60_000
-MOST_LINES_OF_A_FUNCTION = 60
-MOST_LINES_OF_THE_SMALLEST_EXPERIMENT = 300
+# Names, operators, numbers and strings of all packages, without docstrings and comments.
+MAX_CODE_TOKENS = 409_000
+MAX_LINES_OF_A_FUNCTION = 60
+MAX_LINES_OF_THE_SMALLEST_EXPERIMENT = 300
+MAX_README_BYTES = 10 * 1024
 # Names that do not state what they hold.
 VAGUE = {
-    *("own", "said", "told", "found", "given", "mine", "held", "asked", "wanted", "shown", "begun"),
-    *("left_over", "much", "many", "every", "who", "what", "one", "ones", "others", "another"),
-    *("here", "there", "once", "again", "anew", "known", "it", "they"),
+    "again",
+    "anew",
+    "another",
+    "asked",
+    "begun",
+    "every",
+    "found",
+    "given",
+    "held",
+    "here",
+    "it",
+    "known",
+    "left_over",
+    "many",
+    "mine",
+    "much",
+    "once",
+    "one",
+    "ones",
+    "others",
+    "own",
+    "said",
+    "shown",
+    "there",
+    "they",
+    "told",
+    "wanted",
+    "what",
+    "who",
 }
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
+# Files whose names have not been checked yet.
+UNCHECKED = {
+    "tests/benchmarks/test_bench.py",
+    "tests/benchmarks/test_builders.py",
+    "tests/benchmarks/test_gpu.py",
+    "tests/benchmarks/test_pipeline.py",
+    "tests/benchmarks/test_small_runs.py",
+    "tests/cli/test_command.py",
+    "tests/clients/test_asking.py",
+    "tests/clients/test_markup.py",
+    "tests/clients/test_mediawiki.py",
+    "tests/clients/test_sparql.py",
+    "tests/clients/test_webpages.py",
+    "tests/components/test_base.py",
+    "tests/components/test_calibration.py",
+    "tests/components/test_encoding.py",
+    "tests/components/test_measures.py",
+    "tests/components/test_overlap.py",
+    "tests/components/test_statistics.py",
+    "tests/components/test_subsequence.py",
+    "tests/components/test_ties.py",
+    "tests/data_builders/test_adversarial.py",
+    "tests/data_builders/test_ambigbio.py",
+    "tests/data_builders/test_another_value.py",
+    "tests/data_builders/test_attacks.py",
+    "tests/data_builders/test_bios.py",
+    "tests/data_builders/test_bleached.py",
+    "tests/data_builders/test_claim_pairs.py",
+    "tests/data_builders/test_conflicts.py",
+    "tests/data_builders/test_core_cells.py",
+    "tests/data_builders/test_corruption.py",
+    "tests/data_builders/test_dataset.py",
+    "tests/data_builders/test_dfactscore_project.py",
+    "tests/data_builders/test_distant_lss.py",
+    "tests/data_builders/test_generations.py",
+    "tests/data_builders/test_generations_on_ray.py",
+    "tests/data_builders/test_hard_pairs.py",
+    "tests/data_builders/test_judged_kb.py",
+    "tests/data_builders/test_judged_rules.py",
+    "tests/data_builders/test_kb_labels.py",
+    "tests/data_builders/test_kb_multihop.py",
+    "tests/data_builders/test_kb_pairs.py",
+    "tests/data_builders/test_kb_wording.py",
+    "tests/data_builders/test_knowledge_file.py",
+    "tests/data_builders/test_longform.py",
+    "tests/data_builders/test_lss_project.py",
+    "tests/data_builders/test_pairs.py",
+    "tests/data_builders/test_plan.py",
+    "tests/data_builders/test_preferences.py",
+    "tests/data_builders/test_source_priors.py",
+    "tests/data_builders/test_summaries.py",
+    "tests/data_builders/test_wafer.py",
+    "tests/eval/conftest.py",
+    "tests/eval/test_agreement.py",
+    "tests/eval/test_agreement_levels.py",
+    "tests/eval/test_bleached_claims.py",
+    "tests/eval/test_chat.py",
+    "tests/eval/test_citations.py",
+    "tests/eval/test_component.py",
+    "tests/eval/test_core.py",
+    "tests/eval/test_core_program.py",
+    "tests/eval/test_core_published.py",
+    "tests/eval/test_core_settings.py",
+    "tests/eval/test_cut.py",
+    "tests/eval/test_decompose.py",
+    "tests/eval/test_decompose_answers.py",
+    "tests/eval/test_decomposition.py",
+    "tests/eval/test_defences.py",
+    "tests/eval/test_dense.py",
+    "tests/eval/test_dfactscore.py",
+    "tests/eval/test_dfactscore_experiment.py",
+    "tests/eval/test_dfactscore_pages.py",
+    "tests/eval/test_doctor.py",
+    "tests/eval/test_entails.py",
+    "tests/eval/test_experiment_runs.py",
+    "tests/eval/test_factreasoner.py",
+    "tests/eval/test_factreasoner_experiment.py",
+    "tests/eval/test_factscore.py",
+    "tests/eval/test_formats.py",
+    "tests/eval/test_gate.py",
+    "tests/eval/test_inference.py",
+    "tests/eval/test_informativeness.py",
+    "tests/eval/test_knowledge.py",
+    "tests/eval/test_library.py",
+    "tests/eval/test_links.py",
+    "tests/eval/test_local_seq2seq.py",
+    "tests/eval/test_lss_generation.py",
+    "tests/eval/test_lss_lengths.py",
+    "tests/eval/test_lss_metrics.py",
+    "tests/eval/test_minicheck.py",
+    "tests/eval/test_models.py",
+    "tests/eval/test_on_ray.py",
+    "tests/eval/test_on_ray_experiment.py",
+    "tests/eval/test_optimise.py",
+    "tests/eval/test_papers_figures.py",
+    "tests/eval/test_pipeline.py",
+    "tests/eval/test_predpatt.py",
+    "tests/eval/test_prompted_groups.py",
+    "tests/eval/test_prompted_lss.py",
+    "tests/eval/test_prompted_relations.py",
+    "tests/eval/test_published.py",
+    "tests/eval/test_recorded.py",
+    "tests/eval/test_relation_model.py",
+    "tests/eval/test_relevance.py",
+    "tests/eval/test_remarks.py",
+    "tests/eval/test_report.py",
+    "tests/eval/test_report_lss.py",
+    "tests/eval/test_revise.py",
+    "tests/eval/test_robustness.py",
+    "tests/eval/test_robustness_page.py",
+    "tests/eval/test_robustness_plan.py",
+    "tests/eval/test_robustness_values.py",
+    "tests/eval/test_run.py",
+    "tests/eval/test_runs.py",
+    "tests/eval/test_safe.py",
+    "tests/eval/test_score.py",
+    "tests/eval/test_seq2seq.py",
+    "tests/eval/test_serper.py",
+    "tests/eval/test_several_claims.py",
+    "tests/eval/test_similarity.py",
+    "tests/eval/test_stages.py",
+    "tests/eval/test_token_probabilities.py",
+    "tests/eval/test_ud.py",
+    "tests/eval/test_veriscore.py",
+    "tests/eval/test_whole_text.py",
+    "tests/eval/test_wikipedia_search.py",
+    "tests/faults/kills.py",
+    "tests/faults/test_disk.py",
+    "tests/faults/test_second_process.py",
+    "tests/faults/test_server.py",
+    "tests/faults/test_texts.py",
+    "tests/faults/test_training.py",
+    "tests/fuzz/test_answers.py",
+    "tests/fuzz/test_properties.py",
+    "tests/integration/conftest.py",
+    "tests/integration/faults.py",
+    "tests/integration/kill.py",
+    "tests/integration/pages.py",
+    "tests/integration/spoil.py",
+    "tests/integration/test_ambigbio.py",
+    "tests/integration/test_hostile_text.py",
+    "tests/integration/test_mediawiki.py",
+    "tests/integration/test_oxigraph.py",
+    "tests/integration/test_retrieve_wikipedia.py",
+    "tests/integration/test_score_kill.py",
+    "tests/integration/wiki.py",
+    "tests/model_server.py",
+    "tests/on_ray.py",
+    "tests/records/test_ambigbio_rows.py",
+    "tests/records/test_judged_claims.py",
+    "tests/records/test_reading.py",
+    "tests/records/test_types.py",
+    "tests/test_chains.py",
+    "tests/test_demo.py",
+    "tests/test_papers.py",
+    "tests/test_secrets.py",
+    "tests/test_small.py",
+    "tests/test_tutorial.py",
+    "tests/train/conftest.py",
+    "tests/train/ranks.py",
+    "tests/train/recorder.py",
+    "tests/train/test_adversary.py",
+    "tests/train/test_card.py",
+    "tests/train/test_convert.py",
+    "tests/train/test_distributed.py",
+    "tests/train/test_errors.py",
+    "tests/train/test_fit.py",
+    "tests/train/test_intermediate.py",
+    "tests/train/test_judge.py",
+    "tests/train/test_losses.py",
+    "tests/train/test_lss_seq2seq.py",
+    "tests/train/test_mixture.py",
+    "tests/train/test_optimizer.py",
+    "tests/train/test_preference.py",
+    "tests/train/test_push.py",
+    "tests/train/test_resume.py",
+    "tests/train/test_robust_fit.py",
+    "tests/train/test_secrets.py",
+    "tests/train/test_steps.py",
+    "tests/train/test_sweep.py",
+}
+TESTS = [
+    path
+    for path in sorted((ROOT / "tests").rglob("*.py"))
+    if path.relative_to(ROOT).as_posix() not in UNCHECKED
+]
 CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 COMMANDS = [
     line.strip()
@@ -106,7 +325,7 @@ MODULES = {module_of(path): path for path in SOURCES}
 
 
 def imported(node):
-    """Dotted names that a tree imports, wherever they stand, but for those of annotations."""
+    """Dotted names that a tree imports at any level, except for annotations."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
     if isinstance(node, ast.Import):
@@ -124,24 +343,23 @@ IMPORTS = {module: set(imported(tree_of(path))) for module, path in MODULES.item
 
 
 def arrows_between(package):
-    """Who imports whom, by the rooms of a package: its folders, and the files beside them."""
+    """Imports between the rooms of a package: its folders, and the files next to them."""
     arrows = {}
     for module, names in IMPORTS.items():
-        here = module.split(".")
-        if here[0] == package and len(here) > 1:
-            found = arrows.setdefault(here[1], set())
-            rooms = (name.split(".")[1] for name in names if name.startswith(f"{package}."))
-            found |= {room for room in rooms if room != here[1]}
+        parts = module.split(".")
+        if parts[0] == package and len(parts) > 1:
+            targets = {name.split(".")[1] for name in names if name.startswith(f"{package}.")}
+            arrows.setdefault(parts[1], set()).update(targets - {parts[1]})
     return arrows
 
 
 def circle_in(arrows):
-    """What is left when all that imports nothing of the rest has gone: circles, and their users."""
-    left = {place: set(others) for place, others in arrows.items()}
-    while free := [place for place, others in left.items() if not others & set(left)]:
+    """Remove all that imports nothing of the rest, until only circles and their users remain."""
+    remaining = {place: set(targets) for place, targets in arrows.items()}
+    while free := [place for place, targets in remaining.items() if not targets & set(remaining)]:
         for place in free:
-            del left[place]
-    return sorted(left)
+            del remaining[place]
+    return sorted(remaining)
 
 
 def pins(file):
@@ -151,11 +369,11 @@ def pins(file):
 
 
 def third_party(folders):
-    """Top names that the code in some folders imports and that are neither ours nor Python's."""
+    """Packages that the code in some folders imports and that are neither ours nor Python's."""
     paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
     tops = {name.split(".")[0] for path in paths for name in imported(tree_of(path))}
-    beside = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
-    return tops - {*PACKAGES, "tests", *beside, *sys.stdlib_module_names}
+    benchmarks = {path.stem for path in BENCHMARKS}
+    return tops - {*PACKAGES, "tests", *benchmarks, *sys.stdlib_module_names}
 
 
 def bound_names(tree):
@@ -169,48 +387,49 @@ def bound_names(tree):
             yield node.lineno, node.name
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+@pytest.mark.parametrize("path", [*SOURCES, *BENCHMARKS, *TESTS], ids=name_of)
 def test_no_name_is_vague(path):
     assert not [f"{line}: {name}" for line, name in bound_names(tree_of(path)) if name in VAGUE]
 
 
 def test_no_builder_imports_an_experiment():
-    names = {(m, n) for m, own in IMPORTS.items() if m.startswith("data_builders") for n in own}
+    builders = {module for module in IMPORTS if module.startswith("data_builders")}
+    names = {(module, name) for module in builders for name in IMPORTS[module]}
     assert not [pair for pair in sorted(names) if pair[1].startswith("eval.experiments")]
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_imports_follow_the_arrows(module):
-    own = module.split(".")[0]
+def test_a_package_imports_only_allowed_packages(module):
+    package = module.split(".")[0]
     tops = {name.split(".")[0] for name in IMPORTS[module]} & set(PACKAGES)
-    assert tops <= {own} | ALLOWED[own]
+    assert tops <= {package} | ALLOWED[package]
 
 
-def test_no_circle_of_imports():
+def test_modules_import_without_circles():
     assert circle_in(IMPORTS) == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_arrow_between_rooms_runs_back_up(package):
+def test_rooms_import_without_circles(package):
     assert circle_in(arrows_between(package)) == []
 
 
-def test_the_rooms_of_eval_can_be_counted_on_the_fingers():
+def test_eval_has_few_rooms():
     rooms = {path.name for path in (ROOT / "eval").iterdir() if path.name != "__pycache__"}
     assert len(rooms - {"__init__.py", "__main__.py"}) <= MOST_ROOMS
 
 
 @pytest.mark.parametrize("room", KNOWS_NOT)
-def test_a_room_knows_nothing_above_it(room):
+def test_a_room_does_not_import_the_rooms_above_it(room):
     assert arrows_between("eval")[room] & KNOWS_NOT[room] == set()
 
 
 @pytest.mark.parametrize("name", [name_of(p) for p in SOURCES if p.name == "__init__.py"])
-def test_an_init_only_hands_names_on(name):
+def test_an_init_only_imports_names(name):
     for node in tree_of(ROOT / name).body:
-        said = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        listed = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-        assert said or listed or isinstance(node, ast.ImportFrom), ast.unparse(node)
+        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        exports = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        assert docstring or exports or isinstance(node, ast.ImportFrom), ast.unparse(node)
 
 
 def experiment_of(path: Path) -> str:
@@ -219,18 +438,18 @@ def experiment_of(path: Path) -> str:
     return name
 
 
-def test_a_file_is_named_as_its_command():
+def test_a_file_has_the_name_of_its_command():
     for name, place in data_builders.BUILDERS.items():
         assert place.split(":")[0].split(".")[-1] == name
     for name in evaluation.COMMANDS:
         assert f"eval.commands.{name}" in MODULES
     for path in (ROOT / "configs/experiments").rglob("*.yaml"):
-        found = list((ROOT / "eval/experiments").rglob(f"{experiment_of(path)}.py"))
-        assert len(found) == 1, path
+        modules = list((ROOT / "eval/experiments").rglob(f"{experiment_of(path)}.py"))
+        assert len(modules) == 1, path
 
 
-@pytest.mark.parametrize("name", sorted(ONCE))
-def test_what_is_computed_is_defined_once(name):
+@pytest.mark.parametrize("name", ONCE)
+def test_a_shared_function_is_defined_at_most_once(name):
     functions = (
         f"{module}.{node.name}"
         for module, path in MODULES.items()
@@ -240,7 +459,7 @@ def test_what_is_computed_is_defined_once(name):
     assert len(list(functions)) <= 1
 
 
-def test_no_function_stands_twice():
+def test_no_two_functions_are_equal():
     places = {}
     for module, path in MODULES.items():
         for node in ast.walk(tree_of(path)):
@@ -248,21 +467,23 @@ def test_no_function_stands_twice():
                 body = node.body[1:] if ast.get_docstring(node) else node.body
                 text = "\n".join([ast.unparse(node.args), *map(ast.unparse, body)])
                 places.setdefault(text, []).append(f"{module}.{node.name}")
-    twice = [found for text, found in places.items() if len(found) > 1 and len(text) > 120]
-    assert twice == []
+    assert [names for text, names in places.items() if len(names) > 1 and len(text) > 120] == []
 
 
-def lines_of(paths):
-    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+def code_tokens(path):
+    """Number of names, operators, numbers and strings outside docstrings."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    docstring_lines = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None:
+            docstring_lines.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    counted = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
+    return sum(token.type in counted and token.start[0] not in docstring_lines for token in tokens)
 
 
-@pytest.mark.parametrize("package", CEILINGS)
-def test_a_package_stays_under_its_ceiling(package):
-    assert lines_of((ROOT / package).rglob("*.py")) <= CEILINGS[package]
-
-
-def test_all_packages_stay_under_the_ceiling():
-    assert lines_of(SOURCES) <= MOST_LINES
+def test_the_packages_are_below_the_ceiling_of_code_tokens():
+    assert sum(map(code_tokens, SOURCES)) <= MAX_CODE_TOKENS
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
@@ -270,18 +491,21 @@ def test_functions_are_short(path):
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.FunctionDef):
             length = node.end_lineno - node.lineno + 1
-            assert length <= MOST_LINES_OF_A_FUNCTION, f"{name_of(path)}:{node.lineno} {node.name}"
+            assert length <= MAX_LINES_OF_A_FUNCTION, f"{name_of(path)}:{node.lineno} {node.name}"
 
 
-def test_an_experiment_can_be_small():
-    sizes = {
-        name: lines_of((ROOT / "eval/experiments").rglob(f"{name}*.py"))
+def test_the_smallest_experiment_is_short():
+    sizes = [
+        sum(
+            len(path.read_text(encoding="utf-8").splitlines())
+            for path in (ROOT / "eval/experiments").rglob(f"{name}*.py")
+        )
         for name in experiment.EXPERIMENTS
-    }
-    assert min(sizes.values()) <= MOST_LINES_OF_THE_SMALLEST_EXPERIMENT
+    ]
+    assert min(sizes) <= MAX_LINES_OF_THE_SMALLEST_EXPERIMENT
 
 
-def test_what_is_pinned_is_imported_and_what_is_imported_is_pinned():
+def test_pinned_packages_are_those_that_are_imported():
     def names(file):
         return {
             IMPORTED_AS.get(name, name.replace("-", "_")) for name in pins(file) - set(UNIMPORTED)
@@ -293,7 +517,7 @@ def test_what_is_pinned_is_imported_and_what_is_imported_is_pinned():
     assert pins("requirements.txt") & pins("requirements-dev.txt") == set()
 
 
-def test_the_lock_file_has_the_versions_that_are_pinned():
+def test_the_lock_file_has_the_pinned_versions():
     locked = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     for file in ("requirements.txt", "requirements-dev.txt"):
         for line in (ROOT / file).read_text(encoding="utf-8").splitlines():
@@ -303,98 +527,105 @@ def test_the_lock_file_has_the_versions_that_are_pinned():
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
-def test_every_module_imports(path):
-    module = importlib.import_module(module_of(path))
-    assert module.__doc__, "a module says what it is for"
+def test_every_module_imports_and_has_a_docstring(path):
+    assert importlib.import_module(module_of(path)).__doc__
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=name_of)
-def test_every_benchmark_finds_what_it_imports_and_is_listed(path):
+@pytest.mark.parametrize("path", BENCHMARKS, ids=name_of)
+def test_every_benchmark_imports_and_is_listed(path):
     spec = importlib.util.spec_from_file_location(f"benchmarks.{path.stem}", path)
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
     assert f"`{path.name}`" in (path.parent / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=name_of)
-def test_every_config_parses_against_its_real_signature(path, monkeypatch, capsys):
+def test_every_config_is_parsed_by_its_command(path, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    room = path.relative_to(ROOT / "configs").parts[0]
+    folder = path.relative_to(ROOT / "configs").parts[0]
     if path.stem.startswith("sweep_"):
         sweep = read_sweep(path)
         (config,) = [part for part in sweep.command if part.endswith(".yaml")]
         assert (ROOT / config).is_file()
-    elif room == "train":
+    elif folder == "train":
         command = "rl" if path.stem == "rl" else "fit"
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as ended:
             train.main([command, "--config", str(path), "--print_config"])
-        assert left.value.code == 0
+        assert ended.value.code == 0
         assert "class_path: train." in capsys.readouterr().out
-    elif room == "data":
+    elif folder == "data":
         (name,) = re.findall(r"Launch: +python -m data_builders (\w+) ", path.read_text("utf-8"))
         assert data_builders.parser_of(name).parse_args(["--config", str(path)])
-    elif room == "eval" and path.stem == "core":
+    elif folder == "eval" and path.stem == "core":
         arguments = ["--config", str(path), "--claims", "x", "--output", "y"]
         assert core.build_parser().parse_args(arguments)
-    elif room == "eval":
+    elif folder == "eval":
         arguments = ["--config", str(path), "--documents", "x", "--output", "y"]
         assert score.build_parser().parse_args(arguments)
-    elif room == "experiments":
+    elif folder == "experiments":
         arguments = ["--config", str(path), "--output", "x"]
         assert experiment.build_parser(experiment_of(path)).parse_args(arguments)
     else:
-        pytest.fail(f"configs/{room}: no door reads it")
+        pytest.fail(f"configs/{folder}: no command reads it")
 
 
-def test_configs_stand_in_three_rooms():
+def test_configs_have_three_tiers():
     places = [path.relative_to(ROOT / "configs").parts for path in CONFIGS]
     assert {place[1] for place in places} == {"small", "laptop", "paper"}
     assert all(len(place) == 3 for place in places)
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=name_of)
-def test_every_config_says_how_to_launch_it(path):
+def test_every_config_names_its_command(path):
     header = "\n".join(
         line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")
     )
     assert name_of(path) in header
 
 
+def test_the_readme_is_short():
+    assert len(README.encode()) < MAX_README_BYTES
+
+
 def test_the_readme_has_commands():
     assert len(COMMANDS) >= 8
+
+
+@pytest.mark.parametrize("target", ["demo", "test"])
+def test_the_readme_has_the_two_commands_of_a_fresh_machine_with_their_times(target):
+    (line,) = [command for command in COMMANDS if command.startswith(f"make {target}")]
+    assert re.search(r"# .*\b\d+ minutes", line)
+    assert re.search(rf"^{target}: \$\(READY\)", MAKEFILE, re.MULTILINE), "includes all set-up"
+
+
+def test_the_ci_runs_the_tests():
+    assert "make test" in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_of_the_readme_exists(command):
     words = command.split()
     if words[0] == "make":
-        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-        assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE)
+        assert re.search(rf"^{words[1]}:", MAKEFILE, re.MULTILINE)
         return
-    door, name = words[2], words[3]
-    known = {
+    program, name = words[2], words[3]
+    commands = {
         "train": {"fit", "rl", "validate", "test", "predict", "sweep", "push", "convert"},
         "data_builders": set(data_builders.BUILDERS),
         "eval": set(evaluation.COMMANDS),
     }
-    assert name in known[door]
+    assert name in commands[program]
     for config in re.findall(r"--config (configs/\S+)", command):
         assert (ROOT / config).is_file()
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/scoring.md", "CONTRIBUTING.md"])
 def test_every_path_of_the_docs_exists(page):
-    made = (
-        "runs/",
-        "data/",
-        "checkpoints/small",
-        "checkpoints/laptop",
-        "checkpoints/mine",
-    )  # what the commands make
+    outputs = ("runs/", "data/", "checkpoints/small", "checkpoints/laptop", "checkpoints/mine")
     text = (ROOT / page).read_text(encoding="utf-8")
     named = set(re.findall(r"`?((?:[\w.-]+/)+[\w.-]*)", text))
     for path in named:
         top = path.split("/")[0]
-        if (ROOT / top).exists() and not path.startswith(made) and not path.startswith("http"):
+        if (ROOT / top).exists() and not path.startswith(outputs) and not path.startswith("http"):
             assert (ROOT / path).exists(), path
 
 
@@ -413,20 +644,20 @@ def test_the_python_examples_of_the_readme_import_from_another_directory(tmp_pat
     ]
     assert len(imports) >= 2
     assert all(imports)
-    lines = "\n".join(line for own in imports for line in own)
+    lines = "\n".join(line for example in imports for line in example)
     code = f"import sys; sys.path.remove('') if '' in sys.path else None\n{lines}\n"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
 
 
-@pytest.mark.parametrize("door", ["train", "data_builders", "eval"])
-def test_a_door_shows_its_commands_without_loading_what_they_need(door):
+@pytest.mark.parametrize("program", ["train", "data_builders", "eval"])
+def test_help_does_not_import_large_libraries(program):
     code = (
         "import runpy, sys\n"
-        f"sys.argv = ['{door}', '--help']\n"
+        f"sys.argv = ['{program}', '--help']\n"
         "try:\n"
-        f"    runpy.run_module('{door}', run_name='__main__')\n"
-        "except SystemExit as left:\n"
-        "    assert not left.code\n"
+        f"    runpy.run_module('{program}', run_name='__main__')\n"
+        "except SystemExit as ended:\n"
+        "    assert not ended.code\n"
         "loaded = {'torch', 'transformers', 'lightning', 'datasets', 'scipy'} & set(sys.modules)\n"
         "assert not loaded, loaded\n"
     )

@@ -53,6 +53,7 @@ def test_a_page_is_its_paragraphs_and_is_asked_for_once_with_a_name(server):
         ((200, bytes(range(256)) * 9, "text/plain; charset=utf-8"), "no readable text"),
         ((302, "", "text/html"), "HTTP 302"),
     ],
+    ids=["404", "403", "pdf", "no type", "empty", "binary", "302"],
 )
 def test_what_is_no_page_says_why_and_is_not_asked_for_again(server, tmp_path, answer, why):
     server.pages["/x"] = answer
@@ -222,6 +223,7 @@ def test_a_machine_that_reaches_nobody_ends_the_run(server):
         (b"abc", "charset=cp9999", "abc"),
         (b"", "", ""),
     ],
+    ids=["utf-8", "latin-1", "header", "meta", "mark", "cut", "unknown charset", "empty"],
 )
 def test_characters_are_read_by_mark_header_page_or_as_they_can_be(body, parameters, text):
     assert decode_page(body, parameters) == text

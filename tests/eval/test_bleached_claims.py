@@ -90,6 +90,7 @@ def test_topics_may_have_claims_of_their_own(tmp_path):
         (str(BLEACHED / "films.txt"), "Ada is a film."),
         ({"films": str(BLEACHED / "films.txt")}, "Ada is a film."),
     ],
+    ids=["list", "file", "file of a domain"],
 )
 def test_yaml_takes_each_form(given, first):
     parser = ArgumentParser(exit_on_error=False)

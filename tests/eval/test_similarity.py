@@ -285,7 +285,7 @@ def test_spans_by_hand(reader: Path) -> None:
     found, nothing = SpanAnswers(str(reader), max_length=128).answers(asked)
     assert found.text == context[offsets[i][0] : offsets[j][1]]
     expected = 1 / (1 + math.exp(start[0] + end[0] - score))
-    assert found.answerable == pytest.approx(expected, abs=1e-6)
+    assert found.answerable == pytest.approx(expected, abs=1e-4)
     assert nothing is None
     # A span does not end before it begins, and lies in the context.
     start, end = np.zeros(len(offsets)), np.zeros(len(offsets))

@@ -1,4 +1,4 @@
-"""Damage to the file of kept answers: what is wrong is asked for again, and nothing is misread."""
+"""Damage to the file of cached answers: damaged entries are queried again, nothing is misread."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from tests.model_server import ModelServer, prompt_of
 
 KEYS = [bytes([n]) * 32 for n in range(3)]
 DAMAGES = {
-    "a bit": "UPDATE checked_answers SET value = CAST(? || substr(value, 2) AS BLOB) WHERE key = ?",
-    "another's answer": "UPDATE checked_answers SET value = "
-    "(SELECT value FROM checked_answers WHERE key <> ?2 AND ?1 = ?1) WHERE key = ?2",
-    "cut": "UPDATE checked_answers SET value = substr(value, 1, 5 + 0 * length(?)) WHERE key = ?",
-    "nothing": "UPDATE checked_answers SET value = substr(?, 2) WHERE key = ?",
-    "a text": "UPDATE checked_answers SET value = ? || 'more' WHERE key = ?",
+    "a bit": "CAST(x'01' || substr(value, 2) AS BLOB)",
+    "another's answer": "(SELECT value FROM checked_answers WHERE key <> :key)",
+    "cut": "substr(value, 1, 5)",
+    "nothing": "x''",
+    "a text": "value || 'more'",
 }
 
 
-def damage(path: Path, how: str, key: bytes) -> None:
+def damage(path: Path, value: str, key: bytes) -> None:
     table = sqlite3.connect(path)
     with table:
-        assert table.execute(how, (b"\x01", key)).rowcount == 1
+        change = f"UPDATE checked_answers SET value = {value} WHERE key = :key"
+        assert table.execute(change, {"key": key}).rowcount == 1
     table.close()
 
 
-@pytest.mark.parametrize("how", DAMAGES.values(), ids=DAMAGES)
-def test_an_entry_with_a_wrong_checksum_is_unknown_and_can_be_kept_again(tmp_path, how):
+@pytest.mark.parametrize("value", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_entry_is_unknown_and_can_be_stored_again(tmp_path, value):
     path = tmp_path / "answers.sqlite"
     cache = AnswerCache(path)
     answers = {key: np.array([n, 0.5]) for n, key in enumerate(KEYS)}
     cache.put(answers)
-    damage(path, how, KEYS[1])
+    damage(path, value, KEYS[1])
     assert list(cache.get(KEYS)) == [KEYS[0], KEYS[2]]
     cache.put(answers)
     assert [cache.get(KEYS)[key].tolist() for key in KEYS] == [[0, 0.5], [1, 0.5], [2, 0.5]]
     cache.close()
 
 
-def test_a_model_is_asked_again_for_a_poisoned_answer_alone(tmp_path):
-    asked = [[{"role": "user", "content": f"Say {n}."}] for n in range(3)]
+def test_only_a_damaged_answer_is_queried_again(tmp_path):
+    messages = [[{"role": "user", "content": f"Say {n}."}] for n in range(3)]
 
     def answers(folder: Path) -> list[str]:
         writer = OpenAIServer("m", server.url, retries=0, timeout_s=5, cache=folder / ANSWERS)
-        return [answer.text for (answer,) in writer.answer(asked, temperature=0.0)]
+        return [answer.text for (answer,) in writer.answer(messages, temperature=0.0)]
 
     with ModelServer(prompt_of) as server:
         first = answers(tmp_path)
@@ -64,7 +64,7 @@ def test_a_model_is_asked_again_for_a_poisoned_answer_alone(tmp_path):
         assert [prompt_of(body) for body in server.answered[3:]] == ["Say 1."]
 
 
-def test_a_file_with_damaged_pages_is_one_line(tmp_path):
+def test_a_file_with_damaged_pages_is_a_one_line_error(tmp_path):
     path = tmp_path / "answers.sqlite"
     cache = AnswerCache(path)
     keys = [n.to_bytes(32, "big") for n in range(2000)]

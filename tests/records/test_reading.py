@@ -343,7 +343,7 @@ def test_rows_of_any_table_come_one_by_one(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("a.jsonl", b'{"x": 1}\n{"x":\n', r"a\.jsonl:2: json"),
         ("a.jsonl", b'{"x": "\xff"}\n', "not UTF-8"),
@@ -351,10 +351,11 @@ def test_rows_of_any_table_come_one_by_one(tmp_path, name):
         ("a.csv", b"x,y\n1,2\n1\n", r"a\.csv:3: row: number of cells"),
         ("a.csv", b"x,y,x,,\n1,2,3,,\n", r"a\.csv:1: row: duplicate column 'x'"),
     ],
+    ids=["cut json", "not utf-8", "cut gzip", "cut csv row", "duplicate csv column"],
 )
-def test_a_broken_row_stops_the_row_reader_where_it_stands(tmp_path, name, content, said):
+def test_a_broken_row_is_an_error_with_its_line(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(BadInput, match=message):
         list(iter_rows(tmp_path / name))
 
 
