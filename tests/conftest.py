@@ -70,22 +70,22 @@ def _fast(tokenizer: Tokenizer, pairs: bool) -> PreTrainedTokenizerFast:
     )
 
 
+def make_word_tokenizer(pairs: bool) -> PreTrainedTokenizerFast:
+    """Make a tokenizer of the words of ``TEXT``."""
+    tokenizer = Tokenizer(models.WordPiece(_vocabulary(TEXT.split()), unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return _fast(tokenizer, pairs)
+
+
 @pytest.fixture(scope="session")
 def word_tokenizer() -> TokenizerMaker:
-    """Makes a tokenizer of a few whole words."""
-
-    def make(pairs: bool) -> PreTrainedTokenizerFast:
-        tokenizer = Tokenizer(models.WordPiece(_vocabulary(TEXT.split()), unk_token="[UNK]"))
-        tokenizer.normalizer = normalizers.BertNormalizer()
-        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        return _fast(tokenizer, pairs)
-
-    return make
+    return make_word_tokenizer
 
 
 @pytest.fixture(scope="session")
 def letter_tokenizer() -> TokenizerMaker:
-    """Makes a tokenizer of one token a character, so that lengths vary."""
+    """Makes a tokenizer with one token per character, so that lengths vary."""
 
     def make(pairs: bool) -> PreTrainedTokenizerFast:
         # A causal model must be able to write spaces; an encoder reads words.

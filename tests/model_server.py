@@ -16,12 +16,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 # A token and the natural logarithm of its probability.
 Token = tuple[str, float]
-# What a request's body gets: the text, why it ended, how many tokens prompt and text have, and the
-# text's tokens; None where the server cannot give their probabilities.
+# Reply to a request: the text, why it ended, numbers of tokens of prompt and text, and the text's
+# tokens, or None if the server has no probabilities.
 Reply = tuple[str, str, int, int, list[Token] | None]
 
 
-# What the body of a request to each path asks.
+# Field of the request's body that each path requires.
 _PATHS = {"/v1/chat/completions": "messages", "/v1/completions": "prompt"}
 
 
@@ -33,12 +33,12 @@ class ModelServer:
             text, or a text and its tokens.
 
     Attributes:
-        faults: taken from the left, one a request, before any answer; ``None`` for no fault.
-        asked: the bodies of all requests, faults included.
-        answered: the bodies that got an answer.
-        paths: where each request went.
+        faults: taken from the left, one per request, before any answer; ``None`` for no fault.
+        asked: the bodies of all requests, including those with a fault.
+        answered: the bodies of answered requests.
+        paths: the path of each request.
         keys: the ``Authorization`` headers.
-        most: most requests that were under way at a time.
+        most: largest number of concurrent requests.
     """
 
     def __init__(self, model: Path | Callable[[dict], str | tuple[str, list[Token]] | Reply]):
@@ -63,7 +63,7 @@ class ModelServer:
         self.die()
 
     def die(self) -> None:
-        """Stop listening; what is under way gets no answer."""
+        """Stop listening; open requests get no answer."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
             elif self.path not in _PATHS:
                 self._send(404, {"error": {"message": f"no {self.path}", "type": "x"}})
             elif _PATHS[self.path] not in body:
-                # As OpenAI does where a model speaks the other one.
+                # As OpenAI does if a model has only the other endpoint.
                 self._send(400, {"error": {"message": f"no {_PATHS[self.path]}", "type": "x"}})
             else:
                 self._send(200, self._completion(body))
@@ -99,13 +99,13 @@ class _Handler(BaseHTTPRequestHandler):
                 owner.busy -= 1
 
     def _completion(self, body: dict, **message: object) -> dict:
-        said = self.owner.reply(body)
-        text, *rest = said if isinstance(said, tuple) else (said, None)
+        output = self.owner.reply(body)
+        text, *rest = output if isinstance(output, tuple) else (output, None)
         reply: Reply = (text, "stop", 7, 3, *rest) if len(rest) == 1 else (text, *rest)
         self.owner.answered.append(body)
         chat = "messages" in body
-        said = {"message": {"role": "assistant", "content": reply[0], **message}}
-        choice = {"index": 0} | (said if chat else {"text": reply[0]})
+        content = {"message": {"role": "assistant", "content": reply[0], **message}}
+        choice = {"index": 0} | (content if chat else {"text": reply[0]})
         shape = _logprobs if chat else _text_logprobs
         choice["logprobs"] = shape(reply[4]) if body.get("logprobs") and reply[4] else None
         usage = {"prompt_tokens": reply[2], "completion_tokens": reply[3]}
@@ -130,8 +130,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _fault(self, fault: str, body: dict) -> None:
         kind, _, detail = fault.partition(" ")
         if kind.isdigit():
-            code, _, said = detail.partition("|")
-            error = {"message": said or "not now", "type": "x", "code": code or None}
+            code, _, text = detail.partition("|")
+            error = {"message": text or "not now", "type": "x", "code": code or None}
             self._send(int(kind), {"error": error})
         elif kind == "retry-after":
             self._send(429, {"error": {"message": "slower"}}, retry_after=detail)
@@ -170,14 +170,14 @@ class _Handler(BaseHTTPRequestHandler):
         elif kind == "ended":
             self._send(200, _ended(self._completion(body), detail))
         elif kind == "body":
-            status, _, said = detail.partition(" ")
-            self._send(int(status), said.encode())
+            status, _, text = detail.partition(" ")
+            self._send(int(status), text.encode())
         else:
             raise AssertionError(fault)
 
 
 def _logprobs(tokens: list[Token]) -> dict:
-    """In the shape of the API."""
+    """Probabilities in the form of the chat API."""
     content = [
         {"token": text, "logprob": value, "bytes": list(text.encode()), "top_logprobs": []}
         for text, value in tokens
@@ -186,7 +186,7 @@ def _logprobs(tokens: list[Token]) -> dict:
 
 
 def _text_logprobs(tokens: list[Token]) -> dict:
-    """In the older shape of the API."""
+    """Probabilities in the form of the completions API."""
     offsets = list(accumulate((len(text) for text, _ in tokens), initial=0))[:-1]
     return {
         "tokens": [text for text, _ in tokens],
@@ -197,7 +197,7 @@ def _text_logprobs(tokens: list[Token]) -> dict:
 
 
 def prompt_of(body: dict) -> str:
-    """What a request asks, whatever the endpoint."""
+    """Return the prompt of a request to either endpoint."""
     return body["prompt"] if "prompt" in body else body["messages"][-1]["content"]
 
 
@@ -227,11 +227,11 @@ def _sampler(folder: Path) -> Callable[[dict], Reply]:
         whole = bool(tokens[-1] == tokenizer.eos_token_id)
         text = tokenizer.decode(tokens, skip_special_tokens=True)
         logs = [logits[0].log_softmax(-1) for logits in out.logits]  # before temperature and top_p
-        own = [
+        text_tokens = [
             (tokenizer.decode([token], skip_special_tokens=True), float(log[token]))
             for token, log in zip(tokens.tolist(), logs, strict=True)
         ]
-        own = own[:-1] if whole else own
-        return text, "stop" if whole else "length", ids.shape[1], len(tokens), own
+        text_tokens = text_tokens[:-1] if whole else text_tokens
+        return text, "stop" if whole else "length", ids.shape[1], len(tokens), text_tokens
 
     return reply

@@ -1,4 +1,4 @@
-"""Commands that do their work on Ray, started as processes that a test may kill."""
+"""Commands that run on Ray, as processes that a test may kill."""
 
 import os
 import subprocess
@@ -14,13 +14,13 @@ ROOT = Path(__file__).parents[1]
 
 
 def on_ray(test):
-    """A test that starts Ray."""
+    """Mark a test that starts Ray."""
     skip = pytest.mark.skipif(find_spec("ray") is None, reason="Ray: requirements-ray.txt")
     return pytest.mark.integration(skip(test))
 
 
 class Gate:
-    """Lets so many of a server's replies through, any number by default; the others wait."""
+    """Lets a number of a server's replies pass; further ones wait. There is no limit by default."""
 
     def __init__(self):
         self.most, self.passed = float("inf"), 0
@@ -41,40 +41,40 @@ class Gate:
 
 
 class Started:
-    """A command in a process of its own, with what it starts.
+    """A command in a separate process, with the processes that it starts.
 
     Args:
-        command: of ``python -m``.
-        folder: of the run.
-        workers: on Ray.
-        chunk: what stands in a journal once a chunk.
+        command: arguments of ``python -m``.
+        folder: output folder.
+        workers: number of Ray workers.
+        chunk: text that a journal contains once per chunk.
     """
 
     def __init__(self, command, folder, workers, chunk='"usage"'):
         self.folder, self.chunk = folder, chunk
-        self.said = folder.with_suffix(f".{workers}.log")
-        given = [f"--output={folder}", f"--ray.workers={workers}"]
+        self.log = folder.with_suffix(f".{workers}.log")
+        options = [f"--output={folder}", f"--ray.workers={workers}"]
         paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-        with open(self.said, "wb") as said:
+        with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", *command, *given],
+                [sys.executable, "-m", *command, *options],
                 env={
                     **os.environ,
                     "OMP_NUM_THREADS": "1",
                     "PYTHONPATH": os.pathsep.join(filter(None, paths)),
                 },
-                stdout=said,
-                stderr=said,
+                stdout=log,
+                stderr=log,
             )
 
-    def until(self, so):
-        """Wait for something that is to be while the command runs."""
-        while not so():
-            assert self.process.poll() is None, self.said.read_text()
+    def until(self, condition):
+        """Wait until a condition is true while the command runs."""
+        while not condition():
+            assert self.process.poll() is None, self.log.read_text()
             time.sleep(0.01)
 
     def until_kept(self, chunks):
-        """Wait until so many chunks are in the journals."""
+        """Wait until the journals have a number of chunks."""
         self.until(lambda: self.kept() >= chunks)
 
     def kept(self):
@@ -82,19 +82,19 @@ class Started:
         return sum(path.read_text().count(self.chunk) for path in journals)
 
     def started(self):
-        """Process id to command line, of all that the command started."""
-        found, above = {}, {self.process.pid}
+        """Map the id of each process that the command started to its command line."""
+        processes, above = {}, {self.process.pid}
         parents = {int(path.name): parent(path) for path in Path("/proc").glob("[0-9]*")}
         while above:
             above = {pid for pid, parent in parents.items() if parent in above}
-            found |= {pid: line(pid) for pid in above}
-        return found
+            processes |= {pid: line(pid) for pid in above}
+        return processes
 
     def workers(self):
         return [pid for pid, name in self.started().items() if "_Worker" in name]
 
     def is_killed(self):
-        """Kill the command, and wait for its workers, who go with it."""
+        """Kill the command, and wait until its workers have ended."""
         workers = self.workers()
         self.process.kill()
         self.process.wait()
@@ -102,7 +102,7 @@ class Started:
             time.sleep(0.05)
 
     def ends_well(self):
-        assert self.process.wait(timeout=600) == 0, self.said.read_text()
+        assert self.process.wait(timeout=600) == 0, self.log.read_text()
 
 
 def parent(path):

@@ -66,7 +66,7 @@ def builds(path: Path) -> Iterator[list[str]]:
 @cache
 def written(tier: str) -> dict[str, str]:
     """File under ``data/`` to the configuration that writes it."""
-    found = {}
+    configs = {}
     for path in sorted((ROOT / "configs" / "data" / tier).glob("*.yaml")):
         (name,) = re.findall(r"Launch: +python -m data_builders (\w+) ", path.read_text("utf-8"))
         parser = data_builders.parser_of(name)
@@ -82,8 +82,8 @@ def written(tier: str) -> dict[str, str]:
             builder = data_builders._builder(name)(**parser.instantiate(config).as_dict())
             for file in builder.writes():
                 place = (builder.output / file).as_posix()
-                assert found.setdefault(place, name_of(path)) == name_of(path), place
-    return found
+                assert configs.setdefault(place, name_of(path)) == name_of(path), place
+    return configs
 
 
 @cache
@@ -93,16 +93,16 @@ def exported() -> set[str]:
     Others are in its comments, in lines ``… --export_to checkpoints/NAME``. Of each there are those
     of the steps that the configuration exports.
     """
-    found = set()
+    folders = set()
     for path in CONFIGS:
         config = yaml.safe_load(path.read_text("utf-8"))
         if path.parent.parent.name != "train" or "export_to" not in config:  # no sweep has one
             continue
-        told = re.findall(r"--export_to (checkpoints/\S+)", comments_of(path))
-        for folder in (config["export_to"], *told):
-            found.add(folder)
-            found |= {f"{folder}_step_{step}" for step in config.get("export_steps", [])}
-    return found
+        further = re.findall(r"--export_to (checkpoints/\S+)", comments_of(path))
+        for folder in (config["export_to"], *further):
+            folders.add(folder)
+            folders |= {f"{folder}_step_{step}" for step in config.get("export_steps", [])}
+    return folders
 
 
 @pytest.fixture
@@ -114,33 +114,33 @@ def elsewhere(tmp_path, monkeypatch):
 def missing(path: Path) -> list[str]:
     """What nobody makes of that which a configuration reads."""
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    found = []
+    absent = []
     for file in read(path):
         if file.startswith("data/"):
             # What the embedded snapshot gives is at hand on a laptop as well.
             tiers = {path.parent.name} | ({"small"} if path.parent.name == "laptop" else set())
-            known = any(file in written(tier) for tier in tiers)
+            is_made = any(file in written(tier) for tier in tiers)
         elif file.startswith("checkpoints/"):
             # The laptop tier's encoder and the demo's untrained models are the Makefile's.
             pattern = re.sub(r"^checkpoints/small/attack_\w+", "$(SMALL)/attack_", file)
-            known = file.replace("untrained/", "") in exported() or pattern in makefile
+            is_made = file.replace("untrained/", "") in exported() or pattern in makefile
         elif file.startswith("downloads/"):
-            known = "/".join(file.split("/")[:2]) in comments_of(path)
+            is_made = "/".join(file.split("/")[:2]) in comments_of(path)
         else:
-            known = (ROOT / file).is_file()
-        if not known:
-            found.append(file)
-    return found
+            is_made = (ROOT / file).is_file()
+        if not is_made:
+            absent.append(file)
+    return absent
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=name_of)
-def test_everything_that_is_read_is_made_somewhere(path, elsewhere):
+def test_every_path_of_a_config_is_made_by_a_command(path, elsewhere):
     assert missing(path) == []
 
 
-def test_the_chains_of_the_papers_are_whole(elsewhere):
+def test_paper_configs_read_files_that_builders_write(elsewhere):
     # By hand, so that a walk that finds nothing is seen.
-    wanted = {
+    files = {
         "configs/train/paper/adversary_mistral.yaml": "data/adversarial/info_train.jsonl",
         "configs/train/paper/adversary_gpt2.yaml": "data/adversarial/info_dev.jsonl",
         "configs/train/paper/unli.yaml": "data/unli/unli_train.jsonl",
@@ -153,12 +153,12 @@ def test_the_chains_of_the_papers_are_whole(elsewhere):
         "configs/experiments/paper/dfactscore.yaml": "data/ambigbio_vicuna/generations.jsonl",
         "configs/data/paper/adversarial.yaml": "data/bios_paper/topics_test.jsonl",
     }
-    for config, file in wanted.items():
+    for config, file in files.items():
         assert file in read(ROOT / config)
         assert file in written("paper")
 
 
-def test_the_run_that_is_corrupted_is_cores_and_has_one_verdict():
+def test_corruption_reads_a_run_with_one_verdict():
     # Of several verdicts the builder takes none unless it is told which.
     path = ROOT / "configs/data/paper/corruption.yaml"
     commands = re.findall(
@@ -169,7 +169,7 @@ def test_the_run_that_is_corrupted_is_cores_and_has_one_verdict():
     ((config, _, output),) = commands
     assert f"{output}/scored.jsonl" == file
     pipeline = yaml.safe_load((ROOT / config).read_text("utf-8"))["pipeline"]
-    (verifier,) = (own["init_args"] for own in pipeline["verify"])
+    (verifier,) = (stage["init_args"] for stage in pipeline["verify"])
     assert verifier["writer"]["init_args"]["model"] == "mistralai/Mistral-7B-Instruct-v0.2"
     assert not verifier.get("nonparametric")  # FActScore with NP gives two
 
@@ -186,5 +186,5 @@ def test_the_run_that_is_corrupted_is_cores_and_has_one_verdict():
         ("small", "data/bios_paper/topics_train.jsonl"),
     ],
 )
-def test_a_file_that_no_builder_writes_is_missed(tier, file, elsewhere):
+def test_a_file_that_no_builder_writes_is_absent(tier, file, elsewhere):
     assert file not in written(tier)

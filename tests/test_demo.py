@@ -12,7 +12,7 @@ RULED, REPEATED = "uninformative", "repetitive"
 
 
 @pytest.mark.slow
-def test_the_demo_shows_that_a_metric_can_be_gamed_and_that_core_stops_it():
+def test_demo_metrics_are_gamed_without_core_and_not_with_core():
     subprocess.run(["make", "demo"], cwd=ROOT, check=True)
     file = read_results(ROOT / "runs/demo/results.json")
     whole = [r for r in file.results if (r.generator, r.group, r.bin) == ("all", "all", "all")]
@@ -39,6 +39,6 @@ def test_the_demo_shows_that_a_metric_can_be_gamed_and_that_core_stops_it():
     assert kept[REPEATED] <= 0.25
     assert kept["normal"] >= 0.6
     # What was measured is a verifier that can tell: most true claims, few false ones.
-    known = {(r.assessor, r.metric): r.value for r in whole if r.kind == "normal"}
-    assert known["NLI precision", "supported_if_true"] >= 0.85
-    assert known["NLI precision", "supported_if_false"] <= 0.3
+    honest = {(r.assessor, r.metric): r.value for r in whole if r.kind == "normal"}
+    assert honest["NLI precision", "supported_if_true"] >= 0.85
+    assert honest["NLI precision", "supported_if_false"] <= 0.3

@@ -44,7 +44,7 @@ def made() -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_two_rounds_killed_again_and_again_and_the_experiment(config, tiny_llama):
+def test_killed_attack_rounds_resume_byte_identical(config, tiny_llama):
     options = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))
     options |= {"generator": str(tiny_llama), "prompt": "Tell me of {topic}."}
     Path("config.yaml").write_text(yaml.safe_dump(options), encoding="utf-8")

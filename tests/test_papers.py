@@ -36,14 +36,14 @@ class Row:
     """A row of the page; ``paper`` is the arXiv number of its section's head."""
 
     paper: str
-    what: str
+    item: str
     file: str
     config: str
     command: str
     state: str
 
     def __str__(self):
-        return f"{self.paper} {self.what[:40]}"
+        return f"{self.paper} {self.item[:40]}"
 
 
 def rows_of(page: str) -> list[Row]:
@@ -58,16 +58,16 @@ def rows_of(page: str) -> list[Row]:
 
 
 ROWS = rows_of((ROOT / "docs" / "papers.md").read_text(encoding="utf-8"))
-COMMANDS = sorted({one for row in ROWS for one in re.findall(r"`([^`]+)`", row.command)})
+COMMANDS = sorted({command for row in ROWS for command in re.findall(r"`([^`]+)`", row.command)})
 
 
-def numbers(what: str, kind: str) -> set[int]:
+def numbers(item: str, kind: str) -> set[int]:
     """``Tables 4 and 9–11`` of ``Table``: 4, 9, 10, 11."""
-    found = set()
-    for listed in re.findall(rf"\b{kind}s? ((?:\d+(?:–\d+)?(?:, | and )?)+)", what):
+    listed_numbers = set()
+    for listed in re.findall(rf"\b{kind}s? ((?:\d+(?:–\d+)?(?:, | and )?)+)", item):
         for first, last in re.findall(r"(\d+)(?:–(\d+))?", listed):
-            found |= set(range(int(first), int(last or first) + 1))
-    return found
+            listed_numbers |= set(range(int(first), int(last or first) + 1))
+    return listed_numbers
 
 
 def test_ranges_are_read():
@@ -78,12 +78,12 @@ def test_ranges_are_read():
 @pytest.mark.parametrize("paper", NUMBERED)
 def test_no_table_figure_or_equation_of_a_paper_is_missing(paper):
     for kind, last in NUMBERED[paper].items():
-        found = {n for row in ROWS if row.paper == paper for n in numbers(row.what, kind)}
-        assert found == set(range(1, last + 1)), kind
+        listed = {n for row in ROWS if row.paper == paper for n in numbers(row.item, kind)}
+        assert listed == set(range(1, last + 1)), kind
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_a_row_has_a_state_and_names_what_is_there(row):
+def test_a_row_has_a_state_and_existing_files(row):
     assert row.state.startswith(STATES), row.state
     if row.state.startswith(("reproduced", "needs", "public")):
         assert len(row.state.partition(":")[2].strip()) > 3, "reproduced what, needs which?"
@@ -155,8 +155,8 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_configuration_has_the_published_values(name):
     config = yaml.safe_load((ROOT / "configs" / name).read_text(encoding="utf-8"))
-    found = {
-        place: reduce(lambda own, key: own[key], place.split("."), config)
+    values = {
+        place: reduce(lambda section, key: section[key], place.split("."), config)
         for place in PUBLISHED[name]
     }
-    assert found == PUBLISHED[name]
+    assert values == PUBLISHED[name]

@@ -42,15 +42,17 @@ def everything(folder: Path) -> bytes:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Path:
+def folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Path:
     """An empty folder, the current one; all that is logged is kept."""
     monkeypatch.chdir(tmp_path)
     caplog.set_level(logging.DEBUG)
     return tmp_path
 
 
-def test_a_run_of_score_holds_no_key(
-    here: Path,
+def test_a_score_run_writes_no_api_key(
+    folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture,
@@ -61,44 +63,44 @@ def test_a_run_of_score_holds_no_key(
     write_jsonl("documents.jsonl", [Document(**document)])
     with ModelServer(lambda body: "True") as server:
         Path("config.yaml").write_text(CONFIG.format(url=server.url), encoding="utf-8")
-        given = ("score", "--config", "config.yaml", "--documents", "documents.jsonl")
-        assert door(eval_main, *given, "--output", "run") == 0
+        score_arguments = ("score", "--config", "config.yaml", "--documents", "documents.jsonl")
+        assert door(eval_main, *score_arguments, "--output", "run") == 0
         assert door(eval_main, "report", "--run", "run") == 0
         assert f"Bearer {SECRET}" in server.keys
         # A server that repeats what it was sent, in its refusal and in its trouble.
         Path("answers.sqlite").unlink()
         for fault in (f"401 invalid_api_key|Incorrect API key: {SECRET}", f"503 |busy {SECRET}"):
             server.faults += [fault] * 2
-            assert door(eval_main, *given, "--output", f"refused{fault[:3]}") == 2
+            assert door(eval_main, *score_arguments, "--output", f"refused{fault[:3]}") == 2
             server.faults.clear()
-    said = "".join(capfd.readouterr())
-    assert "***" in said
-    assert SECRET not in said + caplog.text
-    assert SECRET.encode() not in everything(here)
+    output = "".join(capfd.readouterr())
+    assert "***" in output
+    assert SECRET not in output + caplog.text
+    assert SECRET.encode() not in everything(folder)
 
 
 @pytest.mark.parametrize("url", [f"http://me:{SECRET}@127.0.0.1:1/v1", f"me:{SECRET}@127.0.0.1/v1"])
 def test_a_password_in_an_address_is_refused_and_not_repeated(
-    here: Path, url: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture
+    folder: Path, url: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture
 ) -> None:
     Path("config.yaml").write_text(CONFIG.format(url=url), encoding="utf-8")
     write_jsonl("documents.jsonl", [Document(id="d", topic="Ann", text="Ann sang.", claims=[])])
-    given = ("score", "--config", "config.yaml", "--documents", "documents.jsonl")
-    assert door(eval_main, *given, "--output", "run") == 2
+    score_arguments = ("score", "--config", "config.yaml", "--documents", "documents.jsonl")
+    assert door(eval_main, *score_arguments, "--output", "run") == 2
     assert "base_url" in capfd.readouterr().err
     Path("config.yaml").unlink()
     made = ("kb_pairs", "--endpoint", url, "--user_agent", "me/1 (me@x.example)")
     assert door(build_main, *made, "--output", "data") == 2
-    said = "".join(capfd.readouterr())
-    assert "endpoint: contains credentials" in said
-    assert SECRET not in said + caplog.text
-    assert SECRET.encode() not in everything(here)
+    output = "".join(capfd.readouterr())
+    assert "endpoint: contains credentials" in output
+    assert SECRET not in output + caplog.text
+    assert SECRET.encode() not in everything(folder)
 
 
-def test_a_proxys_password_is_not_repeated(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxys_password_is_not_repeated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, f"http://me:{SECRET}@127.0.0.1:1")
     client = SparqlClient("https://kb.example/sparql", "me/1 (me@x.example)", "kept", retries=0)
-    with pytest.raises(UserError, match="no answer in") as told:
+    with pytest.raises(UserError, match="no answer in") as caught:
         client.select("SELECT * { ?s ?p ?o }", "all")
-    assert SECRET not in str(told.value)
+    assert SECRET not in str(caught.value)

@@ -1,4 +1,4 @@
-"""``make small`` makes all that the embedded configurations of eval read."""
+"""``make small`` creates all inputs of the embedded configurations of eval."""
 
 import itertools
 import re
@@ -21,7 +21,7 @@ def paths_in(value):
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
-        return {path for one in value for path in paths_in(one)}
+        return {path for entry in value for path in paths_in(entry)}
     named = isinstance(value, str) and re.match(r"(data|checkpoints|runs)/", value)
     return {value} if named and not MADE_BY_RUNS.match(value) else set()
 
@@ -34,29 +34,29 @@ def made():
     )
     assert done.returncode == 0, done.stderr
     text = done.stdout.replace("\\\n", " ")
-    found = set()
+    folders = set()
     for line in re.findall(r"^\S+ -m ((?:train fit|data_builders) .*?) >", text, re.MULTILINE):
         words = shlex.split(line)
-        given = dict(itertools.pairwise(words))
-        config = yaml.safe_load((ROOT / given["--config"]).read_text(encoding="utf-8"))
-        folder = given.get("--export_to") or given.get("--output")
+        options = dict(itertools.pairwise(words))
+        config = yaml.safe_load((ROOT / options["--config"]).read_text(encoding="utf-8"))
+        folder = options.get("--export_to") or options.get("--output")
         folder = folder or config.get("export_to") or config["output"]
-        found |= {folder, f"runs/train/{given.get('--name') or config.get('name')}"}
-        found |= {f"{folder}_step_{step}" for step in config.get("export_steps", ())}
-    return found
+        folders |= {folder, f"runs/train/{options.get('--name') or config.get('name')}"}
+        folders |= {f"{folder}_step_{step}" for step in config.get("export_steps", ())}
+    return folders
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_a_small_configuration_reads_is_made(path, made):
+def test_make_small_creates_the_inputs_of_small_configs(path, made):
     named = paths_in(yaml.safe_load(path.read_text(encoding="utf-8")))
-    missing = {one for one in named if not any(f"{one}/".startswith(f"{at}/") for at in made)}
+    missing = {path for path in named if not any(f"{path}/".startswith(f"{at}/") for at in made)}
     assert missing == set()
 
 
-def test_the_texts_of_every_step_have_their_adversary(made):
+def test_make_small_creates_the_adversary_of_every_step(made):
     path = ROOT / "configs/data/small/generations_steps.yaml"
     adversaries = {
-        one for one in paths_in(yaml.safe_load(path.read_text("utf-8"))) if "attack" in one
+        folder for folder in paths_in(yaml.safe_load(path.read_text("utf-8"))) if "attack" in folder
     }
     assert len(adversaries) == 8
     assert adversaries <= made

@@ -86,14 +86,14 @@ def test_every_command_of_the_tutorial_runs(root):
 
 
 @pytest.mark.parametrize("name", ["my_builder.py", "my_stages.py", "my_attacks.py"])
-def test_what_is_to_be_added_is_short(name):
+def test_classes_of_the_tutorial_are_short(name):
     (text,) = [text for file, text in re.findall(FILE, TUTORIAL, re.DOTALL | re.M) if file == name]
     classes = re.split(r"^(?=@dataclass|class )", text, flags=re.MULTILINE)
-    assert max(len(one.splitlines()) for one in classes) <= 30
+    assert max(len(definition.splitlines()) for definition in classes) <= 30
     assert len(text.splitlines()) <= 35
 
 
-def test_the_readmes_first_score_is_of_ones_own_file(root):
+def test_the_readme_scores_a_users_file(root):
     write_files(README, root)
     (command,) = [line for line in README.splitlines() if " --documents my.jsonl " in line]
     done = run(command, root)

@@ -41,35 +41,35 @@ def documents(folder: Path, number: int) -> Path:
     return path
 
 
-def test_a_disk_that_fills_up_is_one_line_and_the_next_run_completes(tmp_path, score, by_labels):
-    given = ["--config", by_labels, "--documents", documents(tmp_path, 60), "--chunk", 4]
+def test_a_full_disk_is_a_one_line_error_and_the_next_run_completes(tmp_path, score, by_labels):
+    arguments = ["--config", by_labels, "--documents", documents(tmp_path, 60), "--chunk", 4]
     calm, rough = tmp_path / "calm", tmp_path / "rough"
-    assert score(*given, "--output", calm)[0] == 0
+    assert score(*arguments, "--output", calm)[0] == 0
     # Full in the middle of the journal.
     with files_of_at_most(20_000):
-        code, said = score(*given, "--output", rough)
-    assert (code, len(said)) == (2, 1), said
-    assert "cannot be written (File too large); free some space" in said[0]
+        code, errors = score(*arguments, "--output", rough)
+    assert (code, len(errors)) == (2, 1), errors
+    assert "cannot be written (File too large); free some space" in errors[0]
     (journal,) = rough.glob(".scored.*.partial.jsonl")
     before = journal.read_bytes()
     assert 0 < len(before) <= 20_000
     # Full while what was scored is written.
     with files_of_at_most((calm / "scored.jsonl").stat().st_size - 1):
-        code, said = score(*given, "--output", rough)
-    assert (code, len(said)) == (2, 1), said
+        code, errors = score(*arguments, "--output", rough)
+    assert (code, len(errors)) == (2, 1), errors
     assert not (rough / "scored.jsonl").exists()
-    assert score(*given, "--output", rough) == (0, [])
+    assert score(*arguments, "--output", rough) == (0, [])
     assert sorted(path.name for path in rough.iterdir()) == ["results.json", "scored.jsonl"]
     for name in ("results.json", "scored.jsonl"):
         assert (rough / name).read_bytes() == (calm / name).read_bytes()
 
 
-def test_a_cache_that_cannot_grow_is_one_line_and_keeps_what_it_has(tmp_path):
-    asked = [[{"role": "user", "content": f"Say {n}."}] for n in range(60)]
+def test_a_cache_on_a_full_disk_is_a_one_line_error_and_keeps_its_answers(tmp_path):
+    prompts = [[{"role": "user", "content": f"Say {n}."}] for n in range(60)]
 
     def answers() -> list[str]:
         writer = OpenAIServer("m", server.url, concurrency=1, cache=tmp_path / ANSWERS)
-        return [answer.text for (answer,) in writer.answer(asked, temperature=0.0)]
+        return [answer.text for (answer,) in writer.answer(prompts, temperature=0.0)]
 
     with ModelServer(lambda body: prompt_of(body) * 500) as server:
         with (
@@ -103,9 +103,9 @@ def door(build: Callable[[], object], capsys: pytest.CaptureFixture) -> tuple[in
     return left.value.code, capsys.readouterr().err.splitlines()
 
 
-def test_a_dataset_that_cannot_be_written_is_one_line(tmp_path, capsys, closed):
+def test_a_dataset_that_cannot_be_written_is_a_one_line_error(tmp_path, capsys, closed):
     texts = tmp_path / "texts.txt"
     texts.write_text("one two three")
-    code, said = door(Words(closed, [str(texts)]).build, capsys)
-    assert (code, len(said)) == (2, 1), said
-    assert "cannot be written" in said[0]
+    code, errors = door(Words(closed, [str(texts)]).build, capsys)
+    assert (code, len(errors)) == (2, 1), errors
+    assert "cannot be written" in errors[0]

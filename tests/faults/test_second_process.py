@@ -28,7 +28,7 @@ run_command(lambda: JsonlAppender(sys.argv[1], key="name").append([{"name": "b"}
 # Takes a folder and keeps it.
 
 
-def test_a_builders_journal_belongs_to_one_process(tmp_path):
+def test_a_second_process_on_a_journal_is_refused(tmp_path):
     path = tmp_path / ".texts.partial.jsonl"
 
     def second() -> tuple[int, list[str]]:
@@ -37,9 +37,9 @@ def test_a_builders_journal_belongs_to_one_process(tmp_path):
         return done.returncode, done.stderr.splitlines()
 
     def make(some):
-        code, said = second()
-        assert (code, len(said)) == (2, 1), said
-        assert f"{path}: another process writes this file; wait for it" in said[0]
+        code, errors = second()
+        assert (code, len(errors)) == (2, 1), errors
+        assert f"{path}: another process writes this file; wait for it" in errors[0]
         return [{"text": "A."} for _ in some]
 
     assert journal_rows(path, {"a": 1}, make, unit="text") == {"a": {"name": "a", "text": "A."}}
@@ -47,7 +47,7 @@ def test_a_builders_journal_belongs_to_one_process(tmp_path):
     assert second() == (0, [])
 
 
-def test_a_second_build_into_the_folder_is_refused_in_one_line(tmp_path, capsys):
+def test_a_second_build_into_a_folder_is_refused(tmp_path, capsys):
     texts = tmp_path / "texts.txt"
     texts.write_text("one two three")
     calm, out = tmp_path / "calm", tmp_path / "out"
@@ -64,8 +64,8 @@ def test_a_second_build_into_the_folder_is_refused_in_one_line(tmp_path, capsys)
     Beside.__module__ = Words.__module__
     Beside(out, [str(texts)]).build()
     assert refused == [2]
-    (said,) = capsys.readouterr().err.splitlines()
-    assert f"{out}: another process runs in this folder; wait for it" in said
+    (error,) = capsys.readouterr().err.splitlines()
+    assert f"{out}: another process runs in this folder; wait for it" in error
     assert everything(out) == everything(calm)
     with lock_folder(calm), pytest.raises(UserError, match="another process runs in this folder"):
         Words(calm, [str(texts)]).build()

@@ -43,9 +43,9 @@ def arguments(server: ModelServer, tmp_path: Path) -> list[object]:
         "class_path": "eval.verify.factscore.FActScore",
         "init_args": {"writer": writer, "retrieval": False},
     }
-    given = {"class_path": "eval.decompose.given.Given"}
+    decompose = {"class_path": "eval.decompose.given.Given"}
     config, documents = tmp_path / "score.yaml", tmp_path / "documents.jsonl"
-    config.write_text(json.dumps({"pipeline": {"decompose": given, "verify": [factscore]}}))
+    config.write_text(json.dumps({"pipeline": {"decompose": decompose, "verify": [factscore]}}))
     documents.write_text(json.dumps(DOCUMENT) + "\n")
     return ["--config", config, "--documents", documents, "--output"]
 
@@ -55,10 +55,17 @@ def labels(folder: Path) -> list[str]:
     return [verdict["label"] for verdict in row["verdicts"]]
 
 
+def precisions(folder: Path) -> set[tuple[float | None, int]]:
+    """Values of factual precision, and numbers of failed claims."""
+    rows = json.loads((folder / "results.json").read_text())["results"]
+    rows = [row for row in rows if row["metric"] == "factual_precision" and not row.get("variant")]
+    return {(row["value"], row["failed"]) for row in rows}
+
+
 @pytest.mark.parametrize(
     "faults", [["429", "cut"], ["slow", "503"], ["retry-after 0.01", "short"], ["drop", "html"]]
 )
-def test_what_passes_changes_no_byte(score: Door, arguments, server, tmp_path, faults):
+def test_temporary_server_faults_change_no_output(score: Door, arguments, server, tmp_path, faults):
     assert score(*arguments, tmp_path / "calm") == (0, [])
     server.faults.extend([None, *faults])
     assert score(*arguments, tmp_path / "rough") == (0, [])
@@ -68,24 +75,24 @@ def test_what_passes_changes_no_byte(score: Door, arguments, server, tmp_path, f
 
 
 @pytest.mark.parametrize("fault", ["429", "503", "slow", "cut", "short", "drop"])
-def test_what_lasts_ends_the_run_in_one_line_and_the_next_one_goes_on(
+def test_a_lasting_server_fault_is_a_one_line_error_and_the_next_run_resumes(
     score: Door, arguments, server, tmp_path, fault
 ):
     server.faults.extend([None, None, *[fault] * 3])
-    code, said = score(*arguments, tmp_path / "out")
-    assert (code, len(said)) == (2, 1), said
-    assert "no answer in 3 attempts" in said[0]
+    code, errors = score(*arguments, tmp_path / "out")
+    assert (code, len(errors)) == (2, 1), errors
+    assert "no answer in 3 attempts" in errors[0]
     assert [path.name for path in (tmp_path / "out").glob("[!.]*")] == []
     assert score(*arguments, tmp_path / "out") == (0, [])
     assert labels(tmp_path / "out") == ["supported", "not_supported"] * 3
     assert len(server.answered) == len(CLAIMS), "nothing was answered twice"
 
 
-def test_a_server_that_is_down_ends_the_run_in_one_line(score: Door, arguments, server, tmp_path):
+def test_a_server_that_is_down_is_a_one_line_error(score: Door, arguments, server, tmp_path):
     server.die()
-    code, said = score(*arguments, tmp_path / "out")
-    assert (code, len(said)) == (2, 1), said
-    assert "check the server" in said[0] or "no answer in 3 attempts" in said[0]
+    code, errors = score(*arguments, tmp_path / "out")
+    assert (code, len(errors)) == (2, 1), errors
+    assert "check the server" in errors[0] or "no answer in 3 attempts" in errors[0]
 
 
 @pytest.mark.parametrize("fault", ["empty", "refusal", "filter"])
@@ -95,25 +102,16 @@ def test_a_reply_without_an_answer_is_one_failed_verdict(
     server.faults.extend([None, fault])
     assert score(*arguments, tmp_path / "out") == (0, [])
     assert labels(tmp_path / "out") == ["supported", "failed", *["supported", "not_supported"] * 2]
-    results = json.loads((tmp_path / "out/results.json").read_text())["results"]
-    found = [
-        row for row in results if row["metric"] == "factual_precision" and not row.get("variant")
-    ]
-    assert {(row["value"], row["failed"]) for row in found} == {(0.6, 1)}
+    assert precisions(tmp_path / "out") == {(0.6, 1)}
 
 
 @pytest.mark.parametrize("text", ["", " \n", "I cannot say."])
-def test_answers_that_say_nothing_are_failures_and_no_score(
+def test_empty_answers_are_failed_verdicts_without_a_score(
     score: Door, arguments, server, tmp_path, text
 ):
     server.reply = lambda body: text
-    code, said = score(*arguments, tmp_path / "out")
-    assert (code, len(said)) == (1, 1), said
-    assert "no claim could be judged" in said[0]
+    code, errors = score(*arguments, tmp_path / "out")
+    assert (code, len(errors)) == (1, 1), errors
+    assert "no claim could be judged" in errors[0]
     assert labels(tmp_path / "out") == ["failed"] * len(CLAIMS)
-    results = json.loads((tmp_path / "out/results.json").read_text())["results"]
-    assert {
-        row["value"]
-        for row in results
-        if row["metric"] == "factual_precision" and not row.get("variant")
-    } == {None}
+    assert precisions(tmp_path / "out") == {(None, len(CLAIMS))}

@@ -24,10 +24,10 @@ def scored(score: Door, tmp_path: Path) -> Scores:
     def run(name: str, raw: bytes, config: Path) -> tuple[int, list[str], list[dict]]:
         file, out = tmp_path / name, tmp_path / "out"
         file.write_bytes(raw)
-        code, said = score("--config", config, "--documents", file, "--output", out)
+        code, errors = score("--config", config, "--documents", file, "--output", out)
         path = out / "scored.jsonl"
         lines = path.read_bytes().splitlines() if path.exists() else []
-        return code, said, [json.loads(line) for line in lines]
+        return code, errors, [json.loads(line) for line in lines]
 
     return run
 
@@ -49,10 +49,10 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("text", "claims"), TEXTS.values(), ids=TEXTS)
-def test_a_text_is_scored_as_it_is_and_its_neighbour_too(scored, by_nli, text, claims):
+def test_unusual_texts_are_scored_unchanged(scored, by_nli, text, claims):
     raw = lines(PLAIN | {"id": "odd", "text": text}, PLAIN)
-    code, said, (odd, plain) = scored("texts.jsonl", raw, by_nli)
-    assert (code, said) == (0, [])
+    code, errors, (odd, plain) = scored("texts.jsonl", raw, by_nli)
+    assert (code, errors) == (0, [])
     assert odd["document"]["text"] == text
     assert len(odd["claims"]) == len(odd["verdicts"]) == claims
     assert not any(verdict["label"] == "failed" for verdict in odd["verdicts"])
@@ -85,17 +85,17 @@ BAD = {
 
 
 @pytest.mark.parametrize(("name", "raw", "place"), [(n, *case) for n, case in BAD.items()], ids=BAD)
-def test_a_file_that_cannot_be_read_is_one_line_with_its_place(scored, by_labels, name, raw, place):
-    code, said, rows = scored(name, raw, by_labels)
-    assert (code, len(said), rows) == (2, 1, [])
-    assert f"{name}:{place}" in said[0]
+def test_an_unreadable_file_is_a_one_line_error_with_its_line(scored, by_labels, name, raw, place):
+    code, errors, rows = scored(name, raw, by_labels)
+    assert (code, len(errors), rows) == (2, 1, [])
+    assert f"{name}:{place}" in errors[0]
 
 
 def test_two_million_characters(scored, by_nli):
     sentence = f"Ann {'painted birds and ' * 110}rested."
     text = "\n".join([sentence] * (2_000_000 // len(sentence) + 1))
-    code, said, (row,) = scored("long.jsonl", lines(PLAIN | {"text": text}), by_nli)
-    assert (code, said) == (0, [])
+    code, errors, (row,) = scored("long.jsonl", lines(PLAIN | {"text": text}), by_nli)
+    assert (code, errors) == (0, [])
     assert row["document"]["text"] == text
     assert len(row["verdicts"]) == text.count("\n") + 1
 
@@ -106,7 +106,7 @@ def test_ten_thousand_claims_in_one_document(scored, by_labels):
         {"id": str(n), "text": f"Claim {n}.", "sentence": 0, "label": label}
         for n, label in enumerate(labels)
     ]
-    code, said, (row,) = scored("many.jsonl", lines(PLAIN | {"claims": claims}), by_labels)
-    assert (code, said) == (0, [])
+    code, errors, (row,) = scored("many.jsonl", lines(PLAIN | {"claims": claims}), by_labels)
+    assert (code, errors) == (0, [])
     (of_text,) = row["scores"]
     assert (of_text["judged"], of_text["precision"]) == (10_000, 0.25)

@@ -39,10 +39,10 @@ class StartsAnother(Callback):
 def train(capsys: pytest.CaptureFixture) -> Door:
     """Runs ``python -m train``."""
 
-    def run(given: list[str]) -> tuple[int, list[str]]:
+    def run(options: list[str]) -> tuple[int, list[str]]:
         capsys.readouterr()
         with pytest.raises(SystemExit) as left:
-            run_command(partial(main, given))
+            run_command(partial(main, options))
         return left.value.code, capsys.readouterr().err.splitlines()
 
     return run
@@ -80,7 +80,7 @@ def test_one_process_of_several_takes_the_folder(rank, node, first, monkeypatch)
     assert is_first() is first
 
 
-def test_a_disk_that_fills_up_keeps_the_last_checkpoint(
+def test_a_full_disk_keeps_the_last_checkpoint(
     tmp_path, arguments, train  # noqa: F811 (a fixture)
 ):  # fmt: skip
     options = ["--save_every", "1"]
@@ -90,41 +90,41 @@ def test_a_disk_that_fills_up_keeps_the_last_checkpoint(
         main(arguments("unli", *options, *crash))
     last = tmp_path / "runs/run/last.ckpt"
     before = last.read_bytes()
-    again = arguments("unli", *options, "--ckpt_path", str(last))
+    resumed = arguments("unli", *options, "--ckpt_path", str(last))
     with files_of_at_most(len(before) - 1):
-        code, said = train(again)
-    assert (code, len(said)) == (2, 1), said
-    assert said[0] == (
+        code, errors = train(resumed)
+    assert (code, len(errors)) == (2, 1), errors
+    assert errors[0] == (
         f"error: {last}: cannot be written (File too large); free some space or choose a "
         "writable folder"
     )
     assert last.read_bytes() == before
     assert hidden(tmp_path) == []
-    assert train(again) == (0, [])
+    assert train(resumed) == (0, [])
     assert exported(tmp_path, "run") == exported(tmp_path, "calm")
 
 
-def test_a_disk_that_fills_up_keeps_the_exported_checkpoint(
+def test_a_full_disk_keeps_the_exported_checkpoint(
     tmp_path, arguments, train  # noqa: F811 (a fixture)
 ):  # fmt: skip
-    given = arguments("unli", "--trainer.max_steps", "0")  # nothing is written but the export
-    assert train(given) == (0, [])
+    options = arguments("unli", "--trainer.max_steps", "0")  # nothing is written but the export
+    assert train(options) == (0, [])
     before = exported(tmp_path, "run")
     with files_of_at_most(len(before) - 1):
-        code, said = train([*given, "--seed_everything", "2"])
-    assert (code, len(said)) == (2, 1), said
-    assert f"{tmp_path / 'checkpoints/run'}: cannot be written (File too large)" in said[0]
+        code, errors = train([*options, "--seed_everything", "2"])
+    assert (code, len(errors)) == (2, 1), errors
+    assert f"{tmp_path / 'checkpoints/run'}: cannot be written (File too large)" in errors[0]
     assert exported(tmp_path, "run") == before
     assert hidden(tmp_path) == []
 
 
-def test_a_killed_training_holds_nobody_up(tmp_path, arguments, train):  # noqa: F811 (a fixture)
+def test_a_killed_training_leaves_no_lock(tmp_path, arguments, train):  # noqa: F811 (a fixture)
     folder = tmp_path / "runs/run"
-    given = arguments("unli", "--trainer.max_steps", "0")
+    options = arguments("unli", "--trainer.max_steps", "0")
     folder.mkdir(parents=True)
     (folder / ".lock").write_text("")  # as a killed one leaves it
     (folder / ".last.ckpt.abcdefgh").write_text("torn")
-    assert train(given) == (0, [])
+    assert train(options) == (0, [])
     assert hidden(folder) == []
     with lock_folder(folder):
-        assert train(given)[0] == 2
+        assert train(options)[0] == 2

@@ -2,36 +2,44 @@
 
 from hypothesis import strategies as st
 
-# What a model can write: NUL, right to left, byte order mark, joined emoji, a mark without a
-# letter, ends of lines of every kind, a long word, digits that are not ASCII, open marks.
+# Pieces that a model can write: NUL, right to left, byte order mark, joined emoji, a mark without a
+# letter, line ends of every kind, a long word, digits that are not ASCII, open brackets.
 WRITTEN = (
-    *(
-        "",
-        " ",
-        "\x00",
-        "\u202eeno\u202c",
-        "\ufeffone",
-        "👩\u200d👩\u200d👧",
-        "\u0301",
-        "a\r\nb",
-        "\r",
-    ),
-    *(
-        "a\x85b\u2028c",
-        "x" * 70_000,
-        "9" * 5000,
-        "٣",
-        "½",
-        "- ",
-        "{",
-        "}",
-        "[",
-        "]",
-        "[]",
-        "{}",
-        '"',
-    ),
-    *("``", "```", "####", "$\\boxed{", "[[", "]]", "===", "\n", "\n\n", "not ", "n't ", ":", "\\"),
+    "",
+    " ",
+    "\x00",
+    "\u202eeno\u202c",
+    "\ufeffone",
+    "👩\u200d👩\u200d👧",
+    "\u0301",
+    "a\r\nb",
+    "\r",
+    "a\x85b\u2028c",
+    "x" * 70_000,
+    "9" * 5000,
+    "٣",
+    "½",
+    "- ",
+    "{",
+    "}",
+    "[",
+    "]",
+    "[]",
+    "{}",
+    '"',
+    "``",
+    "```",
+    "####",
+    "$\\boxed{",
+    "[[",
+    "]]",
+    "===",
+    "\n",
+    "\n\n",
+    "not ",
+    "n't ",
+    ":",
+    "\\",
 )
 ODD = (*WRITTEN, "\ud800", "\udc00 x", "NaN", "1e999", "-1", "0", "S", "supported")
 

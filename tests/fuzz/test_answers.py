@@ -1,4 +1,4 @@
-"""Whatever a model answers: its reading is a result, or the reader's own "failed".
+"""Any answer of a model is read as a result, or as failed.
 
 ``pytest tests/fuzz --hypothesis-profile million`` tries a million answers of each kind.
 """
@@ -75,20 +75,20 @@ answers = rewritten(ANSWERS) | written | st.sampled_from(ANSWERS)
 @example("```json\n" + "[" * 50_000)
 @given(answers)
 def test_claims_are_a_list_or_a_failure(answer):
-    found = parse_claims(answer, SENTENCE, frozenset({"facts"}))
-    assert isinstance(found, Failed | list)
-    if isinstance(found, list):
-        assert len({claim.casefold() for claim in found}) == len(found)
-        assert all(claim.strip() and "\n" not in claim for claim in found)
+    result = parse_claims(answer, SENTENCE, frozenset({"facts"}))
+    assert isinstance(result, Failed | list)
+    if isinstance(result, list):
+        assert len({claim.casefold() for claim in result}) == len(result)
+        assert all(claim.strip() and "\n" not in claim for claim in result)
     repeated_openings([{"role": "user", "content": answer}])
 
 
 @given(answers, st.sampled_from(LABELS))
 def test_a_label_is_one_that_the_answer_names(answer, labels):
-    found = read_label(answer, labels)
+    result = read_label(answer, labels)
     letters = re.sub("[^a-z]", "", answer.lower())
-    ends = [key.split()[-1] for key, label in labels.items() if label == found]
-    assert found is None or any(end in letters for end in ends)
+    ends = [key.split()[-1] for key, label in labels.items() if label == result]
+    assert result is None or any(end in letters for end in ends)
     assert read_true_or_false(answer) is None or "true" in letters or "false" in letters
     assert read_yes_or_no(answer) is None or "yes" in letters or "no" in letters
 
@@ -97,46 +97,50 @@ def test_a_label_is_one_that_the_answer_names(answer, labels):
 @example("[[" + "1" * 5000 + "]]", FACTS)
 @given(answers, st.lists(st.sampled_from(FACTS) | written, min_size=1, max_size=3))
 def test_groups_are_of_all_facts(answer, facts):
-    found = read_groups(answer, facts)
-    assert found is None or (len(found) == len(facts) and min(found) >= 0)
+    result = read_groups(answer, facts)
+    assert result is None or (len(result) == len(facts) and min(result) >= 0)
 
 
 @given(answers, written | st.just(SENTENCE))
 def test_texts_in_answers_are_texts(answer, claim):
-    for found in (read_code_block(answer), read_between_marks(answer), parse_statement(answer)):
-        assert found is None or (found.strip() and "\n" not in found)
-    found = read_answer(answer, claim)
-    assert not found or any(map(str.isalnum, found))
+    for result in (read_code_block(answer), read_between_marks(answer), parse_statement(answer)):
+        assert result is None or (result.strip() and "\n" not in result)
+    result = read_answer(answer, claim)
+    assert not result or any(map(str.isalnum, result))
     assert all(line.strip() for line in paragraph_lines(answer))
     assert paragraph(answer) == " ".join(paragraph(answer).split())
 
 
 @given(answers, st.lists(st.tuples(written, st.floats(-20, 0)).map(lambda t: Token(*t))))
 def test_a_probability_is_of_the_label(answer, tokens):
-    for own in (tokens, [*tokens, Token(answer, -0.1)], [Token(c, -0.1) for c in answer[:300]]):
-        found = label_probability(answer, own)
-        if not isinstance(found, str):
-            label, p = found
+    for answer_tokens in (
+        tokens,
+        [*tokens, Token(answer, -0.1)],
+        [Token(c, -0.1) for c in answer[:300]],
+    ):
+        result = label_probability(answer, answer_tokens)
+        if not isinstance(result, str):
+            label, p = result
             assert label in {"entailment", "neutral", "contradiction"}
             assert 1 / 3 <= p <= 1
 
 
 @given(answers)
-def test_a_changed_claim_or_why_there_is_none(answer):
+def test_a_change_has_a_text_or_a_reason(answer):
     change = read_change(CHANGE, Answer(answer))
     assert (change.text is None) != (change.reason is None)
     assert change.text is None or "Lee" in change.text or "Ann" in change.text.title()
 
 
 @given(texts | answers, st.booleans(), st.sampled_from(["fail", "sentence"]))
-def test_a_models_text_is_an_answer_that_can_be_written(text, cut, when_cut):
-    found = as_answer(text, cut, when_cut)
-    found.text.encode()
-    assert found.failed or found.text.strip()
+def test_any_model_text_is_an_answer_in_utf8(text, cut, when_cut):
+    result = as_answer(text, cut, when_cut)
+    result.text.encode()
+    assert result.failed or result.text.strip()
 
 
 @given(NOTHING)
-def test_nothing_comes_out_of_an_empty_answer(answer):
+def test_an_empty_answer_has_no_result(answer):
     assert all(read_label(answer, labels) is None for labels in LABELS)
     assert read_true_or_false(answer) is None
     assert read_yes_or_no(answer) is None
@@ -144,5 +148,5 @@ def test_nothing_comes_out_of_an_empty_answer(answer):
     assert read_answer(answer, SENTENCE) is None
     assert isinstance(label_probability(answer, [Token(answer, -0.1)]), str)
     assert read_change(CHANGE, Answer(answer)).text is None
-    found = parse_claims(answer, SENTENCE)
-    assert isinstance(found, Failed) or found == []
+    result = parse_claims(answer, SENTENCE)
+    assert isinstance(result, Failed) or result == []

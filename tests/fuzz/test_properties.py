@@ -1,4 +1,4 @@
-"""What holds of every input: of Core's program, constrained LSS and FactReasoner's posteriors.
+"""Properties of Core's program, constrained LSS and FactReasoner's posteriors for any input.
 
 ``pytest tests/fuzz --hypothesis-profile million`` tries a million inputs of each kind.
 """
@@ -70,7 +70,7 @@ def spelling(kind):
     st.lists(written.filter(lambda text: len(text) < 100), max_size=5).map(" ".join),
     st.lists(st.integers(0, 10_000), max_size=12),
 )
-def test_whatever_is_allowed_writes_a_subsequence(kind, claim, choices):
+def test_allowed_tokens_write_a_subsequence(kind, claim, choices):
     automaton, ids = ClaimAutomaton(spelling(kind), claim), []
     for choice in choices:
         tokens, may_end = automaton.allowed(ids)
@@ -97,9 +97,9 @@ def test_an_alignment_is_of_the_claims_words(lss, claim, keep):
     assert answer is None or isinstance(align(answer, words), list | None)
     if claim:
         row = {"reference": "x", "claim": claim, "annotations": [{"lss": lss}], "keep": keep}
-        own, kept, lost = keep_targets(LssExample.model_validate_json(json.dumps(row)))
+        claim_words, kept, lost = keep_targets(LssExample.model_validate_json(json.dumps(row)))
         assert len(kept) + lost == 1
-        assert all(len(one) == len(own) for one in kept)
+        assert all(len(flags) == len(claim_words) for flags in kept)
 
 
 ENTRIES = st.sampled_from([1e-6, 0.01, 0.3, 0.5, 0.7, 0.99, 1 - 1e-6])
@@ -124,9 +124,9 @@ def networks(draw):
 )
 @given(networks(), st.data())
 def test_posteriors_are_probabilities_in_any_order_of_factors(options, network, data):
-    (found,) = infer([network], **options)
+    (posteriors,) = infer([network], **options)
     turned = network._replace(factors=data.draw(st.permutations(network.factors)))
-    (again,) = infer([turned], **options)
-    assert np.isfinite(found.p).all()
-    assert ((found.p >= 0) & (found.p <= 1)).all()
-    np.testing.assert_allclose(again.p, found.p, rtol=0, atol=1e-9)
+    (reordered,) = infer([turned], **options)
+    assert np.isfinite(posteriors.p).all()
+    assert ((posteriors.p >= 0) & (posteriors.p <= 1)).all()
+    np.testing.assert_allclose(reordered.p, posteriors.p, rtol=0, atol=1e-9)

@@ -34,9 +34,9 @@ def test_questions_are_topics(tmp_path):
 def test_names_have_no_header_and_none_is_lost(tmp_path):
     path = tmp_path / "AmbigBio.csv"
     path.write_text(NAMES, encoding="utf-8")
-    wanted = ["Ada Lee", "Nuala O'Hara", 'Bo "Ace" Ek', "Zoë Årud"]
-    assert [name.name for name in read_names(path, None)] == wanted
-    assert list(read_topics([str(path)])) == wanted
+    names = ["Ada Lee", "Nuala O'Hara", 'Bo "Ace" Ek', "Zoë Årud"]
+    assert [name.name for name in read_names(path, None)] == names
+    assert list(read_topics([str(path)])) == names
     assert [number for number, _ in iter_rows(path)] == [1, 2, 3, 4]
     path.write_text(NAMES + "\nTell me a bio of Eva\n", encoding="utf-8")
     with pytest.raises(BadInput, match=r"AmbigBio\.csv:5: name: expected a prompt, a tab"):

@@ -81,20 +81,20 @@ ONE_CLAIM = {
 @pytest.mark.parametrize("name", ONE_CLAIM)
 def test_a_pair_is_a_document_of_one_claim_with_its_evidence(tmp_path, name):
     row, label, finer = ONE_CLAIM[name]
-    (found,) = read(tmp_path, row)
-    (claim,) = found.claims
+    (document,) = read(tmp_path, row)
+    (claim,) = document.claims
     assert (claim.text, claim.label, claim.finer) == (CLAIM, label, finer)
-    texts = {passage.id: passage.text for passage in found.passages}
+    texts = {passage.id: passage.text for passage in document.passages}
     assert [" ".join(texts[context].split()) for context in claim.contexts] == [DOC]
 
 
-def test_what_belongs_together_and_the_sources(tmp_path):
+def test_published_rows_have_units_and_sources(tmp_path):
     rows = [row for row, *_ in ONE_CLAIM.values()]
-    found = dict(zip(ONE_CLAIM, read(tmp_path, *rows), strict=True))
-    assert found["LLM-AggreFact"].unit == found["LLM-AggreFact, 0"].unit != DOC
-    assert (found["WiCE"].unit, found["VitaminC"].unit) == ("Velm", "Velm")
-    assert (found["HealthVer"].unit, found["AttributionBench"].unit) == ("Which?", "Which?")
-    sources = {name: document.group for name, document in found.items() if document.group}
+    documents = dict(zip(ONE_CLAIM, read(tmp_path, *rows), strict=True))
+    assert documents["LLM-AggreFact"].unit == documents["LLM-AggreFact, 0"].unit != DOC
+    assert (documents["WiCE"].unit, documents["VitaminC"].unit) == ("Velm", "Velm")
+    assert (documents["HealthVer"].unit, documents["AttributionBench"].unit) == ("Which?", "Which?")
+    sources = {name: document.group for name, document in documents.items() if document.group}
     assert sources == {
         "LLM-AggreFact": "News",
         "LLM-AggreFact, 0": "News",
@@ -102,16 +102,16 @@ def test_what_belongs_together_and_the_sources(tmp_path):
         "RAGTruth on the Hub": "QA",
     }
     written = ("FaithBench", "FaithBench's table", "RAGTruth on the Hub")
-    assert [found[name].generator for name in written] == ["m"] * 3
+    assert [documents[name].generator for name in written] == ["m"] * 3
 
 
-def test_unli_has_the_probability_beside_its_class(tmp_path):
-    (found,) = read(tmp_path, {"premise": DOC, "hypothesis": CLAIM, "nli": 2, "label": 0.9})
-    assert labels([found]) == [("S", "supported")]
-    assert found.claims[0].share == 0.9
+def test_unli_rows_have_a_probability_and_a_class(tmp_path):
+    (document,) = read(tmp_path, {"premise": DOC, "hypothesis": CLAIM, "nli": 2, "label": 0.9})
+    assert labels([document]) == [("S", "supported")]
+    assert document.claims[0].share == 0.9
     (tmp_path / "u.csv").write_text(f"id,pre,hyp,nli,unli\nx,{DOC},{CLAIM},0,0.25\n")
-    (found,) = read_records(tmp_path / "u.csv", Document)
-    assert (labels([found]), found.claims[0].share) == ([("NS", "refuted")], 0.25)
+    (document,) = read_records(tmp_path / "u.csv", Document)
+    assert (labels([document]), document.claims[0].share) == ([("NS", "refuted")], 0.25)
 
 
 def test_a_table_with_gaps_has_its_labels_as_decimals(tmp_path):
@@ -121,31 +121,31 @@ def test_a_table_with_gaps_has_its_labels_as_decimals(tmp_path):
     table.to_csv(tmp_path / "gaps.csv", index=False)
     table.to_parquet(tmp_path / "gaps.parquet")
     for name in ("gaps.csv", "gaps.parquet"):
-        found = [label for label, _ in labels(read_records(tmp_path / name, Document))]
-        assert found == ["S", None, "NS"]
+        values = [label for label, _ in labels(read_records(tmp_path / name, Document))]
+        assert values == ["S", None, "NS"]
 
 
-def test_a_probability_of_the_hubs_u_snli_is_no_class(tmp_path):
+def test_hub_u_snli_rows_have_a_probability_and_no_class(tmp_path):
     rows = [
         {"premise": DOC, "hypothesis": CLAIM, "label": p, "snli-label": 2} for p in (0.0, 0.4, 1.0)
     ]
-    found = read(tmp_path, *rows)
-    assert labels(found) == [(None, None)] * 3
-    assert [document.claims[0].share for document in found] == [0, 0.4, 1]
+    documents = read(tmp_path, *rows)
+    assert labels(documents) == [(None, None)] * 3
+    assert [document.claims[0].share for document in documents] == [0, 0.4, 1]
     with pytest.raises(BadInput, match=r":1: label: expected a probability, got 'likely'"):
         read(tmp_path, rows[0] | {"label": "likely"})
 
 
 def test_a_pair_without_a_premise_is_a_claim_without_evidence(tmp_path):
     rows = [{"query": text, "context": "", "label": "REFUTES"} for text in (CLAIM, "It sank.")]
-    found = read(tmp_path, *rows)
-    assert labels(found) == [("NS", "refuted")] * 2
-    assert [(document.passages, document.unit) for document in found] == [
+    documents = read(tmp_path, *rows)
+    assert labels(documents) == [("NS", "refuted")] * 2
+    assert [(document.passages, document.unit) for document in documents] == [
         ([], CLAIM),
         ([], "It sank."),
     ]
     pandas.DataFrame(rows).to_parquet(tmp_path / "set.parquet")
-    assert read_records(tmp_path / "set.parquet", Document) == found
+    assert read_records(tmp_path / "set.parquet", Document) == documents
 
 
 def test_a_label_may_be_missing_but_not_unknown(tmp_path):
@@ -186,19 +186,19 @@ def test_factcheck_bench_responses(tmp_path):
         "sentence1": sentence([CLAIM, "It sank.", "Who knows?"], [True, False, "unknown"]),
         "sentence2": sentence(["Ships sailed.", "Ships are nice."], [True, True], **more),
     }
-    (found,) = read(tmp_path, {"prompt": "What?", "response": "…", "sentences": sentences})
-    assert [claim.label for claim in found.claims] == ["S", "NS", None, "S", "IR"]
-    assert [claim.sentence for claim in found.claims] == [0, 0, 0, 1, 1]
-    told = {passage.id: passage for passage in found.passages}
-    own = [told[context] for context in found.claims[3].contexts]
-    assert [getattr(p, "evidence_label", None) for p in own] == [
+    (document,) = read(tmp_path, {"prompt": "What?", "response": "…", "sentences": sentences})
+    assert [claim.label for claim in document.claims] == ["S", "NS", None, "S", "IR"]
+    assert [claim.sentence for claim in document.claims] == [0, 0, 0, 1, 1]
+    passages = {passage.id: passage for passage in document.passages}
+    cited = [passages[context] for context in document.claims[3].contexts]
+    assert [getattr(p, "evidence_label", None) for p in cited] == [
         "completely-support",
         "irrelevant",
         None,
     ]
-    assert own[2].text == "Seen by many."
-    assert len(found.passages) == 11
-    assert found.sentences[1]["decontext"] == "Ships sailed. Ships are nice."
+    assert cited[2].text == "Seen by many."
+    assert len(document.passages) == 11
+    assert document.sentences[1]["decontext"] == "Ships sailed. Ships are nice."
 
 
 @pytest.mark.parametrize(
@@ -214,16 +214,16 @@ def test_factcheck_bench_responses(tmp_path):
         ("NA", []),
     ],
 )
-def test_what_people_quote_for_factcheck_bench_is_read_without_its_address(tmp_path, quoted, texts):
+def test_human_evidence_of_factcheck_bench_has_no_url(tmp_path, quoted, texts):
     more = {"auto_evidence": [[]], "stance_claim_autoEvid": [[]], "human_evidence": [quoted]}
     row = {
         "prompt": "What?",
         "response": "…",
         "sentences": {"s": sentence([CLAIM], [True], **more)},
     }
-    (found,) = read(tmp_path, row)
-    assert [passage.text for passage in found.passages] == texts
-    assert found.claims[0].contexts == [passage.id for passage in found.passages]
+    (document,) = read(tmp_path, row)
+    assert [passage.text for passage in document.passages] == texts
+    assert document.claims[0].contexts == [passage.id for passage in document.passages]
 
 
 def test_climate_fever_of_the_hub_has_numbers_for_its_words(tmp_path):
@@ -242,29 +242,29 @@ def test_climate_fever_of_the_hub_has_numbers_for_its_words(tmp_path):
 
     words = ["SUPPORTS", "REFUTES", "NOT_ENOUGH_INFO"]
     for number, word in enumerate([*words, "DISPUTED"]):
-        one, two = read(tmp_path, row(number, [0, 1, 2]), row(word, words))
-        assert one == two
-        assert one.claim_label == word
+        by_number, by_word = read(tmp_path, row(number, [0, 1, 2]), row(word, words))
+        assert by_number == by_word
+        assert by_number.claim_label == word
     with pytest.raises(BadInput, match=r":1: label: expected one of supported, .* got 4"):
         read(tmp_path, row(4, [0]))
 
 
-def test_qags_by_the_majority(tmp_path):
-    said = [{"response": "yes"}, {"response": "no"}, {"response": "yes"}]
+def test_qags_labels_are_the_majority(tmp_path):
+    votes = [{"response": "yes"}, {"response": "no"}, {"response": "yes"}]
     sentences = [
-        {"sentence": CLAIM, "responses": said},
-        {"sentence": "It sank.", "responses": said[1:2]},
-        {"sentence": "It is open.", "responses": said[:2]},
+        {"sentence": CLAIM, "responses": votes},
+        {"sentence": "It sank.", "responses": votes[1:2]},
+        {"sentence": "It is open.", "responses": votes[:2]},
     ]
-    (found,) = read(tmp_path, {"article": DOC, "summary_sentences": sentences})
-    assert labels([found]) == [("S", "supported"), ("NS", "not_supported"), (None, "disputed")]
-    assert [claim.share for claim in found.claims] == [pytest.approx(2 / 3), 0, 0.5]
+    (document,) = read(tmp_path, {"article": DOC, "summary_sentences": sentences})
+    assert labels([document]) == [("S", "supported"), ("NS", "not_supported"), (None, "disputed")]
+    assert [claim.share for claim in document.claims] == [pytest.approx(2 / 3), 0, 0.5]
     sentences[0]["responses"] = [{"response": "unsure"}]
     with pytest.raises(BadInput, match=r":1: response: expected one of yes, no, got 'unsure'"):
         read(tmp_path, {"article": DOC, "summary_sentences": sentences})
 
 
-def test_expertqa_by_system(tmp_path):
+def test_expertqa_has_a_document_per_system(tmp_path):
     def claim(text, support, *evidence):
         return {"claim_string": text, "support": support, "evidence": list(evidence)}
 
@@ -290,10 +290,15 @@ def test_ragtruth_in_two_files(tmp_path):
     spans = [{"start": 0, "end": 3, "text": "The", "label_type": "Evident Baseless Info"}]
     response = {"id": "5", "source_id": "9", "model": "m", "labels": spans, "response": CLAIM}
     source = {"source_id": "9", "task_type": "QA", "prompt": "p", "source_info": {"passages": DOC}}
-    one, two = read(tmp_path, response, source)
-    assert labels([one]) == [("NS", "not_enough")]
-    assert (one.source_id, one.claims[0].contexts) == ("9", None)
-    assert (two.source_id, two.passages[0].text, two.claims, two.group) == ("9", DOC, None, "QA")
+    answer, origin = read(tmp_path, response, source)
+    assert labels([answer]) == [("NS", "not_enough")]
+    assert (answer.source_id, answer.claims[0].contexts) == ("9", None)
+    assert (origin.source_id, origin.passages[0].text, origin.claims, origin.group) == (
+        "9",
+        DOC,
+        None,
+        "QA",
+    )
 
 
 @pytest.mark.parametrize("quality", ["incorrect_refusal", "truncated"])
@@ -310,7 +315,7 @@ def test_a_bad_response_of_ragtruth_has_no_label(tmp_path, quality):
     ]
 
 
-def test_spans_that_are_not_told_are_no_label(tmp_path):
+def test_missing_spans_are_no_label(tmp_path):
     row = {"id": "5", "source_id": "9", "model": "m", "labels": None, "response": CLAIM}
     hub = {"id": "5", "context": DOC, "output": CLAIM, "hallucination_labels": None}
     assert labels(read(tmp_path, row, hub)) == [(None, None)] * 2
@@ -321,8 +326,8 @@ def test_spans_that_are_not_told_are_no_label(tmp_path):
 def test_a_batch_of_faithbench_is_one_object(tmp_path):
     row = {"source": DOC, "summary": CLAIM, "annotations": []}
     (tmp_path / "batch_1.json").write_text(json.dumps({"samples": [row, row]}, indent=1))
-    found = read_records(tmp_path / "batch_1.json", Document)
-    assert labels(found) == [("S", "supported")] * 2
+    documents = read_records(tmp_path / "batch_1.json", Document)
+    assert labels(documents) == [("S", "supported")] * 2
     bad = row | {"annotations": [{"label": ["Wanted"]}]}
     (tmp_path / "batch_2.json").write_text(json.dumps({"samples": [bad]}))
     with pytest.raises(

@@ -50,7 +50,7 @@ def test_the_same_rows_from_jsonl_csv_and_parquet(tmp_path):
         (PAIR | {"premise": ""}, "premise"),
     ],
 )
-def test_a_bad_line_is_named_with_file_line_and_field(tmp_path, row, field):
+def test_an_invalid_row_is_an_error_with_file_line_and_field(tmp_path, row, field):
     path = lines(tmp_path / "bad.jsonl", PAIR, row)
     with pytest.raises(BadInput) as caught:
         read_records(path, UnliPair)
@@ -72,7 +72,7 @@ def test_a_hypothesis_spelled_NA_in_a_csv_is_text(tmp_path):
     assert read_records(path, UnliPair)[0].premise == "NA"
 
 
-def test_an_empty_text_in_a_csv_is_one_that_says_nothing(tmp_path):
+def test_an_empty_cell_in_a_csv_is_an_empty_text(tmp_path):
     path = tmp_path / "texts.csv"
     path.write_text("topic,output,text\nAnn,,\nBob,,Bob sings.\n")
     assert [d.text for d in read_records(path, Document)] == ["", "Bob sings."]
@@ -88,14 +88,14 @@ def test_an_empty_text_in_a_csv_is_one_that_says_nothing(tmp_path):
 def test_a_text_with_tabs_is_a_table_whose_quotation_marks_are_text(tmp_path):
     rows = 'sentence_A\tsentence_B\tentailment_label\n"Go\tThey "go\tNEUTRAL\n'
     (tmp_path / "pairs.txt").write_text(rows)
-    (found,) = read_records(tmp_path / "pairs.txt", Document)
-    assert (found.passages[0].text, found.claims[0].text) == ('"Go', 'They "go')
-    assert found.claims[0].label == "NS"
+    (document,) = read_records(tmp_path / "pairs.txt", Document)
+    assert (document.passages[0].text, document.claims[0].text) == ('"Go', 'They "go')
+    assert document.claims[0].label == "NS"
     (tmp_path / "lines.txt").write_text('{"id": "1",\t"topic": "T", "text": "A text."}\n')
     assert read_records(tmp_path / "lines.txt", Document)[0].text == "A text."
 
 
-def test_plain_text_is_told_once(tmp_path):
+def test_plain_text_is_one_error(tmp_path):
     (tmp_path / "life.txt").write_text("Ada Lovelace was a mathematician.\nShe was English.\n")
     with pytest.raises(BadInput, match=r"life\.txt:1: json") as e:
         read_records(tmp_path / "life.txt", Document)
@@ -110,7 +110,7 @@ def test_empty_and_absent_files_are_errors(tmp_path, name):
         read_records(tmp_path / name, UnliPair)
 
 
-def test_own_columns_survive(tmp_path):
+def test_unknown_columns_are_kept(tmp_path):
     path = lines(tmp_path / "a.jsonl", PAIR | {"annotator": 3})
     assert read_records(path, UnliPair)[0].model_extra == {"annotator": 3}
 
@@ -210,17 +210,26 @@ def test_factreasoner_released_outputs(tmp_path):
     atoms = [*INPUT["atoms"], {"id": "a2", "text": "Ann sings.", "contexts": []}]
     graded = [("a0", 0.9), ("a1", 0.2), ("a2", 0.5)]
     marginals = [{"variable": name, "probabilities": [1 - p, p]} for name, p in graded]
-    own = INPUT | {"atoms": atoms, "results": {"predictions": predictions, "marginals": marginals}}
-    baseline = own | {"results": {"predictions": {"a0": "U", "a1": "C", "a2": "NS"}}}
-    documents = read_records(lines(tmp_path / "a.jsonl", own, baseline), Document)
-    one, other = ([claim.recorded for claim in document.claims] for document in documents)
-    assert one == [
+    released = INPUT | {
+        "atoms": atoms,
+        "results": {"predictions": predictions, "marginals": marginals},
+    }
+    baseline = released | {"results": {"predictions": {"a0": "U", "a1": "C", "a2": "NS"}}}
+    documents = read_records(lines(tmp_path / "a.jsonl", released, baseline), Document)
+    verdicts, baseline_verdicts = (
+        [claim.recorded for claim in document.claims] for document in documents
+    )
+    assert verdicts == [
         {"label": "supported", "p": 0.9},
         {"label": "contradicted", "p": 0.2},
         {"label": "undecided", "p": 0.5},
     ], "there an undecided atom is NS"
-    assert [said["label"] for said in other] == ["undecided", "contradicted", "not_supported"]
-    assert documents[0].results == own["results"]
+    assert [verdict["label"] for verdict in baseline_verdicts] == [
+        "undecided",
+        "contradicted",
+        "not_supported",
+    ]
+    assert documents[0].results == released["results"]
 
 
 def test_wice_rows_for_the_relation_model(tmp_path):
@@ -230,8 +239,8 @@ def test_wice_rows_for_the_relation_model(tmp_path):
     assert (first.label, first.premise) == ("not_entailment", "B.\nC.")
     assert first.model_extra["group"] == "dev1"
     titled = row | {"meta": {"id": "dev1", "claim_title": "Ann"}}
-    (own,) = read_records(lines(tmp_path / "c.jsonl", titled), RelationPair)
-    assert own.model_extra["group"] == "Ann", "an article's claims cite the same pages"
+    (pair,) = read_records(lines(tmp_path / "c.jsonl", titled), RelationPair)
+    assert pair.model_extra["group"] == "Ann", "an article's claims cite the same pages"
     assert second.label == "entailment"
     with pytest.raises(BadInput, match="label: expected one of supported"):
         read_records(lines(tmp_path / "b.jsonl", row | {"label": "maybe"}), RelationPair)
@@ -337,9 +346,9 @@ def _table(path, rows):
 )
 def test_rows_of_any_table_come_one_by_one(tmp_path, name):
     rows = [{"x": "one, two", "y": "é\nline"}, {"x": "NA", "y": ""}]
-    found = list(iter_rows(_table(tmp_path / name, rows)))
-    assert [row for _, row in found] == rows
-    assert found[0][0] == (1 if name[2:] in ("jsonl", "jsonl.gz", "parquet") else 3)
+    numbered = list(iter_rows(_table(tmp_path / name, rows)))
+    assert [row for _, row in numbered] == rows
+    assert numbered[0][0] == (1 if name[2:] in ("jsonl", "jsonl.gz", "parquet") else 3)
 
 
 @pytest.mark.parametrize(
@@ -380,22 +389,24 @@ def test_a_document_without_an_id_keeps_its_fields(tmp_path):
         "passages": [{"id": "p1", "title": "Ann", "text": "Ann wrote."}],
     }
     (tmp_path / "texts.jsonl").write_text(json.dumps(row) + "\n")
-    (found,) = read_records(tmp_path / "texts.jsonl", Document)
-    assert found.id == "d1"
-    assert [claim.text for claim in found.claims] == ["Ann was born."]
-    assert [passage.title for passage in found.passages] == ["Ann"]
-    own = {"responds": False, "domain": "films", "mine": 5}
-    lines(tmp_path / "texts.jsonl", row | own, {"id": None, "topic": "Bo", "output": "Bo."} | own)
+    (document,) = read_records(tmp_path / "texts.jsonl", Document)
+    assert document.id == "d1"
+    assert [claim.text for claim in document.claims] == ["Ann was born."]
+    assert [passage.title for passage in document.passages] == ["Ann"]
+    extra = {"responds": False, "domain": "films", "mine": 5}
+    lines(
+        tmp_path / "texts.jsonl", row | extra, {"id": None, "topic": "Bo", "output": "Bo."} | extra
+    )
     ours, theirs = read_records(tmp_path / "texts.jsonl", Document)
-    assert ours.model_extra == own
+    assert ours.model_extra == extra
     assert (theirs.id, theirs.model_extra) == ("d2", {"responds": False})
 
 
 def test_a_category_that_is_no_list_is_one_name(tmp_path):
     row = {"topic": "Ann", "output": "Ann is here."}
     for cat, expected in (("rare", ("rare", None)), (["rare", "Asia"], ("rare", "Asia"))):
-        (found,) = read_records(lines(tmp_path / "a.jsonl", row | {"cat": cat}), Document)
-        assert (found.bin, found.group) == expected
+        (document,) = read_records(lines(tmp_path / "a.jsonl", row | {"cat": cat}), Document)
+        assert (document.bin, document.group) == expected
 
 
 RAG = {"topic": "Who sang?", "text": "Ada sang.", "passages": ["Ada sang well.", "Bo left."]}
@@ -472,11 +483,14 @@ def test_spellings_of_relations_and_rows_without_gold(tmp_path):
 
 
 def test_preferences_as_messages_or_without_scores(tmp_path):
-    asked, said = {"role": "user", "content": "Ada?"}, {"role": "assistant", "content": "She sang."}
-    other = said | {"content": "She left."}
+    question, answer = (
+        {"role": "user", "content": "Ada?"},
+        {"role": "assistant", "content": "She sang."},
+    )
+    other = answer | {"content": "She left."}
     rows = [
-        {"prompt": [asked], "chosen": [said], "rejected": [other]},
-        {"chosen": [asked, said], "rejected": [asked, other]},
+        {"prompt": [question], "chosen": [answer], "rejected": [other]},
+        {"chosen": [question, answer], "rejected": [question, other]},
         {"prompt": "Ada?", "chosen": "She sang.", "rejected": "She left."},
     ]
     first, second, third = read_records(lines(tmp_path / "a.jsonl", *rows), Preference)

@@ -57,7 +57,7 @@ def test_a_field_out_of_its_range_is_refused(kind, fields):
         ),
     ],
 )
-def test_what_stays_on_one_side_of_a_split(record, group):
+def test_group_of_a_record_is_its_group_premise_reference_or_topic(record, group):
     assert group_of(record) == group
 
 
@@ -83,13 +83,13 @@ def test_a_label_of_probabilities(tmp_path, label, soft):
     assert "soft" not in plain.model_dump(exclude_none=True)
 
 
-def test_soft_beside_a_label_is_held_against_it():
+def test_soft_labels_must_agree_with_the_label():
     row = {"premise": "a", "hypothesis": "b", "label": "neutral"}
     assert RelationPair.model_validate(row | {"soft": [0.1, 0.9, 0.001]}).soft[1] < 0.9
-    for soft, said in (
+    for soft, message in (
         ([0.7, 0.9, 0.1], "soft: expected probabilities"),
         ([0.6, 0.3, 0.1], "soft: 'neutral'"),
     ):
-        with pytest.raises(ValidationError, match=said):
+        with pytest.raises(ValidationError, match=message):
             RelationPair.model_validate(row | {"soft": soft})
         assert UnjudgedRelationPair.model_validate(row | {"soft": soft}).soft is None

@@ -47,7 +47,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o002, 0o664)])
-def test_the_umask_says_who_else_may_use_a_file(umask, mode, tmp_path):
+def test_written_files_follow_the_umask(umask, mode, tmp_path):
     before = os.umask(umask)
     try:
         write_json(tmp_path / "a.json", {})
@@ -58,7 +58,7 @@ def test_the_umask_says_who_else_may_use_a_file(umask, mode, tmp_path):
         os.umask(before)
 
 
-def test_an_appender_goes_on_after_a_torn_line(tmp_path):
+def test_an_appender_resumes_after_a_torn_line(tmp_path):
     path = tmp_path / "rows.jsonl"
     with JsonlAppender(path, key="id") as rows:
         rows.append([{"id": 1, "v": "ä"}, {"id": 2, "v": "b"}])
@@ -70,7 +70,7 @@ def test_an_appender_goes_on_after_a_torn_line(tmp_path):
     assert path.read_bytes() == whole + b'{"id": 3, "v": "c"}\n'
 
 
-def test_results_survive_the_trip_and_bad_ones_are_refused(tmp_path):
+def test_results_are_read_as_written_and_invalid_ones_refused(tmp_path):
     path = tmp_path / "results.json"
     file = ResultFile(experiment="e", provenance={}, results=[Result(**RESULT)])
     write_results(path, file)
@@ -84,7 +84,7 @@ def test_results_survive_the_trip_and_bad_ones_are_refused(tmp_path):
         read_results(tmp_path / "absent.json")
 
 
-def test_markdown_shows_a_text_as_it_is():
+def test_markdown_characters_are_escaped():
     assert escape_markdown("a | b\nc \\ d") == r"a \| b c \\ d"
     assert escape_markdown("<img src=x> & ![a](b)") == r"&lt;img src=x&gt; &amp; ![a]\(b)"
     assert escape_markdown("0.5 [0.4, 0.6] (n = 2)") == "0.5 [0.4, 0.6] (n = 2)"
