@@ -579,23 +579,6 @@ def test_the_ci_runs_the_tests():
     assert "make test" in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_of_the_readme_exists(command):
-    words = command.split()
-    if words[0] == "make":
-        assert re.search(rf"^{words[1]}:", MAKEFILE, re.MULTILINE)
-        return
-    program, name = words[2], words[3]
-    commands = {
-        "train": {"fit", "rl", "validate", "test", "predict", "sweep", "push", "convert"},
-        "data_builders": set(data_builders.BUILDERS),
-        "eval": set(evaluation.COMMANDS),
-    }
-    assert name in commands[program]
-    for config in re.findall(r"--config (configs/\S+)", command):
-        assert (ROOT / config).is_file()
-
-
 @pytest.mark.parametrize("page", ["README.md", "docs/scoring.md", "CONTRIBUTING.md"])
 def test_every_path_of_the_docs_exists(page):
     outputs = ("runs/", "data/", "checkpoints/small", "checkpoints/laptop", "checkpoints/mine")

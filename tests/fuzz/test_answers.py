@@ -5,14 +5,14 @@
 
 import re
 
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from data_builders.written.adversarial import paragraph
-from data_builders.written.corruption.corrupters import ToChange, paragraph_lines, read_change
+from data_builders.written.corruption.corrupters import paragraph_lines
 from eval.decompose.by_sentence import Failed
 from eval.decompose.claim_lists import parse_claims, parse_statement, repeated_openings
-from eval.models.chat import Answer, Token, as_answer
+from eval.models.chat import as_answer
 from eval.prompting.answer_forms import (
     read_code_block,
     read_label,
@@ -20,7 +20,6 @@ from eval.prompting.answer_forms import (
     read_yes_or_no,
 )
 from eval.prompting.prompted_lss import read_answer
-from eval.prompting.prompted_relations import label_probability
 from eval.revise.rewrite import read_between_marks
 from eval.verify.dfactscore.prompted_groups import read_groups
 from tests.fuzz.odd import rewritten, texts, written
@@ -34,7 +33,6 @@ LABELS = (
 )
 SENTENCE = "Ann Lee, a painter, was born in 1815 in London."
 FACTS = ("Ann Lee paints.", "Ann Lee was born in 1815.", "Ann Lee paints.")
-CHANGE = ToChange("k", "Ann Lee", "Ann Lee was born in 1815.")
 ANSWERS = (
     "[Supported]",
     "Final answer: **not supported**.",
@@ -68,11 +66,6 @@ NOTHING = st.text(" \n\t\r-*•.#`[]{}()\"':,;=|>_\\$!?\x00\ufeff\u202e", max_si
 answers = rewritten(ANSWERS) | written | st.sampled_from(ANSWERS)
 
 
-@example('["a \\q b", "c d')
-@example("[{[]: 1}]")
-@example("[" * 5000)
-@example('["a", ' + "1" * 5000 + "]")
-@example("```json\n" + "[" * 50_000)
 @given(answers)
 def test_claims_are_a_list_or_a_failure(answer):
     result = parse_claims(answer, SENTENCE, frozenset({"facts"}))
@@ -93,8 +86,6 @@ def test_a_label_is_one_that_the_answer_names(answer, labels):
     assert read_yes_or_no(answer) is None or "yes" in letters or "no" in letters
 
 
-@example("[" * 50_000, FACTS)
-@example("[[" + "1" * 5000 + "]]", FACTS)
 @given(answers, st.lists(st.sampled_from(FACTS) | written, min_size=1, max_size=3))
 def test_groups_are_of_all_facts(answer, facts):
     result = read_groups(answer, facts)
@@ -111,27 +102,6 @@ def test_texts_in_answers_are_texts(answer, claim):
     assert paragraph(answer) == " ".join(paragraph(answer).split())
 
 
-@given(answers, st.lists(st.tuples(written, st.floats(-20, 0)).map(lambda t: Token(*t))))
-def test_a_probability_is_of_the_label(answer, tokens):
-    for answer_tokens in (
-        tokens,
-        [*tokens, Token(answer, -0.1)],
-        [Token(c, -0.1) for c in answer[:300]],
-    ):
-        result = label_probability(answer, answer_tokens)
-        if not isinstance(result, str):
-            label, p = result
-            assert label in {"entailment", "neutral", "contradiction"}
-            assert 1 / 3 <= p <= 1
-
-
-@given(answers)
-def test_a_change_has_a_text_or_a_reason(answer):
-    change = read_change(CHANGE, Answer(answer))
-    assert (change.text is None) != (change.reason is None)
-    assert change.text is None or "Lee" in change.text or "Ann" in change.text.title()
-
-
 @given(texts | answers, st.booleans(), st.sampled_from(["fail", "sentence"]))
 def test_any_model_text_is_an_answer_in_utf8(text, cut, when_cut):
     result = as_answer(text, cut, when_cut)
@@ -146,7 +116,5 @@ def test_an_empty_answer_has_no_result(answer):
     assert read_yes_or_no(answer) is None
     assert read_groups(answer, FACTS) is None
     assert read_answer(answer, SENTENCE) is None
-    assert isinstance(label_probability(answer, [Token(answer, -0.1)]), str)
-    assert read_change(CHANGE, Answer(answer)).text is None
     result = parse_claims(answer, SENTENCE)
     assert isinstance(result, Failed) or result == []

@@ -133,41 +133,23 @@ def test_factscore_labelled_biographies(tmp_path):
     assert responds(document)
 
 
-def test_factscore_s_null_annotations_are_an_abstention(tmp_path):
-    row = {"output": "Ann Lee, whom I do not know, may paint.", "topic": "Ann Lee"}
-    rows = [row | {"annotations": None}, row]
-    unannotated, plain = read_records(lines(tmp_path / "a.jsonl", *rows), Document)
-    assert not responds(unannotated)
-    assert responds(plain)
-
-
 def test_factscore_without_annotations_safe_and_veriscore(tmp_path):
     rows = [
-        {"input": "Tell me", "output": "", "topic": "Ann Lee", "annotations": None},
+        {
+            "input": "Tell me",
+            "output": "Ann may paint.",
+            "topic": "Ann Lee",
+            "annotations": None,
+        },
         {"prompt": "Who is Ann Lee?", "response": "A painter."},
         {"question": "Who is Ann Lee?", "response": "A painter.", "model": "m"},
     ]
     documents = read_records(lines(tmp_path / "a.jsonl", *rows), Document)
     assert [d.topic for d in documents] == ["Ann Lee", "Who is Ann Lee?", "Who is Ann Lee?"]
-    assert [d.text for d in documents] == ["", "A painter.", "A painter."]
+    assert [d.text for d in documents] == ["Ann may paint.", "A painter.", "A painter."]
     assert documents[0].claims is None
+    assert [responds(d) for d in documents] == [False, True, True], "FActScore's null abstains"
     assert len({d.id for d in documents}) == 3
-
-
-def test_factreasoner_atoms_and_contexts(tmp_path):
-    row = {
-        "input": "Who is Ann Lee?",
-        "output": "A painter.",
-        "topic": "Ann Lee",
-        "atoms": [{"id": "a0", "text": "Ann paints.", "label": "S", "contexts": ["c_a0_0"]}],
-        "contexts": [{"id": "c_a0_0", "title": "Ann", "text": "Ann paints.", "link": "http://x"}],
-    }
-    (document,) = read_records(lines(tmp_path / "a.jsonl", row), Document)
-    assert document.claims[0].contexts == ["c_a0_0"]
-    assert document.passages[0].url == "http://x"
-    row["atoms"][0]["contexts"].append("c_a0_1")
-    with pytest.raises(BadInput, match=r"a\.jsonl:1: atoms\.0\.contexts: 'c_a0_1' is not among"):
-        read_records(lines(tmp_path / "a.jsonl", row), Document)
 
 
 # As the released files have them: a file of one indented object, ``cat`` of two, contexts without a
@@ -203,6 +185,10 @@ def test_factreasoner_released_inputs(tmp_path):
     assert [c.contexts for c in document.claims] == [["c_a0_0", "c_a0_1"], []]
     assert document.contexts_left_out == 1
     assert document.input == INPUT["input"]
+    assert document.passages[0].url == "x"
+    broken = INPUT | {"atoms": [INPUT["atoms"][0] | {"contexts": ["c_a9_0"]}]}
+    with pytest.raises(BadInput, match=r"a\.jsonl:1: atoms\.0\.contexts: 'c_a9_0' is not among"):
+        read_records(lines(tmp_path / "a.jsonl", broken), Document)
 
 
 def test_factreasoner_released_outputs(tmp_path):
@@ -344,7 +330,7 @@ def _table(path, rows):
 @pytest.mark.parametrize(
     "name", ["a.jsonl", "a.jsonl.gz", "a.csv", "a.csv.gz", "a.tsv", "a.parquet"]
 )
-def test_rows_of_any_table_come_one_by_one(tmp_path, name):
+def test_rows_of_each_table_format_are_read(tmp_path, name):
     rows = [{"x": "one, two", "y": "é\nline"}, {"x": "NA", "y": ""}]
     numbered = list(iter_rows(_table(tmp_path / name, rows)))
     assert [row for _, row in numbered] == rows
@@ -402,11 +388,10 @@ def test_a_document_without_an_id_keeps_its_fields(tmp_path):
     assert (theirs.id, theirs.model_extra) == ("d2", {"responds": False})
 
 
-def test_a_category_that_is_no_list_is_one_name(tmp_path):
-    row = {"topic": "Ann", "output": "Ann is here."}
-    for cat, expected in (("rare", ("rare", None)), (["rare", "Asia"], ("rare", "Asia"))):
-        (document,) = read_records(lines(tmp_path / "a.jsonl", row | {"cat": cat}), Document)
-        assert (document.bin, document.group) == expected
+def test_a_category_may_be_one_name(tmp_path):
+    row = {"topic": "Ann", "output": "Ann is here.", "cat": "rare"}
+    (document,) = read_records(lines(tmp_path / "a.jsonl", row), Document)
+    assert (document.bin, document.group) == ("rare", None)
 
 
 RAG = {"topic": "Who sang?", "text": "Ada sang.", "passages": ["Ada sang well.", "Bo left."]}

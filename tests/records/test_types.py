@@ -66,7 +66,6 @@ def test_group_of_a_record_is_its_group_premise_reference_or_topic(record, group
     [
         ({"entailment": 0.7, "neutral": 0.3}, (0.7, 0.3, 0.0)),
         ([0.2, 0.2, 0.6], (0.2, 0.2, 0.6)),
-        ({"contradiction": 1}, (0.0, 0.0, 1.0)),
         ({"entailment": 0.7, "neutral": 0.3, "contradiction": None}, (0.7, 0.3, 0.0)),
     ],
 )
