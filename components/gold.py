@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from components.overlap import stems
+from components.english import stems
 from records import Claim, Document, gold_scores
 from records.gold import GoldSource
 

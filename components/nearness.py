@@ -12,7 +12,7 @@ from heapq import nsmallest
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from components.overlap import stems
+from components.english import stems
 from records.types import Record
 
 # Rows this similar differ in a few words only.

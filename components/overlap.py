@@ -14,9 +14,9 @@ from functools import lru_cache
 import numpy as np
 import scipy
 from nupunkt import sent_tokenize
-from Stemmer import Stemmer
 
-from components.words import WORD, to_nfc
+from components.english import stems
+from components.words import WORD
 
 NEW_WORD_MARK = "*"
 
@@ -25,12 +25,6 @@ _WORD = re.compile(WORD)
 _SENTENCE_COST = 8
 # Weight of words that selected sentences already cover.
 _COVERED_WEIGHT = 0.3
-_STEMMER = Stemmer("english")
-
-
-def stems(text: str) -> list[str]:
-    """Return the lower-cased stems (Snowball, English) of the words of a text, in order."""
-    return _STEMMER.stemWords(_WORD.findall(to_nfc(text).lower()))
 
 
 # Cached, because premises have many hypotheses.

@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import nupunkt
 
+from components.english import OPENERS
+
 # Content of [1], [2, 3], [4-6]; four digits are a year.
 CITATION_NUMBERS = r"\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*"
 # Line breaks before a citation are kept. The lookbehind avoids quadratic time in runs of blanks.
@@ -59,9 +61,7 @@ _ENDS_IN_ORDINAL = re.compile(
 _ENDS_IN_NUMBER = re.compile(r"(?:^|\s)\d{1,2}\.$")
 _CLUB = re.compile(r"(?:[A-Z]{2,4}|[A-Z][a-z]?[A-Z]{1,2}|\w*[Ll]iga|Division|Klasse)\b")
 _OPENER = re.compile(
-    r"(?:The|A|An|He|She|It|They|We|I|You|His|Her|Its|Their|This|That|These|Those|There|In|On|At|By"
-    r"|For|From|After|Before|During|When|While|However|Although|But|And|Later|Today|Der|Die|Das|Er"
-    r"|Sie|Es|Im|Nach)\b"
+    rf"(?:{OPENERS}|When|We|I|You|However|Although|But|And|Later|Today|Der|Die|Das|Er|Sie|Es|Im|Nach)\b"
 )
 # A question or exclamation in quotation marks, and its speaker.
 _QUOTED = re.compile(r"[\"“„«»'‘].*[?!…][\"”“»«'’]$")

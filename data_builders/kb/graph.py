@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from clients.sparql import SparqlClient
+from components.english import MONTHS
 from records import UserError
 
 ENTITY = "https://factfoundry.example/entity/"
@@ -34,13 +35,6 @@ PREFIX wikibase: <http://wikiba.se/ontology#>
 POPULATION = "?item wdt:P31 wd:Q5 ."
 
 LABEL = "?person rdfs:label ?text ."
-
-# The calendar module's names depend on the locale.
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-
 
 # A value as the endpoint writes it, with its datatype and, for dates, ``wikibase:timePrecision``.
 Raw = tuple[str, str, int]

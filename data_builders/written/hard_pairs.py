@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from components.english import MONTH, OPENERS
 from components.overlap import covered_share, stem_weights
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
 from data_builders.evenness import overlap_auroc
-from data_builders.kb.graph import MONTHS
 from data_builders.written.distant_lss.transform import (
     NEGATED,
     Pieces,
@@ -43,8 +43,7 @@ _BOUND = re.compile(
     r"(?:the )?[$€£]?$",
     re.IGNORECASE,
 )
-_MONTH = "|".join(MONTHS)
-_NEXT_TO_MONTH = re.compile(rf"(?:{_MONTH}) $"), re.compile(rf" (?:{_MONTH})\b")
+_NEXT_TO_MONTH = re.compile(f"{MONTH} $"), re.compile(rf" {MONTH}\b")
 # After these words a negated claim need not contradict the original: "some are not", "may not
 # have been", "a man who does not run".
 _WEAK_SCOPE = re.compile(
@@ -68,10 +67,8 @@ _IN_PHRASE = re.compile(
 # Two names with only these words between them are one name or equivalent: "George W. Bush",
 # "Firs (Abies)", "Rahal is Lebanese".
 _COPULA = frozenset(("is", "was", "are", "were", "a", "an", "the"))
-_NOT_NAMES = frozenset(
-    """The A An He She It They His Her Its Their This That These Those There In On At By With For
-    From As After Before During While When Since Until One Two Three Most Many Some All January
-    February March April May June July August September October November December""".split()  # noqa: SIM905
+_NOT_A_NAME = re.compile(
+    f"{OPENERS}|When|With|As|Since|Until|One|Two|Three|Most|Many|Some|All|{MONTH}"
 )
 
 
@@ -208,7 +205,7 @@ def change_roles(claim: str, premise: str, rng: random.Random) -> Pieces | None:
     names = [
         match
         for match in _NAME.finditer(claim)
-        if match[0].split()[0] not in _NOT_NAMES
+        if not _NOT_A_NAME.fullmatch(match[0].split()[0])
         # A first word is capitalised in any case.
         and (match.start() or " " in match[0] or re.search(rf"[\w,;] {match[0]}\b", premise))
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from components.overlap import stems
+from components.english import stems
 from components.sentences import remove_citations, split_sentences
 from eval.stages import Decomposer, run_decomposer
 from records import Claim, Document, UserError

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from components.overlap import stems
+from components.english import stems
 from components.sentences import remove_citations, split_sentences
 from eval.decompose.by_sentence import Failed
 from eval.decompose.claim_lists import ask_for_claims

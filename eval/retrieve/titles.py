@@ -1,6 +1,5 @@
 """Pages of the people that a text may be about, for D-FActScore (2402.05629)."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,13 +8,12 @@ from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
+from components.english import without_qualifier
 from eval.retrieve.knowledge import Knowledge
 from eval.retrieve.pages import Job, PassageEncoder, rank
 from eval.retrieve.search import topic_name, with_contexts
 from eval.stages import RetrieverWrapper
 from records import Claim, Document, Passage, sha256_file
-
-_QUALIFIER = re.compile(r" \([^()]*\)$")
 
 
 @dataclass(eq=False)
@@ -115,7 +113,7 @@ def _of_topic(topic: str, passages: Sequence[Passage]) -> list[Passage]:
     titled = [(passage, (passage.title or "").casefold()) for passage in passages]
     exact = [passage for passage, title in titled if title == topic.casefold()]
     return exact or [
-        passage for passage, title in titled if _QUALIFIER.sub("", title) == topic.casefold()
+        passage for passage, title in titled if without_qualifier(title) == topic.casefold()
     ]
 
 

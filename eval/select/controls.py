@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from components.overlap import stems
+from components.english import stems
 from eval.stages import Selection, Selector
 from records import Claim, Document
 

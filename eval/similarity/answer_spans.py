@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from bm25s.stopwords import STOPWORDS_EN_PLUS
 
+from components.english import MONTH
 from components.sentences import split_sentences
 from components.statistics import precision_recall_f1
 from records import UserError
@@ -18,10 +19,7 @@ from records.errors import first_line
 # Function words, which end a run of words
 _STOPWORDS = frozenset(STOPWORDS_EN_PLUS) | {"also", "among", "although", "could", "may", "since"}
 _QUOTED = re.compile(r"[\"“]([^\"”“]{2,80})[\"”]")
-_MONTH = (
-    r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
-)
-_DATE = re.compile(rf"(?:\d{{1,2}}\s+)?{_MONTH}\s+\d[\d, ]*\d|\d{{1,2}}\s+{_MONTH}")
+_DATE = re.compile(rf"(?:\d{{1,2}}\s+)?{MONTH}\s+\d[\d, ]*\d|\d{{1,2}}\s+{MONTH}")
 _NAME_PARTICLE = r"(?:of|the|de|van|von|la|al|&)"
 _NAME = re.compile(rf"\b[A-Z][\w'’.-]*(?:\s+{_NAME_PARTICLE}(?=\s+[A-Z])|\s+[A-Z][\w'’.-]*)*")
 _NUMBER = re.compile(

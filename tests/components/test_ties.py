@@ -9,8 +9,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from components.english import stems
 from components.nearness import nearest_similarities
-from components.overlap import stems
 from components.ties import LINE_WORDS, Ties, keys_of, tied_records
 from records import LssExample
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from components.overlap import stems
+from components.english import stems
 from eval.decompose.given import Given
 from eval.pipeline import Pipeline
 from eval.stages import Selection

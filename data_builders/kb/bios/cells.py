@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 from itertools import pairwise
 
+from components.english import without_qualifier
 from data_builders.kb.facts import BINS, CONTINENTS, REST, group_of
 from data_builders.kb.graph import PREFIXES as PEOPLE_PREFIXES
 from data_builders.splits import SPLITS
@@ -104,8 +105,6 @@ class Domain:
 
 Cell = tuple[int, str]
 
-_PARENTHESES = re.compile(r"\s*\([^)]*\)$")
-
 
 def draw_order(cells: Sequence[Cell], seed: int) -> list[Cell]:
     """Draw the order in which cells get remaining topics."""
@@ -195,7 +194,7 @@ def _families(topics: Sequence[dict]) -> list[list[dict]]:
 
 
 def _title(row: dict) -> str:
-    return _PARENTHESES.sub("", row["topic"]).casefold()
+    return without_qualifier(row["topic"]).casefold()
 
 
 # For byte-identical output: ids are hashed from the salt, and text is not converted to paths.

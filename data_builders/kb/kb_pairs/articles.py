@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from components.english import has_negation
 from data_builders.kb.facts import Person
 from data_builders.kb.kb_pairs.relation import LabelledPair, labelled_pairs
 from data_builders.kb.kb_pairs.teller import Teller, labelled
@@ -35,8 +36,6 @@ YEARS = (1780, 2010)  # a range, so that years cannot be memorized
 TAILED, JOINED, TITLED = 0.4, 0.3, 0.4
 # Probability of final sentences about another person.
 OTHER = 0.25
-# No tail for negations: "had no children in 1950" does not entail "had no children".
-_DENIES = re.compile(r"\b(?:never|not|no|nobody)\b", re.IGNORECASE)
 _MAY_BE_JOINED = re.compile(r"(He|She|They|His|Her|Their|In|It) ")
 
 
@@ -238,7 +237,8 @@ class Writer(Teller):
 
 
 def _may_have_tail(templates: Sequence[str]) -> bool:
-    return not any(_DENIES.search(template) for template in templates)
+    # "had no children in 1950" does not entail "had no children".
+    return not any(has_negation(text) or "Nobody" in text for text in templates)
 
 
 def article_pairs(

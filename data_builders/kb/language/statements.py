@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
+from components.english import MONTHS
 from data_builders.kb.facts import DATES, Person
-from data_builders.kb.graph import MONTHS, Value
+from data_builders.kb.graph import Value
 from data_builders.kb.language.wording import lexicon
 
 SEX_IRI = {"male": "wd:Q6581097", "female": "wd:Q6581072"}

@@ -8,8 +8,8 @@ numbers or dates are replaced by them; a sentence with another template of this 
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from components.english import MONTHS
 from components.sentences import split_sentences
-from data_builders.kb.graph import MONTHS
 
 # Titles of skipped sections, lower-case.
 SKIPPED_SECTIONS = {

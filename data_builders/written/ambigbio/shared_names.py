@@ -18,6 +18,7 @@ from tqdm import tqdm
 from clients.mediawiki import TITLES_PER_REQUEST, MediaWiki, Page
 from clients.pageviews import PageViews
 from clients.polite import chunks
+from components.english import without_qualifier
 from records import UserError, read_records, sha256_text
 from records.types import Record, Text
 
@@ -32,8 +33,7 @@ _PERSON = re.compile(
     re.IGNORECASE,
 )
 _SUFFIX = re.compile(r"\s*\(disambiguation\)$", re.IGNORECASE)
-# Disambiguating parts of a title: "(surgeon)", ", 1st Baronet", "Jr", "Sir".
-_PARENTHESIS = re.compile(r"\s+\([^()]*\)$")
+# Disambiguating parts of a title besides "(surgeon)": ", 1st Baronet", "Jr", "Sir".
 _JUNIOR = re.compile(r",?\s+(Jr|Sr)\.?$")
 _TITLES = re.compile(r"^(Sir|Dame|Lord|Lady)\s+", re.IGNORECASE)
 _MONTH = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
@@ -171,7 +171,7 @@ def shares_name(name: str, titles: Iterable[str]) -> bool:
 
 
 def _forms(title: str) -> Iterator[str]:
-    bare = _PARENTHESIS.sub("", title)
+    bare = without_qualifier(title)
     for form in (title, bare, _JUNIOR.sub("", bare), bare.partition(",")[0]):
         yield _normalize(form)
         yield _normalize(_TITLES.sub("", form))

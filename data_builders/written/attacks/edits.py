@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from components.english import content_stems
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.claims.clauses import clause_of, stems, strip_period
+from data_builders.written.claims.clauses import clause_of, strip_period
 from data_builders.written.claims.knowledge_base import KnowledgeBase
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
@@ -173,14 +174,14 @@ class Corrected(Attack):
         if false is None:
             return []
         facts = [f for f in world.topic_facts(source) if f.document != source.id]
-        stated = {tuple(sorted(stems(c.text))) for c in source.claims}
+        stated = {tuple(sorted(content_stems(c.text))) for c in source.claims}
         return [
             Correction(claim.id, false[1], new, text, fact.id)
             for fact in facts
             if (true := _split_value(fact.text, source.topic))
             and (new := _true_value(false, true))
             and (text := new.join(claim.text.rsplit(false[1], 1)))
-            and tuple(sorted(stems(text))) not in stated
+            and tuple(sorted(content_stems(text))) not in stated
         ]
 
 
@@ -198,7 +199,7 @@ def _true_value(false: tuple[str, str], true: tuple[str, str]) -> str | None:
         # "was born in" a year, "was born on" a day.
         true_frame, new = re.sub(r"on$", "in", true_frame), str(dates_in(new)[0].year)
     same = frame == true_frame and _kind(old) == _kind(new)
-    return new if same and not stems(old) & stems(new) else None
+    return new if same and not content_stems(old) & content_stems(new) else None
 
 
 def _is_specific(frame: str, value: str) -> bool:

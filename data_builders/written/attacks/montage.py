@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from jsonargparse.typing import PositiveInt
 
+from components.english import content_stems
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.repetition import MIN_WORDS
 from data_builders.written.claims.clauses import (
@@ -13,7 +14,6 @@ from data_builders.written.claims.clauses import (
     mid_sentence,
     name_of,
     name_topic,
-    stems,
     strip_period,
 )
 from data_builders.written.claims.known_facts import World
@@ -117,7 +117,8 @@ def _events(source: Source) -> list[Event]:
 
 
 def _is_same(first: str, second: str) -> bool:
-    return stems(first) <= stems(second) or stems(second) <= stems(first)
+    left, right = content_stems(first), content_stems(second)
+    return left <= right or right <= left
 
 
 def _is_informative(text: str, topic: str) -> bool:

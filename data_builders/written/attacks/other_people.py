@@ -8,14 +8,9 @@ from dataclasses import replace
 
 from jsonargparse.typing import PositiveInt
 
+from components.english import has_negation
 from data_builders.written.attacks.attack import SizedAttack
-from data_builders.written.claims.clauses import (
-    clause_of,
-    has_negation,
-    name_of,
-    name_topic,
-    names_in,
-)
+from data_builders.written.claims.clauses import clause_of, name_of, name_topic, names_in
 from data_builders.written.claims.known_facts import Fact, Page, World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.validity import (

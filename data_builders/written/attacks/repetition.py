@@ -13,6 +13,7 @@ from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
+from components.english import content_stems
 from data_builders.written.adversarial import PROMPTS
 from data_builders.written.attacks.attack import Attack, SizedAttack
 from data_builders.written.claims.clauses import (
@@ -23,7 +24,6 @@ from data_builders.written.claims.clauses import (
     name_of,
     name_topic,
     pronoun_of,
-    stems,
     strip_period,
 )
 from data_builders.written.claims.known_facts import World
@@ -219,7 +219,7 @@ class NoneEntailsAnother(OnlyTrue):
         pairs = [frozenset(basis_ids(claim)) for claim in attacked.claims]
         if len(set(pairs)) < len(pairs) or {len(pair) for pair in pairs} != {2}:
             yield Fault("a compound claim entails another", source.topic)
-        facts = {c.id: stems(c.text) for c in source.claims if c.id in set().union(*pairs)}
+        facts = {c.id: content_stems(c.text) for c in source.claims if c.id in set().union(*pairs)}
         if any(facts[a] <= facts[b] for a, b in permutations(facts, 2)):
             yield Fault("a fact entails another", source.topic)
 

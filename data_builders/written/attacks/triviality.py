@@ -3,9 +3,9 @@
 import random
 import re
 
-from data_builders.kb.graph import MONTHS
+from components.english import MONTHS, WEEKDAYS, has_negation
 from data_builders.written.attacks.attack import Attack, SizedAttack
-from data_builders.written.claims.clauses import clause_of, has_negation, mid_sentence, name_of
+from data_builders.written.claims.clauses import clause_of, mid_sentence, name_of
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.validity import (
@@ -18,7 +18,6 @@ from data_builders.written.claims.validity import (
     join_sentences,
 )
 
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # True of anyone; {month}, {day} and {year} are drawn.
 BIRTHS = (
     "{X} was born in {month} or in another month.",
@@ -88,7 +87,7 @@ class Alternatives(SizedAttack):
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         name = name_of(source.topic)
-        drawn = {"month": rng.choice(MONTHS), "day": rng.choice(_DAYS)}
+        drawn = {"month": rng.choice(MONTHS), "day": rng.choice(WEEKDAYS)}
         drawn["year"] = str(rng.randint(1700, 2000))
         births = [text.format(X=name, **drawn) for text in BIRTHS]
         distinct = dict.fromkeys(_either(c.text, source) for c in source.claims)

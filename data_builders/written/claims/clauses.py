@@ -3,34 +3,24 @@
 import re
 from typing import NamedTuple
 
-import Stemmer
-
-from data_builders.kb.graph import MONTHS
+from components.english import MONTHS, OPENERS, without_qualifier
 
 # First words that are lower-cased within a sentence; any other word may be a name.
-_OPENERS = frozenset(
-    """a after again also although among an another as at before being biographers both by death
-    during each more for from he her here his in it its many most on one our politics professionally
-    reference records she since sources some that the their there these they this those three two
-    under until upon while with""".split()  # noqa: SIM905 (a list is longer)
+_OPENER = re.compile(
+    f"{OPENERS}|again|also|although|among|another|as|being|biographers|both|death|each|here|many"
+    "|more|most|one|our|politics|professionally|records|reference|since|some|sources|three|two"
+    "|under|until|upon|with",
+    re.IGNORECASE,
 )
 _ALSO_NAMES = frozenset({"One", "Some", "Two", "Three", "Another", "More", "Most", "Here"})
 _PRONOUN = re.compile(r"(?:He|She)(?= [a-z])")
 _POSSESSIVE = re.compile(r"(?:His|Her)(?= )")
-_PARENTHESIS = re.compile(r"\s*\([^()]*\)$")
 _PAST = re.compile(
     r"(?:was|were|had|did|\w+ed)\b|(?:\w+ )?(?:won|wrote|became|began|made|led|took)\b"
 )
 # A name within a sentence, of one word or several.
 _NAME = re.compile(r"(?<=[\w,;] )[A-Z][\w’'-]+(?: (?:of |the )*[A-Z][\w’'-]+)*")
 _COMMON = frozenset({*MONTHS, "He", "She", "University", "College", "School", "Award", "Prize"})
-_NOT = re.compile(r"(?i)\b(?:not|never|no|neither|nor)\b|n['’]t\b")
-_EMPTY = frozenset(
-    """a an and are as at be been by for from had has have he her him his in is it its of on or she
-    that the their they this to was were with""".split()  # noqa: SIM905 (a list is longer)
-)
-_STEMMER = Stemmer.Stemmer("english")
-_WORD = re.compile(r"\w+")
 
 
 class Clause(NamedTuple):
@@ -50,7 +40,7 @@ class Clause(NamedTuple):
 def name_of(topic: str) -> str:
     """Return a topic's name without its parenthesis and without quotation marks."""
     topic = topic.strip("'\" ")
-    return _PARENTHESIS.sub("", topic).strip() or topic
+    return without_qualifier(topic).strip() or topic
 
 
 def names_in(text: str, topic: str) -> set[str]:
@@ -105,7 +95,7 @@ def mid_sentence(text: str) -> str:
     first, _, rest = text.partition(" ")
     if first in _ALSO_NAMES and rest[:1].isupper():  # One Direction
         return text
-    return f"{first.lower()} {rest}" if first.rstrip(",").casefold() in _OPENERS else text
+    return f"{first.lower()} {rest}" if _OPENER.fullmatch(first.rstrip(",")) else text
 
 
 def capitalise(text: str) -> str:
@@ -115,12 +105,3 @@ def capitalise(text: str) -> str:
 def as_sentence(text: str) -> str:
     text = text.strip()
     return text if text.endswith((".", "!", "?", '."', ".”")) else f"{text}."
-
-
-def has_negation(text: str) -> bool:
-    return _NOT.search(text) is not None
-
-
-def stems(text: str) -> set[str]:
-    """Return the stems of a text's words, without function words."""
-    return set(_STEMMER.stemWords(sorted(set(_WORD.findall(text.casefold())) - _EMPTY)))

@@ -6,8 +6,9 @@ from functools import cached_property
 import numpy as np
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
+from components.english import stems
 from components.gold import GOLD_K, fact_key
-from components.overlap import covered_share, stem_weights, stems
+from components.overlap import covered_share, stem_weights
 from components.sentences import split_sentences
 from data_builders.journal import identity_of
 from data_builders.written.claims.known_facts import World

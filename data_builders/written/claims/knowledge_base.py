@@ -8,14 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from components.english import MONTH, has_negation
 from data_builders.kb.facts import POPULATION, PROPERTIES, Person, load_people
-from data_builders.kb.graph import MONTHS
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import Fact, facts_of
 from data_builders.kb.language.wording import Voice, with_article
 from data_builders.kb.server import open_client
 from data_builders.splits import SPLITS
-from data_builders.written.claims.clauses import capitalise, has_negation, mid_sentence, name_of
+from data_builders.written.claims.clauses import capitalise, mid_sentence, name_of
 from data_builders.written.claims.times import (
     BORN,
     DATE,
@@ -252,7 +252,7 @@ def _correct_date(person: Person, text: str) -> str | None:
     new = labels[0] if false.day else str(true[0].year)
     if false.day is None and false.month is not None:
         return None
-    american = re.search(rf"(?:{'|'.join(MONTHS)}) \d\d?, ", text)
+    american = re.search(rf"{MONTH} \d\d?, ", text)
     return DATE.sub(lambda _: swap_date_format(new) if american else new, text)
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from components.english import content_stems
 from components.sentences import split_sentences
-from data_builders.written.claims.clauses import name_of, names_in, stems
+from data_builders.written.claims.clauses import name_of, names_in
 from data_builders.written.claims.labelled import Source
 from records import Passage, sha256_text
 
@@ -70,9 +71,11 @@ class World:
         page_facts = [fact for fact in self.pages[key].facts if fact.document == ""]
         if page_facts:
             return self.pages[key]
-        words = stems(" ".join(source.supported)) or stems(source.document.text)
+        words = content_stems(" ".join(source.supported)) or content_stems(source.document.text)
+        texts = {page.key: " ".join(fact.text for fact in page.facts) for page in shared}
         return max(
-            shared, key=lambda p: (len(words & stems(" ".join(f.text for f in p.facts))), p.key)
+            shared,
+            key=lambda p: (len(words & content_stems(texts[p.key])), p.key),
         )
 
     def is_topic_page(self, source: Source, page: Page) -> bool:

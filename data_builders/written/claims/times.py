@@ -5,17 +5,15 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from data_builders.kb.graph import MONTHS
+from components.english import MONTH, MONTHS, has_negation
 from data_builders.kb.language.statements import ordinal
-from data_builders.written.claims.clauses import has_negation
 
-_MONTH = "|".join(MONTHS)
 _YEAR = r"(?:1\d{3}|20\d{2})"
 # A day in either format, a month, or a year.
 DATE = re.compile(
-    rf"(?<![\w–-])(?:(?P<d>\d\d?) (?P<m>{_MONTH}),? (?P<y>{_YEAR})"
-    rf"|(?P<m2>{_MONTH}) (?P<d2>\d\d?), (?P<y2>{_YEAR})"
-    rf"|(?P<m3>{_MONTH}) (?P<y3>{_YEAR})|(?P<y4>{_YEAR}))(?![\w–-])"
+    rf"(?<![\w–-])(?:(?P<d>\d\d?) (?P<m>{MONTH}),? (?P<y>{_YEAR})"
+    rf"|(?P<m2>{MONTH}) (?P<d2>\d\d?), (?P<y2>{_YEAR})"
+    rf"|(?P<m3>{MONTH}) (?P<y3>{_YEAR})|(?P<y4>{_YEAR}))(?![\w–-])"
 )
 _LAST = re.compile(rf"^(?P<stem>.+?) (?:on|in) (?P<date>{DATE.pattern})$")
 
@@ -95,7 +93,7 @@ _EXPRESSIONS: list[tuple[str, Callable[[re.Match[str]], Callable[[Date], bool]]]
     ),
     (r"\bon the (\d\d?)(?:st|nd|rd|th) day of a month\b", lambda m: lambda d: d.day == int(m[1])),
     (rf"(?:\b[oi]n )?{DATE.pattern}", lambda m: lambda d: is_within(d, _date(m))),
-    (rf"\bin ({_MONTH})\b", lambda m: lambda d: d.month == MONTHS.index(m[1]) + 1),
+    (rf"\bin ({MONTH})\b", lambda m: lambda d: d.month == MONTHS.index(m[1]) + 1),
 ]
 
 

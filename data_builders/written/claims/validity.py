@@ -12,15 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from components.english import MONTH, WEEKDAYS, content_stems, has_negation
 from components.sentences import split_sentences
-from data_builders.kb.graph import MONTHS
-from data_builders.written.claims.clauses import (
-    as_sentence,
-    has_negation,
-    name_of,
-    name_topic,
-    stems,
-)
+from data_builders.written.claims.clauses import as_sentence, name_of, name_topic
 from data_builders.written.claims.knowledge_base import KnowledgeBase
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
@@ -115,7 +109,7 @@ class Invariant(ABC):
     name: str
 
     def __init__(self, adds: str = "", equal: dict[str, str] | None = None):
-        self.adds = stems(adds)
+        self.adds = content_stems(adds)
         self.equal = equal or {}
 
     @abstractmethod
@@ -136,12 +130,12 @@ class Invariant(ABC):
         for phrase, equivalent in self.equal.items():
             if phrase in text:
                 text = re.sub(rf"\b{re.escape(phrase)}\b", equivalent, text)
-        return stems(text.replace("'s ", " ").replace("’s ", " "))
+        return content_stems(text.replace("'s ", " ").replace("’s ", " "))
 
     def new_words(self, text: str, bases: Iterable[str], topic: str) -> set[str]:
         """Return the words of a text that are neither in its bases nor empty."""
-        known_words = set().union(*map(self.words, bases)) | stems(name_of(topic)) | self.adds
-        return self.words(text) - known_words - {"he", "she", "his", "her", "him"}
+        known_words = set().union(*map(self.words, bases)) | content_stems(name_of(topic))
+        return self.words(text) - known_words - self.adds - {"he", "she", "his", "her", "him"}
 
 
 class SameFacts(Invariant):
@@ -157,8 +151,8 @@ class SameFacts(Invariant):
         for claim in attacked.claims:
             bases = [by_id[name] for name in basis_ids(claim) if name in by_id]
             yield from self._of_claim(claim, bases, source.topic)
-        equal = (stems(f"{phrase} {equivalent}") for phrase, equivalent in self.equal.items())
-        yield from missing_claims(source, attacked, set().union(*equal))
+        equal = content_stems(" ".join([*self.equal, *self.equal.values()]))
+        yield from missing_claims(source, attacked, equal)
         texts = [source.document.text, *(claim.text for claim in source.claims)]
         text = attacked.text
         for aside in attacked.asides:
@@ -176,10 +170,10 @@ class SameFacts(Invariant):
             yield Fault("what was said is denied", claim.text)
         elif new := self.new_words(claim.text, texts, topic):
             yield Fault("a claim says something new", join_words(new))
-        elif self.words(" ".join(texts)) - self.words(claim.text) - stems(topic) - self.pronouns:
+        elif self.words(" ".join(texts)) - self.words(f"{claim.text} {topic}") - self.pronouns:
             yield Fault("a claim lost a detail", claim.text)
 
-    pronouns = frozenset(stems("she he his her him"))
+    pronouns = frozenset(content_stems("she he his her him"))
 
 
 class OnlyTrue(Invariant):
@@ -386,8 +380,8 @@ def may_be_true_of_both(text: str, true: str, name: str) -> bool:
     if _SEX.search(text):
         return True
     text = re.sub(r"['’]s\b", "", text)
-    telling = set().union(*map(stems, _DETAIL.findall(text))) - stems(name)
-    return (telling or stems(text) - stems(name)) <= stems(true)
+    telling = set().union(*map(content_stems, _DETAIL.findall(text))) - content_stems(name)
+    return (telling or content_stems(text) - content_stems(name)) <= content_stems(true)
 
 
 def basis_ids(claim: Claim) -> list[str]:
@@ -396,8 +390,8 @@ def basis_ids(claim: Claim) -> list[str]:
 
 _AUXILIARY = r"(?:is|was|are|were|has|had|did|does|can|could|will)"
 _KINDS = {
-    "month": rf"(?:{'|'.join(MONTHS)})",
-    "day of the week": r"(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)",
+    "month": MONTH,
+    "day of the week": f"(?:{'|'.join(WEEKDAYS)})",
     "year": r"\d{4}",
 }
 # Two halves that cover all cases.
@@ -445,12 +439,12 @@ def missing_claims(
     source: Source, attacked: Attacked, empty: Iterable[str] = ()
 ) -> Iterator[Fault]:
     """Yield claims whose names and numbers, or other words, are not in the text."""
-    text = stems(attacked.text) | set(empty) | stems(source.topic)
-    before = stems(source.document.text)
+    text = content_stems(attacked.text) | set(empty) | content_stems(source.topic)
+    before = content_stems(source.document.text)
     texts = {claim.id: claim.text for claim in source.claims}
     for claim in attacked.claims:
-        claim_stems = stems(claim.text)
-        details = set().union(*map(stems, _DETAIL.findall(claim.text)))
+        claim_stems = content_stems(claim.text)
+        details = set().union(*map(content_stems, _DETAIL.findall(claim.text)))
         if claim.text in attacked.text:
             continue
         # Claims of the document may use other words than its text: compare only the shared words.
@@ -459,7 +453,7 @@ def missing_claims(
         else:
             missing = details - text if claim.source != claim.text else claim_stems - text
         bases = " ".join(texts.get(name, "") for name in basis_ids(claim))
-        if missing and basis_ids(claim) and not missing <= stems(bases) - before:
+        if missing and basis_ids(claim) and not missing <= content_stems(bases) - before:
             yield Fault("a claim is not in the text", claim.text)
 
 

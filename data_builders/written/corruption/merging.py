@@ -1,6 +1,5 @@
 """Merging claims into a text: one after the other, or by a language model that must keep all."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,10 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from components.english import content_stems, has_negation
 from components.sentences import split_sentences
 from data_builders.journal import identity_of
 from data_builders.written.adversarial import PROMPTS, names_topic, paragraph
-from data_builders.written.claims.clauses import as_sentence, has_negation, stems
+from data_builders.written.claims.clauses import as_sentence
+from data_builders.written.claims.validity import names_and_numbers
 from eval.models.chat import Answer, Message, Writer
 from eval.prompting.prompts import Prompt
 from eval.stages import EntailmentModel, entails
@@ -20,8 +21,6 @@ from records.abstention import responds
 
 # A sentence contains a claim if it has this share of its words, and its names, numbers, changes.
 MIN_SHARED_WORDS = 0.6
-
-_DETAIL = re.compile(r"(?<=\S )[A-Z]\w+|\w*\d\w*")
 
 
 class ToMerge(NamedTuple):
@@ -159,12 +158,13 @@ def _append_lost(item: ToMerge, text: Merged, kept: Sequence[bool]) -> Merged:
 
 def find_claims(item: ToMerge, sentences: Sequence[str]) -> list[bool]:
     """Return per claim whether one sentence has its words, apart from those of the topic's name."""
-    sentence_stems = [stems(sentence) for sentence in sentences]
-    topic = stems(item.topic)
+    sentence_stems = [content_stems(sentence) for sentence in sentences]
+    topic = content_stems(item.topic)
     results = []
     for claim, original in zip(item.claims, item.originals, strict=True):
-        words = stems(claim) - topic
-        details = set().union(*map(stems, _DETAIL.findall(claim)), words - stems(original)) - topic
+        words = content_stems(claim) - topic
+        details = content_stems(" ".join(names_and_numbers(claim))) - topic
+        details |= words - content_stems(original)
         negated = has_negation(claim)
         results.append(
             any(
@@ -179,6 +179,8 @@ def find_claims(item: ToMerge, sentences: Sequence[str]) -> list[bool]:
 
 def locate_claims(claims: Sequence[str], sentences: Sequence[str]) -> list[int]:
     """Return per claim the first sentence that has most of its words."""
-    sentence_stems = [stems(sentence) for sentence in sentences]
-    shared = [[len(words & present) for present in sentence_stems] for words in map(stems, claims)]
+    sentence_stems = [content_stems(sentence) for sentence in sentences]
+    shared = [
+        [len(content_stems(claim) & present) for present in sentence_stems] for claim in claims
+    ]
     return [counts.index(max(counts)) for counts in shared]

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from components.english import MONTH, MONTHS
 from data_builders.kb.facts import Person
-from data_builders.kb.graph import MONTHS, Value
+from data_builders.kb.graph import Value
 from data_builders.kb.language.statements import (
     Fact,
     facts_of,
@@ -49,10 +50,10 @@ LAST_YEAR = 2025
 _YEAR = re.compile(r"(?<![\d,.])(1\d{3}|20\d{2})(s?)(?![\d,]\d|\d|\.\d)")
 _NUMBER = re.compile(r"(?<![\w,.$€£-])(\d{1,3}(?:,\d{3})+|\d{1,3}|\d{5,})(?![\w-]|[,.]\d)")
 _ORDINAL = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)\b")
-_MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b(?=,? \d)|(?<=\bin )({'|'.join(MONTHS)})\b")
+_MONTH = re.compile(rf"\b{MONTH}\b(?=,? \d)|(?<=\bin ){MONTH}\b")
 _DAY = re.compile(
     rf"(?:{'|'.join(f'(?<={month} )' for month in MONTHS)})(\d\d?)\b"
-    rf"|\b(\d\d?)(?= (?:{'|'.join(MONTHS)}))"
+    rf"|\b(\d\d?)(?= {MONTH})"
 )
 # Lower case only: capitalised, they are part of a title.
 _COUNTED = re.compile(rf"\b({'|'.join(COUNTED)})\b(?!-)")

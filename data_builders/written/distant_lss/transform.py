@@ -12,17 +12,28 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from data_builders.kb.graph import MONTHS
+from components.english import MONTH, MONTHS, NEGATION, OPENERS, WEEKDAYS
 
-_MONTH = f"(?:{'|'.join(MONTHS)})"
 _YEAR = r"(?:1[0-9]|20)\d\d"
-_FULL_DATE = re.compile(rf"\b(\d{{1,2}} {_MONTH}|{_MONTH} \d{{1,2}},|{_MONTH}),? ({_YEAR})\b")
+_FULL_DATE = re.compile(rf"\b(\d{{1,2}} {MONTH}|{MONTH} \d{{1,2}},|{MONTH}),? ({_YEAR})\b")
 _YEAR_PHRASE = re.compile(
     rf"\b(?:in|since|until|by|before|after|around|during) ({_YEAR})\b(?! ?[–-])"
 )
 _NUMBERS = (
-    *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    *("eleven", "twelve", "twenty", "fifty", "hundred"),
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "twenty",
+    "fifty",
+    "hundred",
 )
 _NUMBER = re.compile(rf"(?<![\w.,$£€-])(?:\d{{1,3}}(?:,\d{{3}})*|{'|'.join(_NUMBERS)})(?= [a-z])")
 # O'Brien; for "Ann's" and "the Parkers'" the part before the apostrophe.
@@ -39,19 +50,14 @@ _AUXILIARY = re.compile(
     r"(?:has|had|have)\b(?= (?:been|also|become|[a-z]+ed)\b))"
 )
 NEGATED = re.compile(
-    r"\b(?:not|cannot|never|no|none|neither|nor|without)\b|n['’]t\b"
-    r"|\b(?:is|was|are|were|has|had|have|do|does|did|would|could|should)nt\b",
+    rf"{NEGATION}|\b(?:cannot|none|without"
+    r"|(?:is|was|are|were|has|had|have|do|does|did|would|could|should)nt)\b",
     re.IGNORECASE,
 )
 # Names of times, which follow the prepositions of places and people as well.
-_TIMES = frozenset(
-    {*MONTHS, "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
-)
+_TIMES = frozenset((*MONTHS, *WEEKDAYS))
 # Words that lose their capital when they no longer begin a sentence.
-_OPENERS = frozenset(
-    """He She It They His Her Its Their The A An This That These Those There Both In On At By With
-    For From As After Before During While When Since Until""".split()  # noqa: SIM905
-)
+_OPENER = re.compile(f"{OPENERS}|When|Both|With|As|Since|Until")
 _LONG_WORD = re.compile(r"[a-z]{4,}|\d+")
 
 Pieces = list[tuple[str, bool]]
@@ -149,7 +155,7 @@ def swap_date(sentence: str, setting: Setting, rng: random.Random) -> Pieces | N
         months = [m for m in MONTHS if m not in setting.reference]
         if not months:
             return None
-        changed = re.sub(_MONTH, rng.choice(months), match[0])
+        changed = re.sub(MONTH, rng.choice(months), match[0])
         start = match.start()
         preposition = re.search(r"\b(?:on|in|since|until|by|before|after) $", sentence[:start])
         start = preposition.start() if preposition else start
@@ -172,7 +178,7 @@ def _other_year(year: str, reference: str, rng: random.Random) -> str:
 def swap_number(sentence: str, setting: Setting, rng: random.Random) -> Pieces | None:
     """Change a count; removes the number: "won three medals" becomes "won medals"."""
     matches = [
-        m for m in _NUMBER.finditer(sentence) if not re.match(rf" {_MONTH}", m.string[m.end() :])
+        m for m in _NUMBER.finditer(sentence) if not re.match(rf" {MONTH}", m.string[m.end() :])
     ]
     if not matches:
         return None
@@ -234,8 +240,8 @@ def add_clause(sentence: str, setting: Setting, rng: random.Random) -> Pieces | 
 
 
 def _lower_opening(sentence: str) -> str:
-    first = sentence.split()[0]
-    return sentence[0].lower() + sentence[1:] if first in _OPENERS else sentence
+    is_opener = _OPENER.fullmatch(sentence.split()[0])
+    return sentence[0].lower() + sentence[1:] if is_opener else sentence
 
 
 def _is_foreign(sentence: str, reference: str) -> bool:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from components.english import MONTHS
 from eval.decompose.ud.tree import Token, Tree
 
 # Labels that are only renamed; _relation() handles the others.
@@ -61,9 +62,6 @@ FIXED = {
 _PREDICATES = ("VERB", "AUX", "ADJ", "ADV")
 _NOMINALS = ("nsubj", "nsubjpass", "dobj", "pobj")  # many [of them]
 _FINITE = ("VBD", "VBZ", "VBP", "MD")
-_MONTHS = re.compile(
-    "January|February|March|April|May|June|July|August|September|October|November|December"
-)
 _PLACES = re.compile("here|there|home|abroad|away|back|in|out|up|down|over|off|together|alone")
 _ASKS = re.compile("how|where|here")
 _UNITS = re.compile("acl(:relcl)?|advcl|appos|conj|dep|nmod(:unmarked)?|obl|parataxis")
@@ -298,7 +296,7 @@ def _relation(sentence: _Sentence, word: _Word) -> str:
         return "compound" if word.id < head.id and word.upos in ("NOUN", "PROPN") else "nmod"
     if word.dep in ("amod", "compound") and tag[:2] in ("JJ", "NN"):
         return "amod" if tag[:2] == "JJ" else "compound"
-    if word.dep == "nummod" and _MONTHS.fullmatch(head.token.form) and len(word.token.form) == 4:
+    if word.dep == "nummod" and head.token.form in MONTHS and len(word.token.form) == 4:
         return "nmod:unmarked"
     return RELATIONS.get(word.dep, word.dep)
 

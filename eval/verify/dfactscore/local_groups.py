@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jsonargparse.typing import ClosedUnitInterval
 
-from components.overlap import stems
+from components.english import stems
 from components.sentences import remove_citations, split_sentences
 from eval.stages import EntailmentModel
 from eval.verify.dfactscore.grouping import number_groups

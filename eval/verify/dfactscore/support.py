@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from components.overlap import stems
+from components.english import stems
 from eval.stages import EntailmentModel, entails, model_probabilities
 from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge, premise
 from records import Claim, Document, Passage
