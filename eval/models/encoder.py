@@ -39,7 +39,7 @@ class Encoder(Engine):
         cache: SQLite file for the answers; ``None`` disables the cache.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
         dtype: of weights and computation; ``bfloat16`` is about twice as fast on devices that
-            support it natively (``benchmarks/entailment.py`` measures the difference in answers).
+            support it natively.
     """
 
     expected: str
