@@ -39,27 +39,27 @@ def test_intervals_are_over_groups_not_rows():
     groups = bootstrap(statistics, [0] * 50 + [1] * 50)["mean"]["ci95"]
     assert rows[1] - rows[0] < 0.25
     assert groups == [0.0, 1.0]
-    one = bootstrap(statistics, ["a"] * 100)["mean"]
-    assert one == {"value": 0.5, "ci95": None}
+    single = bootstrap(statistics, ["a"] * 100)["mean"]
+    assert single == {"value": 0.5, "ci95": None}
 
 
-def test_what_rests_on_one_group_has_no_interval():
+def test_value_of_a_single_group_has_no_interval():
     values = np.array([0.2, 0.4, 1.0, 0.0])
 
     def statistics(rows):
         first, rest = rows[rows == 0], rows[rows > 0]
-        one = values[first].mean() if len(first) else math.nan
+        first_mean = values[first].mean() if len(first) else math.nan
         other = values[rest].mean() if len(rest) else math.nan
-        return {"one": one, "other": other, "difference": one - other}
+        return {"one": first_mean, "other": other, "difference": first_mean - other}
 
-    found = bootstrap(statistics, range(4))
-    assert found["one"] == {"value": 0.2, "ci95": None}
-    assert found["difference"]["value"] == pytest.approx(0.2 - 1.4 / 3)
-    assert found["difference"]["ci95"] is None
-    assert found["other"]["ci95"] == [0.0, 1.0]
+    actual = bootstrap(statistics, range(4))
+    assert actual["one"] == {"value": 0.2, "ci95": None}
+    assert actual["difference"]["value"] == pytest.approx(0.2 - 1.4 / 3)
+    assert actual["difference"]["ci95"] is None
+    assert actual["other"]["ci95"] == [0.0, 1.0]
 
 
-def test_groups_that_a_ratio_is_not_of_are_not_counted():
+def test_groups_with_empty_wholes_are_not_counted():
     parts, wholes = np.array([1.0, 0.0, 0.0]), np.array([2.0, 0.0, 0.0])
     assert ratio(parts, wholes, "abc") == (0.5, None, 1)
     two = np.array([2.0, 2.0, 0.0])
@@ -67,19 +67,19 @@ def test_groups_that_a_ratio_is_not_of_are_not_counted():
     assert ratio(parts, 0 * wholes, "abc") == (None, None, 0)
 
 
-def test_intervals_leave_out_a_fortieth_of_the_draws_on_each_side():
+def test_interval_excludes_25_of_1000_draws_per_side():
     values, draws = np.random.default_rng(0).normal(size=50), []
 
     def statistics(rows):
         draws.append(values[rows].mean())
         return {"mean": draws[-1], "at times": draws[-1] if len(draws) % 2 else math.nan}
 
-    found = bootstrap(statistics, range(50))
-    low, high = found["mean"]["ci95"]
+    actual = bootstrap(statistics, range(50))
+    low, high = actual["mean"]["ci95"]
     resampled = np.array(draws[1:])
     assert (np.sum(resampled < low), np.sum(resampled > high)) == (25, 25)
     # What a draw has no value of does not count among them.
-    assert np.isfinite(found["at times"]["ci95"]).all()
+    assert np.isfinite(actual["at times"]["ci95"]).all()
     assert bootstrap(statistics, range(50))["at times"] == {"value": None, "ci95": None}
 
 
@@ -93,16 +93,16 @@ def test_ratios_have_the_intervals_of_the_bootstrap_in_any_order_of_rows():
 
     expected = bootstrap(statistics, groups)["share"]
     for order in (np.arange(60), draw.permutation(60)):
-        found = ratio(parts[order], wholes[order], groups[order])
-        assert found.value == pytest.approx(expected["value"])
-        assert found.ci95 == pytest.approx(expected["ci95"])
-        assert found.n == len(set(groups))
+        actual = ratio(parts[order], wholes[order], groups[order])
+        assert actual.value == pytest.approx(expected["value"])
+        assert actual.ci95 == pytest.approx(expected["ci95"])
+        assert actual.n == len(set(groups))
     # Draws are of the names' order, which no hash changes from run to run.
     renamed = [f"{group}, renamed" for group in groups]
     assert ratio(parts, wholes, renamed).ci95 == pytest.approx(expected["ci95"])
     assert ratio(parts, 0 * wholes, groups) == (None, None, 0)
-    assert ratio(parts, wholes, ["a"] * 60) == (found.value, None, 1)
-    assert ratio(parts, wholes, groups, resamples=0) == (found.value, None, found.n)
+    assert ratio(parts, wholes, ["a"] * 60) == (actual.value, None, 1)
+    assert ratio(parts, wholes, groups, resamples=0) == (actual.value, None, actual.n)
 
 
 def test_differences_have_the_spread_of_both_sides():
@@ -120,7 +120,7 @@ def test_differences_have_the_spread_of_both_sides():
     assert difference(values, np.empty(0), groups, []) == (None, None, 0)
 
 
-def test_means_leave_out_what_is_not_there():
+def test_means_skip_nan():
     nan = math.nan
     table = np.array([[1.0, nan, nan], [3.0, 4.0, nan], [nan, 8.0, nan]])
     assert nan_mean(table).tolist()[:2] == [2, 6]
@@ -133,15 +133,15 @@ def test_means_leave_out_what_is_not_there():
 def test_correlations_are_those_of_scipy():
     draw = np.random.default_rng(0)
     left, table = draw.normal(size=30), draw.integers(0, 5, (30, 3))  # with ties
-    for own, theirs in ((pearson, pearsonr), (spearman, spearmanr)):
+    for ours, theirs in ((pearson, pearsonr), (spearman, spearmanr)):
         expected = [theirs(left, column).statistic for column in table.T]
-        assert own(left, table) == pytest.approx(expected, abs=1e-14)
-        assert [own(left, column) for column in table.T] == pytest.approx(expected, abs=1e-14)
-        assert -1 <= own(left, -3 * left) == pytest.approx(-1)
+        assert ours(left, table) == pytest.approx(expected, abs=1e-14)
+        assert [ours(left, column) for column in table.T] == pytest.approx(expected, abs=1e-14)
+        assert -1 <= ours(left, -3 * left) == pytest.approx(-1)
     assert ranks(np.array([3, 1, 3, 2])).tolist() == [3.5, 1, 3.5, 2]
 
 
-def test_what_does_not_vary_has_no_correlation():
+def test_constant_column_has_nan_correlation():
     some = np.array([0.1, 0.4, 0.2])
     # Equal but for the rounding of their sums.
     equal = np.array([0.1 + 0.2, 0.3, 0.15 + 0.15])
@@ -185,8 +185,8 @@ def test_auroc_counts_ties_as_half():
 def test_balanced_accuracy_weighs_both_classes_alike():
     true = np.array([True, True, True, False])
 
-    def accuracy(said):
-        return balanced_accuracy(confusion(true, np.array(said)))
+    def accuracy(predicted):
+        return balanced_accuracy(confusion(true, np.array(predicted)))
 
     assert confusion(true, np.array([True, True, False, True])).tolist() == [[0, 1], [1, 2]]
     assert accuracy([True, True, False, True]) == pytest.approx(1 / 3)
@@ -202,7 +202,7 @@ def of_ratings(*pairs):
     return kappa(table)
 
 
-def test_kappa():
+def test_kappa_by_hand():
     assert of_ratings((1, 1), (3, 3), (5, 5)) == 1
     assert of_ratings((1, 5), (5, 1)) == -1
     assert of_ratings((1, 1), (1, 5), (5, 1), (5, 5)) == 0
@@ -226,23 +226,23 @@ def test_rand_indices_by_hand():
 def test_holm_and_the_paired_test_by_hand():
     assert holm([0.01, None, 0.04, 0.03, 0.005]) == pytest.approx([0.03, None, 0.06, 0.06, 0.02])
     assert holm([0.6, 0.7]) == [1.0, 1.0]
-    one, other = [0.9, 0.8, 0.7, np.nan], [0.5, 0.6, 0.65, 0.1]
-    expected = ttest_rel(one[:3], other[:3], alternative="greater").pvalue
-    assert paired_t(one, other, "greater") == (expected, 3, 1)
-    assert paired_t(one, other, "less").p == pytest.approx(1 - expected)
+    first, second = [0.9, 0.8, 0.7, np.nan], [0.5, 0.6, 0.65, 0.1]
+    expected = ttest_rel(first[:3], second[:3], alternative="greater").pvalue
+    assert paired_t(first, second, "greater") == (expected, 3, 1)
+    assert paired_t(first, second, "less").p == pytest.approx(1 - expected)
     # Without a spread there is no t.
     assert paired_t([1, 2], [1, 2], "greater").p == 1
     assert [paired_t([2, 3], [1, 2], side).p for side in ("greater", "less")] == [0, 1]
     assert paired_t([1.0], [0.0], "greater") == (None, 1, 0)
 
 
-def test_long_names_of_groups_take_their_own_room_only():
+def test_long_group_names_use_little_memory():
     groups = ["premise " * 20_000, *(f"g{row}" for row in range(500)), "g0"]
     tracemalloc.start()
-    found = bootstrap(lambda rows: {"rows": float(len(rows))}, groups, resamples=3)
+    actual = bootstrap(lambda rows: {"rows": float(len(rows))}, groups, resamples=3)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found["rows"]["value"] == 502
+    assert actual["rows"]["value"] == 502
     assert peak < 10 * 2**20  # an array of texts would take 300 MB
 
 
@@ -268,14 +268,14 @@ def test_a_ratio_of_many_groups_is_drawn_in_blocks(monkeypatch):
 def level(kind, topics, families=60):
     """Family-wise error rates of both tests, at the level of 1 %, under zero effect."""
     rng = np.random.default_rng(topics)
-    gamed = held = 0
+    gamed = negated = 0
     for seed in range(families):
         shape = (40, topics)
         draws = rng.normal(size=shape) if kind == 0 else kind * (rng.gamma(4, 1, shape) - 4) / 2
         effects = 0.1 * (draws + draws[:1])  # cells of one family depend on each other
         gamed += bool((statistics.sign_flips(effects, seed=seed, flips=1000) <= 0.01).any())
-        held += bool((statistics.sign_flips(-effects, seed=seed, flips=1000) <= 0.01).any())
-    return gamed / families, held / families
+        negated += bool((statistics.sign_flips(-effects, seed=seed, flips=1000) <= 0.01).any())
+    return gamed / families, negated / families
 
 
 @pytest.mark.parametrize("topics", [10, 16, 26])
@@ -286,13 +286,13 @@ def test_sign_flips_keep_the_family_wise_level(kind, topics):
 
 @pytest.mark.parametrize(("topics", "size"), [(10, 2), (16, 1.5), (26, 1)])
 def test_sign_flips_find_an_effect_of_one_to_two_standard_deviations(topics, size):
-    found = 0
+    detected = 0
     for seed in range(40):
         draws = np.random.default_rng(seed).normal(size=(40, topics))
         effects = (draws + draws[:1]) / np.sqrt([[4]] + [[2]] * 39)
         effects[0] += size
-        found += statistics.sign_flips(effects, seed=seed, flips=1000)[0] <= 0.01
-    assert found / 40 >= 0.6  # power; 0.77, 0.87 and 0.90 in 60 other families
+        detected += statistics.sign_flips(effects, seed=seed, flips=1000)[0] <= 0.01
+    assert detected / 40 >= 0.6  # power; 0.77, 0.87 and 0.90 in 60 other families
 
 
 def test_sign_flips_find_an_effect_and_correct_for_the_family():

@@ -32,23 +32,23 @@ class Oracle:
         self.names, self.asked = names, []
 
     def __call__(self, documents, claims, passages):
-        self.asked += [claim for own in claims for claim in own]
-        return [[v for claim in own for v in self._of(claim)] for own in claims]
+        self.asked += [claim for group in claims for claim in group]
+        return [[v for claim in group for v in self._of(claim)] for group in claims]
 
     def _of(self, claim):
-        said = re.search(r"\[(.*)\]", claim.text)[1]
-        known = {"failed": {"label": "failed", "reason": "told to"}}
+        mark = re.search(r"\[(.*)\]", claim.text)[1]
+        verdict_fields = {"failed": {"label": "failed", "reason": "told to"}}
         for word in ("supported", "not_supported", "irrelevant"):
-            known[word] = {"label": word}
-        if said not in known:
-            word = "supported" if float(said) > 0.5 else "not_supported"
-            known[said] = {"label": word, "p": float(said)}
+            verdict_fields[word] = {"label": word}
+        if mark not in verdict_fields:
+            word = "supported" if float(mark) > 0.5 else "not_supported"
+            verdict_fields[mark] = {"label": word, "p": float(mark)}
         for name in self.names:
-            yield Verdict(claim=claim.id, assessor="oracle", name=name, **known[said])
+            yield Verdict(claim=claim.id, assessor="oracle", name=name, **verdict_fields[mark])
 
 
-def row(said, label, doc="Ada was born in London.", dataset="a", claim="Ada was born in Paris"):
-    return {"dataset": dataset, "doc": doc, "claim": f"{claim} [{said}]", "label": label}
+def row(score, label, doc="Ada was born in London.", dataset="a", claim="Ada was born in Paris"):
+    return {"dataset": dataset, "doc": doc, "claim": f"{claim} [{score}]", "label": label}
 
 
 @pytest.fixture(autouse=True)
@@ -59,18 +59,18 @@ def few(tmp_path, monkeypatch):
 
 def run(rows, name="one", **options):
     write_jsonl("set.jsonl", rows)
-    given = {"assessors": {name: Oracle()}} | options
-    return Agreement({"set": "set.jsonl"}, **given).run(Path("run"), {})
+    options_of_run = {"assessors": {name: Oracle()}} | options
+    return Agreement({"set": "set.jsonl"}, **options_of_run).run(Path("run"), {})
 
 
 def value_of(file, metric, assessor="one", kind="set", group="all", variant=None, against=None):
-    found = [
+    actual = [
         r
         for r in file.results
         if (r.metric, r.assessor, r.kind, r.group) == (metric, assessor, kind, group)
         and (r.variant, r.against) == (variant, against)
     ]
-    return (found[0].value, found[0].n, found[0].failed) if found else None
+    return (actual[0].value, actual[0].n, actual[0].failed) if actual else None
 
 
 def claims():
@@ -79,8 +79,8 @@ def claims():
 
 def test_measures_by_hand():
     """Three documents; of five claims the assessor has one wrong."""
-    said = [("0.9", 1, "A"), ("0.6", 0, "A"), ("0.2", 0, "B"), ("0.7", 1, "B"), ("0.1", 0, "C")]
-    file = run([row(p, label, doc=doc) for p, label, doc in said])
+    judged = [("0.9", 1, "A"), ("0.6", 0, "A"), ("0.2", 0, "B"), ("0.7", 1, "B"), ("0.1", 0, "C")]
+    file = run([row(p, label, doc=doc) for p, label, doc in judged])
     assert value_of(file, "auroc") == (1, 3, 0)
     assert value_of(file, "balanced_accuracy")[0] == pytest.approx((1 + 2 / 3) / 2)
     assert value_of(file, "f1_unsupported")[0] == pytest.approx(2 * 2 / (2 + 3))
@@ -108,9 +108,9 @@ def test_overlap_is_the_share_of_rare_stems_and_needs_evidence():
     assert value_of(file, "auroc", "overlap")[0] > value_of(file, "auroc")[0] == 0.625
     weight = stem_weights(docs)
     assert weight("london") > weight("born")
-    found = claims()[0]
-    assert found["overlap"] == pytest.approx(
-        covered_share(found["text"], docs[:1], weight), abs=1e-6
+    actual = claims()[0]
+    assert actual["overlap"] == pytest.approx(
+        covered_share(actual["text"], docs[:1], weight), abs=1e-6
     )
     assert covered_share("!", docs, weight) == 0
     assert covered_share("London born", docs, weight) == 1
@@ -126,8 +126,8 @@ def test_the_difference_to_overlap_is_paired_on_what_both_judged():
     assert value_of(file, "auroc", "always supported", against="overlap") is None
 
 
-def test_failures_are_counted_both_ways_and_irrelevant_is_none():
-    rows = [row(said, label, doc=str(place)) for place, (said, label) in enumerate(
+def test_failures_are_excluded_or_wrong_and_irrelevant_is_a_failure():
+    rows = [row(score, label, doc=str(place)) for place, (score, label) in enumerate(
         [("0.9", 1), ("failed", 1), ("0.1", 0), ("irrelevant", 0), ("0.8", 0), ("0.7", 1)]
     )]  # fmt: skip
     file = run(rows)
@@ -140,7 +140,7 @@ def test_failures_are_counted_both_ways_and_irrelevant_is_none():
     assert value_of(file, "balanced_accuracy", "overlap", variant="failed_wrong") is None
 
 
-def test_a_threshold_is_judged_where_it_was_not_fitted():
+def test_fitted_threshold_labels_the_other_part():
     """Two sources whose scores have different scales, and the whole set in two halves."""
     rows = []
     for place in range(8):
@@ -161,7 +161,7 @@ def test_a_threshold_is_judged_where_it_was_not_fitted():
     assert sorted(halves[[0, 1, 3, 4]]) == [0, 0, 1, 1]
 
 
-def test_claims_without_a_source_are_in_the_whole_and_in_no_source():
+def test_claims_without_source_count_in_all_only():
     rows = [row("0.9", 1, "A", "x"), row("0.1", 0, "B", "x"), row("0.8", 1, "C", "y")]
     rows += [row("0.2", 0, "D", "y"), row("0.1", 1, "E", None), row("0.9", 0, "F", None)]
     file = run(rows)
@@ -181,16 +181,16 @@ def test_the_best_threshold():
     assert math.isnan(best([1, 2], [1, 1]))
     random = np.random.default_rng(0)
     scores, positive = random.integers(0, 9, 50) / 9, random.random(50) < 0.4
-    found = best(scores, positive)
+    actual = best(scores, positive)
     tried = [
         (np.mean(scores[positive] >= t) + np.mean(scores[~positive] < t)) / 2
         for t in np.linspace(-1, 2, 200)
     ]
-    own = (np.mean(scores[positive] >= found) + np.mean(scores[~positive] < found)) / 2
-    assert own == pytest.approx(max(tried))
+    by_counting = (np.mean(scores[positive] >= actual) + np.mean(scores[~positive] < actual)) / 2
+    assert by_counting == pytest.approx(max(tried))
 
 
-def test_verdicts_without_probabilities_are_scores_of_their_own():
+def test_verdicts_without_probabilities_are_used_as_scores():
     rows = [row("supported", 1, "A"), row("not_supported", 0, "A"), row("supported", 0, "B")]
     file = run(rows)
     assert value_of(file, "auroc")[0] == 0.75
@@ -211,13 +211,13 @@ VOTED = [
 ]
 
 
-def climate(number, label, said="0.5"):
+def climate(number, label, score="0.5"):
     evidences = [
         {"evidence_id": f"e{n}", "article": "Sea", "evidence": f"The sea {n} rises.",
          "evidence_label": word, "votes": votes, "entropy": 0.1}
         for n, (word, votes, _) in enumerate(VOTED)
     ]  # fmt: skip
-    claim = f"Seas rise {number} [{said}]"
+    claim = f"Seas rise {number} [{score}]"
     return {"claim_id": str(number), "claim": claim, "claim_label": label, "evidences": evidences}
 
 
@@ -228,9 +228,9 @@ def test_climate_fever_is_judged_by_passage_and_by_claim():
     assert value_of(file, "auroc", variant="against refuted")[0] == 0.5
     assert value_of(file, "auroc", kind="set, claims") == (1, 3, 0)
     # What people disagree on has no label, but is judged.
-    said = partial(value_of, file, "called_supported", kind="set, claims")
-    assert said(variant="disputed")[0] == 1
-    assert said(variant="refuted")[0] == 0
+    share_of = partial(value_of, file, "called_supported", kind="set, claims")
+    assert share_of(variant="disputed")[0] == 1
+    assert share_of(variant="refuted")[0] == 0
     assert len(claims()) == 9 + 3
     shares = [claim["share"] for claim in claims()[:3]]
     assert shares == [1, 0.5, 0]
@@ -238,7 +238,7 @@ def test_climate_fever_is_judged_by_passage_and_by_claim():
     assert {r.kind for r in alone.results} == {"set, claims"}
 
 
-def test_votes_are_correlated_with_what_is_said():
+def test_votes_are_correlated_with_scores():
     evidences = climate(1, "SUPPORTS")["evidences"]
     rows = [climate(n, "SUPPORTS", p) | {"evidences": [evidences[n]]}
             for n, (_, _, p) in enumerate(VOTED)]  # fmt: skip
@@ -252,10 +252,13 @@ def test_a_person_is_judged_by_the_others():
     yes, no = "SUPPORTS", "NOT_ENOUGH_INFO"
     votes = [([yes, yes, no], 0.9), ([no, no, yes], 0.1), ([yes, yes, yes], 0.2), ([no, no], 0.1)]
     rows = []
-    for n, (given, p) in enumerate(votes):
-        label = yes if given.count(yes) > 1 else no
-        one = climate(n, label, p)["evidences"][0] | {"evidence_label": label, "votes": given}
-        rows.append(climate(n, label, p) | {"evidences": [one]})
+    for n, (answers, p) in enumerate(votes):
+        label = yes if answers.count(yes) > 1 else no
+        evidence = climate(n, label, p)["evidences"][0] | {
+            "evidence_label": label,
+            "votes": answers,
+        }
+        rows.append(climate(n, label, p) | {"evidences": [evidence]})
     file = run(rows)
     by_others = partial(value_of, file, "balanced_accuracy", variant="all_people_but_one")
     # Supported are a third of the first claim and the whole third, not supported likewise.
@@ -270,16 +273,16 @@ def test_ambigbio_has_atoms_and_citations():
     def title(name):
         return f"Title: {name}\n{name} is a person."
 
-    one = {"name": "Ann", "output": "x", "atoms_grouped": []}
-    one["atoms_independent"] = [
+    row_of_ann = {"name": "Ann", "output": "x", "atoms_grouped": []}
+    row_of_ann["atoms_independent"] = [
         {"atom": "Ann sang [0.9].", "is_supported": True, "supporting_topic": "Ann"},
         {"atom": "Ann ran [0.2].", "is_supported": False, "supporting_topic": None},
     ]
-    one["citations"] = [
+    row_of_ann["citations"] = [
         {"claim": "Ann is a person [0.9].", "passage": [title("Ann")], "entailed": 1},
         {"claim": "Ann flew [0.8].", "passage": [title("Ann")], "entailed": 0},
     ]
-    file = run([one])
+    file = run([row_of_ann])
     assert value_of(file, "auroc")[0] == value_of(file, "auroc", kind="set, citations")[0] == 1
 
 
@@ -321,11 +324,11 @@ def test_claims_without_evidence_are_retrieved_for_or_fail():
 
 
 def test_a_relation_model_and_a_language_model_are_judged_alike(relation):
-    asked = []
+    queried = []
 
     def reply(body):
-        asked.append(body["messages"][-1]["content"])
-        return str("Input: London" in asked[-1])
+        queried.append(body["messages"][-1]["content"])
+        return str("Input: London" in queried[-1])
 
     rows = [row(0, place % 2, f"Ada {place} lived.", claim="London" if place % 2 else "Rome")
             for place in range(6)]  # fmt: skip
@@ -336,7 +339,7 @@ def test_a_relation_model_and_a_language_model_are_judged_alike(relation):
     assert value_of(file, "auroc", "asked")[0] == 1
     assert value_of(file, "coverage", "nli")[0] == 1
     assert value_of(file, "ece", "nli")[0] is not None
-    assert file.provenance["usage"][0]["answers"] == len(asked) > 0
+    assert file.provenance["usage"][0]["answers"] == len(queried) > 0
 
 
 def test_claims_called_irrelevant_are_not_in_the_calibration_plot():
@@ -367,13 +370,13 @@ def test_the_area_is_that_of_the_statistics():
     assert value_of(file, "auroc")[0] == pytest.approx(auroc(scores, labels))
 
 
-def test_at_equal_overlap_what_overlap_earns_is_gone():
+def test_auroc_at_equal_overlap_removes_the_effect_of_overlap():
     """An assessor that is word overlap is at chance among claims of equal overlap."""
-    words, said, rows = [f"w{n}" for n in range(12)], np.random.default_rng(0), []
+    words, scores, rows = [f"w{n}" for n in range(12)], np.random.default_rng(0), []
     for place in range(200):
         shared = place % 10 + 1
         claim = " ".join([*words[:shared], *(f"x{place}y{n}" for n in range(12 - shared))])
-        label = int(said.random() < shared / 11)
+        label = int(scores.random() < shared / 11)
         reads = 0.9 if label else 0.2
         for source, p in (("overlap", shared / 12), ("reads", reads)):
             rows.append(row(f"{p:.4f}", label, " ".join(words), source, claim))

@@ -27,7 +27,7 @@ def response(number, claims):
         claims: (claim, checkworthiness, [(passage, stance)]).
     """
     columns = zip(*claims, strict=True)
-    texts, worth, found = (list(column) for column in columns)
+    texts, worth, evidence = (list(column) for column in columns)
     sentence = {
         "text": " ".join(texts),
         "decontext": " ".join(texts),
@@ -36,8 +36,8 @@ def response(number, claims):
         "claim_checkworthiness": worth,
         "claims_factuality_label": [True] * len(texts),
         "human_evidence": ["NA"] * len(texts),
-        "auto_evidence": [[text for text, _ in own] for own in found],
-        "stance_claim_autoEvid": [[stance for _, stance in own] for own in found],
+        "auto_evidence": [[text for text, _ in stances] for stances in evidence],
+        "stance_claim_autoEvid": [[stance for _, stance in stances] for stances in evidence],
     }
     return {"prompt": f"q{number}", "response": "x", "sentences": {"sentence1": sentence}}
 
@@ -79,9 +79,9 @@ def questions_go(documents, claims):
                 weight=1.0,
                 reason="failed" if "moon" in claim.text else reasons["?" in claim.text],
             )
-            for claim in own
+            for claim in group
         ]
-        for own in claims
+        for group in claims
     ]
 
 
@@ -92,15 +92,15 @@ def judged(rows, level, assessor, folder="run"):
 
 
 def value_of(results, metric, assessor="one", variant=None):
-    (found,) = (
+    (actual,) = (
         r
         for r in results
         if (r.metric, r.assessor, r.variant, r.against) == (metric, assessor, variant, None)
     )
-    return found.value
+    return actual.value
 
 
-def test_passages_about_a_claim_are_told_from_others_for_or_against_it():
+def test_relevance_level_labels_passages_about_a_claim():
     results = judged(ROWS, "relevance", Similar())
     assert {r.kind for r in results} == {"bench, relevance"}
     assert value_of(results, "auroc") == 1
@@ -111,7 +111,7 @@ def test_passages_about_a_claim_are_told_from_others_for_or_against_it():
         judged(plain, "relevance", Similar(), "other")
 
 
-def test_a_selector_is_judged_by_what_is_worth_checking():
+def test_checkworthiness_level_evaluates_a_selector():
     results = judged(ROWS, "checkworthiness", Selected(questions_go))
     assert {r.kind for r in results} == {"bench, checkworthiness"}
     assert value_of(results, "balanced_accuracy") == 1
@@ -120,7 +120,7 @@ def test_a_selector_is_judged_by_what_is_worth_checking():
     assert value_of(results, "balanced_accuracy", "always supported") == 0.5
 
 
-def test_likeness_is_a_cosine_from_its_threshold_on():
+def test_similarity_above_threshold_is_supported():
     passages = [
         Passage(id="p0", text="Rome is a city."),
         Passage(id="p1", text="Ada Lovelace wrote a program.", title="Ada"),
@@ -130,8 +130,8 @@ def test_likeness_is_a_cosine_from_its_threshold_on():
         Claim(id="c1", text="Fish swim.", contexts=["p0"]),
         Claim(id="c2", text="Fish swim.", contexts=[]),
     ]
-    one = Document(id="d", topic="t", text="x")
-    same, other, without = Similar(threshold=0.9)([one], [claims], [passages])[0]
+    document = Document(id="d", topic="t", text="x")
+    same, other, without = Similar(threshold=0.9)([document], [claims], [passages])[0]
     assert (same.label, same.evidence) == ("supported", ["p1"])
     assert same.p == pytest.approx(1, abs=1e-5)
     assert (other.label, without.label) == ("not_supported", "failed")

@@ -35,11 +35,11 @@ class Keeps:
         return np.tile([0.0, 1.0, 0.0], (len(pairs), 1))
 
 
-def test_there_may_be_any_number_of_them():
-    many = [f"{{topic}} is no. {number}." for number in range(40)]
-    assert load_bleached(many) == many
+def test_forty_bleached_claims_are_all_queried():
+    claims = [f"{{topic}} is no. {number}." for number in range(40)]
+    assert load_bleached(claims) == claims
     model = Keeps()
-    Core(model, model, many, p=0)(
+    Core(model, model, claims, p=0)(
         [document()], [[Claim(id="c", text="Ada sang.", source="Ada sang.")]]
     )
     premises = [premise for premise, claim in model.asked if claim == "Ada sang."]
@@ -49,30 +49,33 @@ def test_there_may_be_any_number_of_them():
 @pytest.mark.parametrize(
     "name", ["biographies", "culture", "films", "medicine", "places", "questions"]
 )
-def test_the_ready_sets_name_their_topic(name):
+def test_included_sets_contain_the_topic(name):
     claims = load_bleached(BLEACHED / f"{name}.txt")
-    said = Bleached(str(BLEACHED / f"{name}.txt")).claims_for(document("Xy"))
-    assert said == [claim.replace("{topic}", "Xy") for claim in claims]
-    assert all("Xy" in claim for claim in said)
+    filled = Bleached(str(BLEACHED / f"{name}.txt")).claims_for(document("Xy"))
+    assert filled == [claim.replace("{topic}", "Xy") for claim in claims]
+    assert all("Xy" in claim for claim in filled)
 
 
-def test_the_domain_of_a_document_chooses_its_set():
+def test_domain_selects_the_bleached_set():
     bleached = Bleached({name: str(BLEACHED / f"{name}.txt") for name in ("films", "biographies")})
     film, person = (
         bleached.claims_for(document(domain=domain)) for domain in ("films", "biographies")
     )
     assert film == Bleached(str(BLEACHED / "films.txt")).claims_for(document())
     assert not set(film) & set(person)
-    for fields, said in (({}, "None"), ({"domain": "music"}, "'music'")):
-        message = f"document 'd': domain: .* got {said}"
+    for fields, domain_name in (({}, "None"), ({"domain": "music"}, "'music'")):
+        message = f"document 'd': domain: .* got {domain_name}"
         with pytest.raises(UserError, match=message):
             bleached.claims_for(document(**fields))
 
 
-def test_topics_may_have_claims_of_their_own(tmp_path):
+def test_json_file_maps_topics_to_claims(tmp_path):
     path = tmp_path / "bleached.json"
-    own = {QUESTION: ["An ankle can be treated.", "{topic} is a question."], "Ada": ["Ada is."]}
-    path.write_text(json.dumps(own))
+    by_topic = {
+        QUESTION: ["An ankle can be treated.", "{topic} is a question."],
+        "Ada": ["Ada is."],
+    }
+    path.write_text(json.dumps(by_topic))
     bleached = Bleached(str(path))
     assert bleached.claims_for(document(QUESTION)) == [
         "An ankle can be treated.",
@@ -84,7 +87,7 @@ def test_topics_may_have_claims_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "first"),
+    ("bleached", "first"),
     [
         (["{topic} is."], "Ada is."),
         (str(BLEACHED / "films.txt"), "Ada is a film."),
@@ -92,12 +95,12 @@ def test_topics_may_have_claims_of_their_own(tmp_path):
     ],
     ids=["list", "file", "file of a domain"],
 )
-def test_yaml_takes_each_form(given, first):
+def test_yaml_takes_each_form(bleached, first):
     parser = ArgumentParser(exit_on_error=False)
     parser.add_class_arguments(Core, "core")
     models = {
         "entailment": {"class_path": f"{AllNeutral.__module__}.AllNeutral"},
         "unli": {"class_path": f"{AlwaysLikely.__module__}.AlwaysLikely"},
     }
-    core = parser.instantiate(parser.parse_object({"core": models | {"bleached": given}})).core
+    core = parser.instantiate(parser.parse_object({"core": models | {"bleached": bleached}})).core
     assert core.bleached.claims_for(document(domain="films"))[0] == first

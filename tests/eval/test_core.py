@@ -95,18 +95,18 @@ def uniform(entailed=(), p=0.0, **options):
 # The weights.
 
 
-def test_cap_in_both_directions():
+def test_entailed_claim_weighs_minus_epsilon():
     assert capped(0.5, entailed=True, epsilon=0.1, floor=1e-6) == -0.1
     assert capped(0.5, entailed=False, epsilon=0.1, floor=1e-6) == pytest.approx(math.log(2) - 0.1)
 
 
-def test_information_is_finite_at_zero_and_nothing_at_one():
+def test_information_is_finite_at_zero_and_zero_at_one():
     assert information(0.0, floor=1e-6) == pytest.approx(6 * math.log(10))
     assert information(1.0, floor=1e-6) == 0
     assert information(1.0 + 1e-7, floor=1e-6) == 0
 
 
-def test_normalise():
+def test_normalise_ignores_case_blanks_and_full_stop():
     assert normalise("  Ada  WROTE code. ") == normalise("Ada wrote code")
     assert normalise("Ada wrote code") != normalise("Ada wrote codes")
 
@@ -143,7 +143,7 @@ def test_figure_3_upper_panel_with_informativeness():
     assert selections[1].weight == pytest.approx(-math.log(0.001))
 
 
-def test_what_holds_of_any_coin_is_not_counted():
+def test_claims_that_bleached_claims_make_certain_are_uninformative():
     """One that says what holds of any coin, and that it fell on heads or tails, says nothing.
 
     Counted plainly, half of such claims may well be supported; with Core none is counted, and
@@ -168,12 +168,12 @@ def test_a_conjunction_is_chosen_when_its_probability_is_below_the_product(joint
     assert kept(select(core, texts), texts) == ({texts[0]} if alone else set(texts[1:]))
 
 
-def test_one_claim_and_none():
+def test_single_claim_is_selected_and_no_claims_give_none():
     core = uniform()
     assert select(core, []) == []
-    (one,) = select(core, ["Ada wrote."])
-    assert one.selected
-    assert one.reason == "selected"
+    (selection,) = select(core, ["Ada wrote."])
+    assert selection.selected
+    assert selection.reason == "selected"
     assert core([], []) == []
 
 
@@ -212,7 +212,7 @@ def test_permuting_and_duplicating_claims_changes_nothing(seed):
     assert sum(s.selected for s in selections) == len(expected)
 
 
-def test_p_at_its_ends_and_between():
+def test_p_limits_the_share_of_incoherent_claims():
     texts = ["A one.", "B two.", "C three."]
     entailed = [("Sentence 0.", texts[0])]  # one coherent claim of three
     count = {p: sum(s.selected for s in select(uniform(entailed, p), texts)) for p in (0, 0.5, 1)}
@@ -222,7 +222,7 @@ def test_p_at_its_ends_and_between():
     assert [s.document_entailment for s in selections] == [0.9, 0.1, 0.1]
 
 
-def test_a_claim_without_source_is_held_against_the_document():
+def test_claim_without_source_is_judged_by_the_document():
     claim = Claim(id="a", text="Ada wrote.")
     doc = Document(id="d", topic="Ada", text="Ada wrote letters.")
     ((selection,),) = uniform([(doc.text, claim.text)], p=1.0)([doc], [[claim]])
@@ -240,22 +240,22 @@ def test_the_cap_reaches_the_selection():
     # One of several bleached claims is enough; weights without a cap know none.
     several = ["{topic} is.", "{topic} was.", "{topic} lives."]
     for options, first in (({"epsilon": 0.1}, -0.1), ({"weighting": "cpmi"}, math.log(2))):
-        found = select(Core(model, model, several, p=0, **options), texts)
-        assert found[0].weight == pytest.approx(first)
+        actual = select(Core(model, model, several, p=0, **options), texts)
+        assert actual[0].weight == pytest.approx(first)
 
 
 def test_the_likeliest_of_several_bleached_claims_decides():
-    said = "Ann Lee is a person."
-    document = Document(id="d", topic="Ann Lee", text=said)
-    claim = Claim(id="0", text=said, sentence=0, source=said)
-    likely = {("Ann Lee exists.", said): 0.5, ("Ann Lee has a name.", said): 0.9}
-    model = Table(entailed=[(said, said)], likely=likely)
+    text = "Ann Lee is a person."
+    document = Document(id="d", topic="Ann Lee", text=text)
+    claim = Claim(id="0", text=text, sentence=0, source=text)
+    likely = {("Ann Lee exists.", text): 0.5, ("Ann Lee has a name.", text): 0.9}
+    model = Table(entailed=[(text, text)], likely=likely)
     core = Core(model, model, ["{topic} exists.", "{topic} has a name."], weighting="cpmi")
     ((chosen,),) = core([document], [[claim]])
     assert chosen.weight == pytest.approx(-math.log(0.9))
 
 
-def test_bleached_claims_buy_budget_in_the_stage_only_if_strict():
+def test_uninformative_claims_provide_budget_only_if_strict():
     texts = ["Ada is.", "Ada wrote."]
     model = Table([("Ada lives.", texts[0]), ("Sentence 0.", texts[0])])
     for strict, expected in [(False, set()), (True, set(texts))]:
@@ -281,38 +281,38 @@ def test_threshold_instead_of_argmax():
         assert sum(s.selected for s in select(core, texts)) == count
 
 
-def test_models_are_asked_once_over_all_documents():
+def test_model_calls_are_batched_over_documents():
     texts = ["A one.", "B two.", "C three."]
     batch = [document(texts, name=name) for name in ("d", "e", "f")]
     model = Table([("Ada lives.", texts[2])])
     core = Core(model, model, ["{topic} lives.", "{topic} is."], p=0)
-    first, *others = core([d for d, _ in batch], [c for _, c in batch])
+    first, *rest = core([d for d, _ in batch], [c for _, c in batch])
     coherence, cap_of_first, cap_of_second, unli, exclusion, back = model.asked
     # The documents share sentences and claims; a capped text is not asked for again.
     assert (len(coherence), len(cap_of_first), len(cap_of_second)) == (3, 3, 2)
     assert len(unli) == 2 * 2
     # Both directions, without the claim that the cap has put out of the race.
     assert (exclusion, back) == ([(texts[0], texts[1])], [(texts[1], texts[0])])
-    assert [[s.selected for s in other] for other in others] == [[s.selected for s in first]] * 2
+    assert [[s.selected for s in other] for other in rest] == [[s.selected for s in first]] * 2
 
 
-def test_many_pairs_are_asked_for_in_blocks(monkeypatch):
+def test_pairs_are_queried_in_blocks(monkeypatch):
     texts = [f"Ada wrote {word}." for word in ("poems", "verse", "rhymes", "code", "letters")]
     same = [(texts[0], texts[1]), (texts[2], texts[0]), (texts[4], texts[0])]
     batch = [document(texts, name=name) for name in ("d", "e")]
-    found = []
+    actual = []
     for size in (100, 3):
         monkeypatch.setattr("eval.select.core.PAIRS_AT_ONCE", size)
         core = uniform(same)
-        found.append(core([d for d, _ in batch], [c for _, c in batch]))
+        actual.append(core([d for d, _ in batch], [c for _, c in batch]))
         exclusion = core.entailment.asked[1:]
         # Ten pairs of five texts, each in one direction and then, unless it entails, in the other
         assert max(map(len, exclusion)) == min(size, 10)
-    assert found[0] == found[1]
-    assert [s.selected for s in found[1][1]] == [False, True, True, True, True]
+    assert actual[0] == actual[1]
+    assert [s.selected for s in actual[1][1]] == [False, True, True, True, True]
 
 
-def test_an_unusable_answer_is_an_error_and_no_score():
+def test_nan_answer_raises_an_error():
     model = Table(likely={"A one.": math.nan})
     with pytest.raises(UserError, match=r"Table: no answer for 1 of 1 pairs, e\.g\. \('Ada is\.'"):
         select(Core(Table(), model, ["{topic} is."]), ["A one."])

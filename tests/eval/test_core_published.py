@@ -25,10 +25,10 @@ class Table:
 
     def relations(self, pairs):
         self.asked += pairs
-        known = dict.fromkeys(self.weak, (0.45, 0.35, 0.2)) | dict.fromkeys(
+        probabilities = dict.fromkeys(self.weak, (0.45, 0.35, 0.2)) | dict.fromkeys(
             self.entailed, (0.9, 0.08, 0.02)
         )
-        return np.array([known.get(pair, (0.1, 0.7, 0.2)) for pair in pairs])
+        return np.array([probabilities.get(pair, (0.1, 0.7, 0.2)) for pair in pairs])
 
     def likelihood(self, pairs):
         return np.array([self.likely.get(claim, 0.01) for _, claim in pairs])
@@ -38,7 +38,7 @@ class NoQuestions:
     """Rel: what ends with a question mark is not worth checking."""
 
     def __call__(self, documents, sentences):
-        return [[int(not sentence.endswith("?")) for sentence in own] for own in sentences]
+        return [[int(not sentence.endswith("?")) for sentence in group] for group in sentences]
 
 
 def selections(core, texts, topic="Ada", sources=None):
@@ -47,8 +47,8 @@ def selections(core, texts, topic="Ada", sources=None):
         Claim(id=str(i), text=text, source=source)
         for i, (text, source) in enumerate(zip(texts, sources, strict=True))
     ]
-    (found,) = core([Document(id="d", topic=topic, text=" ".join(sources))], [claims])
-    return found
+    (chosen_selections,) = core([Document(id="d", topic=topic, text=" ".join(sources))], [claims])
+    return chosen_selections
 
 
 def kept(*args, **named):
@@ -61,28 +61,28 @@ def kept(*args, **named):
 @pytest.mark.parametrize(
     ("epsilon", "expected"), [(0.0, "parts"), (1e-3, "parts"), (0.1, "parts"), (0.8, "compound")]
 )
-def test_every_claim_pays_epsilon_so_that_one_compound_claim_beats_its_two_parts(epsilon, expected):
+def test_large_epsilon_selects_the_compound_claim(epsilon, expected):
     """Section 3 takes the compound where P(c₁) < P(c₂) · P(c₃); here it is the other way round.
 
     No weight is near a threshold: the least is 1.2 nats, above every ε here.
     """
-    compound, one, other = "Ada sang and danced.", "Ada sang.", "Ada danced."
-    likely = {compound: 0.07, one: 0.2, other: 0.3}
-    assert likely[compound] > likely[one] * likely[other]
+    compound, first, second = "Ada sang and danced.", "Ada sang.", "Ada danced."
+    likely = {compound: 0.07, first: 0.2, second: 0.3}
+    assert likely[compound] > likely[first] * likely[second]
     assert -math.log(max(likely.values())) > 0.8
-    model = Table([(compound, one), (compound, other)], likely=likely)
+    model = Table([(compound, first), (compound, second)], likely=likely)
     core = Core(model, model, ABOUT, p=0, epsilon=epsilon)
-    chosen = kept(core, [compound, one, other])
+    chosen = kept(core, [compound, first, second])
     assert chosen == ([True, False, False] if expected == "compound" else [False, True, True])
 
 
-def test_epsilon_turns_the_choice_where_it_reaches_what_the_parts_are_worth_more():
-    compound, one, other = "Ada sang and danced.", "Ada sang.", "Ada danced."
-    likely = {compound: 0.07, one: 0.2, other: 0.3}
-    more = math.log(likely[compound] / (likely[one] * likely[other]))
-    model = Table([(compound, one), (compound, other)], likely=likely)
+def test_choice_changes_where_epsilon_equals_the_difference_in_weight():
+    compound, first, second = "Ada sang and danced.", "Ada sang.", "Ada danced."
+    likely = {compound: 0.07, first: 0.2, second: 0.3}
+    more = math.log(likely[compound] / (likely[first] * likely[second]))
+    model = Table([(compound, first), (compound, second)], likely=likely)
     for epsilon, alone in ((more - 1e-3, False), (more + 1e-3, True)):
-        assert kept(Core(model, model, ABOUT, p=0, epsilon=epsilon), [compound, one, other]) == [
+        assert kept(Core(model, model, ABOUT, p=0, epsilon=epsilon), [compound, first, second]) == [
             alone,
             not alone,
             not alone,
@@ -93,7 +93,7 @@ def test_epsilon_turns_the_choice_where_it_reaches_what_the_parts_are_worth_more
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-3])
-def test_the_coin_that_is_said_to_land_on_both_sides_scores_nothing(epsilon):
+def test_coin_on_both_sides_has_precision_0(epsilon):
     """Section 3: both sides, one side, the other side. Half of the sides are right; Core gives 0.
 
     Both at once is as good as impossible, so that claim outweighs its parts, excludes them, and is
@@ -112,8 +112,8 @@ def test_the_coin_that_is_said_to_land_on_both_sides_scores_nothing(epsilon):
         Verdict(claim=claim.id, assessor="given", label=label)
         for claim, label in zip(claims, labels, strict=True)
     ]
-    (found,) = core([document], [claims])
-    chosen = {s.claim for s in found if s.selected}
+    (actual,) = core([document], [claims])
+    chosen = {s.claim for s in actual if s.selected}
     assert chosen == {"0"}
     sides = score_document(document, claims[1:], verdicts[1:], None, gamma=0)
     assert sides.precision == 0.5
@@ -132,19 +132,19 @@ def test_of_a_chain_of_ever_shorter_claims_the_most_specific_stays():
 # The cap.
 
 
-def test_a_model_of_its_own_judges_the_cap_by_its_likeliest_relation():
+def test_separate_cap_model_uses_its_most_probable_relation():
     texts = ["Ada is a person.", "Ada wrote."]
-    own = [(text, text) for text in texts]
+    self_pairs = [(text, text) for text in texts]
     other = Table(weak=[("Ada is.", texts[0])])
-    entailment = Table(own)
+    entailment = Table(self_pairs)
     core = Core(entailment, entailment, ABOUT, p=1, epsilon=0.1, entail_threshold=0.6, cap=other)
-    found = selections(core, texts)
-    assert [s.reason for s in found] == ["uninformative", "selected"]
-    assert found[0].weight == pytest.approx(-0.1)
+    actual = selections(core, texts)
+    assert [s.reason for s in actual] == ["uninformative", "selected"]
+    assert actual[0].weight == pytest.approx(-0.1)
     assert other.asked == [("Ada is.", text) for text in texts]
     assert not {pair for pair in entailment.asked if pair[0] == "Ada is."}
     # With its threshold the one model does not cap it.
-    alone = Table(own, weak=other.weak)
+    alone = Table(self_pairs, weak=other.weak)
     assert kept(Core(alone, alone, ABOUT, p=1, entail_threshold=0.6), texts) == [True, True]
 
 
@@ -152,11 +152,11 @@ def test_a_model_of_its_own_judges_the_cap_by_its_likeliest_relation():
 
 
 def published(model, **options):
-    given = {"bleached": ABOUT, "relevance": None} | options
-    return CorePublished(model, model, **given)
+    settings = {"bleached": ABOUT, "relevance": None} | options
+    return CorePublished(model, model, **settings)
 
 
-def test_the_released_settings():
+def test_core_published_has_the_released_settings():
     core = published(Table())
     assert (core.p, core.epsilon, core.floor) == (1.0, 1e-3, 1e-3)
     assert (core.weighting, core.entail_threshold, core.strict_eq1) == ("capped", None, False)
@@ -171,29 +171,29 @@ def test_the_released_code_takes_coherent_claims_only_and_the_likeliest_relation
     # Entailed by their own sentences: surely, and as the likeliest of three relations.
     sources = ["A said so.", "B said so.", "C said so."]
     model = Table([(sources[0], texts[0])], weak=[(sources[1], texts[1])])
-    found = selections(published(model), texts, sources=sources)
-    assert [s.reason for s in found] == ["selected", "selected", "incoherent"]
+    actual = selections(published(model), texts, sources=sources)
+    assert [s.reason for s in actual] == ["selected", "selected", "incoherent"]
 
 
 def test_a_likely_claim_stays_as_long_as_nothing_entails_it():
     texts = ["Ada is somebody.", "Ada is known."]
     model = Table([(text, text) for text in texts], likely={texts[0]: 0.998, texts[1]: 0.9995})
-    found = selections(published(model), texts)
+    actual = selections(published(model), texts)
     # −ln 0.998 is above ε = 1e-3, −ln 0.9995 below it.
-    assert [s.reason for s in found] == ["selected", "uninformative"]
+    assert [s.reason for s in actual] == ["selected", "uninformative"]
 
 
 def test_no_claim_weighs_more_than_the_least_probability_allows():
     text = "Ada wrote the first program."
-    (found,) = selections(published(Table([(text, text)], likely={text: 1e-9})), [text])
-    assert found.weight == pytest.approx(math.log(1000) - 1e-3)
+    (actual,) = selections(published(Table([(text, text)], likely={text: 1e-9})), [text])
+    assert actual.weight == pytest.approx(math.log(1000) - 1e-3)
 
 
-def test_what_is_not_worth_checking_is_never_selected():
+def test_claims_of_irrelevant_sentences_are_never_selected():
     texts = ["Ada wrote.", "Is that not nice?"]
     model = Table([(text, text) for text in texts])
-    found = selections(published(model, relevance=NoQuestions()), texts)
-    assert [s.reason for s in found] == ["selected", "irrelevant"]
+    actual = selections(published(model, relevance=NoQuestions()), texts)
+    assert [s.reason for s in actual] == ["selected", "irrelevant"]
 
 
 # The command.

@@ -98,19 +98,19 @@ def test_every_setting_is_selected_from_one_scoring(files, tmp_path):
     assert max(Counter(ASKED).values()) == 1, "no pair is asked for twice"
     settings = run.provenance["settings"]
     assert len(settings) == 12
-    found = {(r.metric, r.kind, r.variant, r.group): r for r in run.results}
-    own = read_texts("honest.jsonl", "honest", None)
-    half = assign_halves([*own, *read_texts("info.jsonl", "info", None)], 0)
+    actual = {(r.metric, r.kind, r.variant, r.group): r for r in run.results}
+    honest_texts = read_texts("honest.jsonl", "honest", None)
+    half = assign_halves([*honest_texts, *read_texts("info.jsonl", "info", None)], 0)
     values = set()
     for number, setting in enumerate(settings):
         core = Core(Graded(), Graded(), ["{topic} is.", "{topic} was."], **setting)
         for name in (TUNING, HELD_BACK):
-            mine = [t for t in own if half[t.document.topic] == name]
-            chosen = core([t.document for t in mine], [t.claims for t in mine])
-            share = np.mean([np.mean([s.selected for s in one]) for one in chosen])
-            row = found["kept_share", "honest", number, name]
+            half_texts = [t for t in honest_texts if half[t.document.topic] == name]
+            chosen = core([t.document for t in half_texts], [t.claims for t in half_texts])
+            share = np.mean([np.mean([s.selected for s in group]) for group in chosen])
+            row = actual["kept_share", "honest", number, name]
             assert row.value == pytest.approx(share)
-            assert (row.n, row.selection) == (len(mine), "core")
+            assert (row.n, row.selection) == (len(half_texts), "core")
             values.add(row.value)
     assert len(values) > 4, "the settings differ"
 
@@ -120,14 +120,14 @@ def text(kind, topic, number=0):
     return Text(id=f"{kind}{topic}{number}", kind=kind, document=document, claims=[])
 
 
-def test_a_topics_half_is_its_own_and_the_robustness_experiments():
+def test_half_of_a_topic_is_independent_of_other_topics():
     texts = [text(kind, f"t{n}", i) for kind in "ab" for n in range(400) for i in range(2)]
     half = assign_halves(texts, seed=0)
     count = Counter(half.values())
     assert set(count) == {TUNING, HELD_BACK}
     assert min(count.values()) > 160, "four standard deviations"
-    own = {"tuning": TUNING, "test": HELD_BACK}
-    assert all(own[half_of(topic, 0)] == name for topic, name in half.items())
+    names = {"tuning": TUNING, "test": HELD_BACK}
+    assert all(names[half_of(topic, 0)] == name for topic, name in half.items())
     # Whatever other topics, kinds and texts are there.
     some = [t for t in texts if t.kind == "b" and int(t.document.topic[1:]) % 7 == 0]
     assert assign_halves(some[::-1], seed=0).items() <= half.items()
@@ -141,39 +141,44 @@ def rows(shares, kind, plain=None):
         (
             text(kind, f"t{place}"),
             Selected(
-                id=f"{kind}{place}", kept_share=own, precision=[plain] * len(own), plain=plain,
+                id=f"{kind}{place}",
+                kept_share=shares_of_text,
+                precision=[plain] * len(shares_of_text),
+                plain=plain,
                 failed=0,
             ),
         )
-        for place, own in enumerate(shares)
-    ]  # fmt: skip
+        for place, shares_of_text in enumerate(shares)
+    ]
 
 
 def test_the_margin_is_to_the_worst_of_the_others():
-    own = rows([[0.9, 0.6], [0.7, 0.6]], "honest")
-    own += rows([[0.8, 0.1], [0.8, 0.1]], "info") + rows([[0.2, 0.3], [0.2, 0.3]], "repetitive")
-    found = compute_measures(own, ["honest", "info", "repetitive"], "honest", seed=0)
-    margins = [found["margin_kept_share", "honest", number]["value"] for number in (0, 1)]
+    judged_rows = rows([[0.9, 0.6], [0.7, 0.6]], "honest")
+    judged_rows += rows([[0.8, 0.1], [0.8, 0.1]], "info") + rows(
+        [[0.2, 0.3], [0.2, 0.3]], "repetitive"
+    )
+    actual = compute_measures(judged_rows, ["honest", "info", "repetitive"], "honest", seed=0)
+    margins = [actual["margin_kept_share", "honest", number]["value"] for number in (0, 1)]
     assert margins == pytest.approx([0.0, 0.3])
-    assert found["kept_share", "honest", 0]["value"] == pytest.approx(0.8)
-    assert found["margin_precision", "honest", 0]["value"] is None
-    assert best_setting(found, "margin_kept_share", 2) == 1
-    assert best_setting(found, "margin_precision", 2) is None
+    assert actual["kept_share", "honest", 0]["value"] == pytest.approx(0.8)
+    assert actual["margin_precision", "honest", 0]["value"] is None
+    assert best_setting(actual, "margin_kept_share", 2) == 1
+    assert best_setting(actual, "margin_precision", 2) is None
 
 
 def test_of_equal_settings_the_first_is_chosen():
-    own = rows([[0.5, 0.9, 0.9]] * 2, "honest") + rows([[0.5, 0.1, 0.1]] * 2, "info")
-    found = compute_measures(own, ["honest", "info"], "honest", seed=0)
-    assert best_setting(found, "margin_kept_share", 3) == 1
+    judged_rows = rows([[0.5, 0.9, 0.9]] * 2, "honest") + rows([[0.5, 0.1, 0.1]] * 2, "info")
+    actual = compute_measures(judged_rows, ["honest", "info"], "honest", seed=0)
+    assert best_setting(actual, "margin_kept_share", 3) == 1
 
 
-def test_the_half_that_is_judged_takes_no_part_in_choosing(files, tmp_path, monkeypatch):
+def test_setting_is_chosen_on_the_tuning_half_only(files, tmp_path, monkeypatch):
     """Of the topics held back the other setting would be the better one."""
     half = assign_halves(
         [t for kind, s in files.items() for t in read_texts(s.file, kind, None)], seed=0
     )
 
-    def known(self, texts):
+    def select_by_half(self, texts):
         return [
             Selected(
                 id=t.id,
@@ -186,7 +191,7 @@ def test_the_half_that_is_judged_takes_no_part_in_choosing(files, tmp_path, monk
             for share in [float((half[t.document.topic] == TUNING) == (t.kind == "honest"))]
         ]
 
-    monkeypatch.setattr(CoreSettings, "_select", known)
+    monkeypatch.setattr(CoreSettings, "_select", select_by_half)
     run = experiment(files, p=(0.0,), epsilon=(0.1, 0.8), entail_threshold=(None,)).run(
         tmp_path / "run", {}
     )
@@ -195,7 +200,7 @@ def test_the_half_that_is_judged_takes_no_part_in_choosing(files, tmp_path, monk
     assert margin == {(0, TUNING): 1, (1, TUNING): -1, (0, HELD_BACK): -1, (1, HELD_BACK): 1}
 
 
-def test_a_runs_claims_and_verdicts_are_taken(files, tmp_path):
+def test_scored_jsonl_provides_claims_and_verdicts(files, tmp_path):
     documents = [*texts_of("normal", label="S"), *texts_of("info", label="NS")]
     write_jsonl("scored.jsonl", Pipeline(Given(), [Labels()]).score(documents))
     sources = {
@@ -225,13 +230,16 @@ def test_texts_without_claims_are_split_and_empty_ones_counted(files, tmp_path):
     assert sum(r.n for r in run.results if (r.metric, r.kind, r.variant) == ("kept_share", "info", 0)) == 5  # noqa: E501  # fmt: skip
 
 
-def test_what_is_known_of_the_half_held_back_alone_cannot_choose(files, tmp_path):
+def test_labels_of_the_held_back_half_alone_raise_an_error(files, tmp_path):
     """No text of the tuning half has labels: there is nothing to choose by."""
     for kind, label in (("honest", "S"), ("info", "NS")):
-        known = [t for t in TOPICS if half_of(t, 0) == "test"]
-        others = [t for t in TOPICS if t not in known]
-        own = [*texts_of(kind, topics=known, label=label), *texts_of(kind, topics=others)]
-        write_jsonl(f"{kind}.jsonl", own)
+        test_topics = [t for t in TOPICS if half_of(t, 0) == "test"]
+        tuning_topics = [t for t in TOPICS if t not in test_topics]
+        documents = [
+            *texts_of(kind, topics=test_topics, label=label),
+            *texts_of(kind, topics=tuning_topics),
+        ]
+        write_jsonl(f"{kind}.jsonl", documents)
     with pytest.raises(UserError, match="choose_by: precision is unknown"):
         experiment(files, choose_by="precision").run(tmp_path / "run", {})
 
@@ -242,8 +250,8 @@ def test_a_text_of_which_no_claim_could_be_judged_has_no_kept_share(files, tmp_p
 
         def __call__(self, documents, sentences):
             return [
-                [None if document.topic == "Ann" else 1 for _ in own]
-                for document, own in zip(documents, sentences, strict=True)
+                [None if document.topic == "Ann" else 1 for _ in group]
+                for document, group in zip(documents, sentences, strict=True)
             ]
 
     run = experiment(files, p=(0.0,), epsilon=(0.8,), entail_threshold=(None,), relevance=Silent())
@@ -252,16 +260,16 @@ def test_a_text_of_which_no_claim_could_be_judged_has_no_kept_share(files, tmp_p
     other = whole.run(tmp_path / "other", {})
     half = HELD_BACK if half_of("Ann", 0) == "test" else TUNING
 
-    def kept(found):
-        rows = [r for r in found.results if (r.metric, r.kind) == ("kept_share", "info")]
+    def kept(actual):
+        rows = [r for r in actual.results if (r.metric, r.kind) == ("kept_share", "info")]
         return next(r for r in rows if r.group == half)
 
     assert (kept(file).n, kept(file).failed) == (kept(other).n - 1, 4)
-    asked = [t for t in TOPICS if t != "Ann" and half_of(t, 0) == half_of("Ann", 0)]
+    other_topics = [t for t in TOPICS if t != "Ann" and half_of(t, 0) == half_of("Ann", 0)]
     core = Core(Graded(), Graded(), ["{topic} is.", "{topic} was."], p=0.0, epsilon=0.8)
-    texts = texts_of("info", topics=asked)
+    texts = texts_of("info", topics=other_topics)
     chosen = core(texts, [text.claims for text in texts])
-    share = np.mean([np.mean([s.selected for s in own]) for own in chosen])
+    share = np.mean([np.mean([s.selected for s in group]) for group in chosen])
     assert kept(file).value == pytest.approx(share)
 
 
@@ -269,32 +277,35 @@ def test_a_selection_of_which_no_claims_truth_is_known_has_no_precision(files, t
     grid = {"p": (0.0,), "epsilon": (0.3,), "entail_threshold": (None,)}
     labelled = texts_of("honest", label="S")
     core = Core(Graded(), Graded(), ["{topic} is.", "{topic} was."], p=0.0, epsilon=0.3)
-    every = core(labelled, [text.claims for text in labelled])
-    selected = [[one.selected for one in own] for own in every]
-    place = next(n for n, own in enumerate(selected) if set(own) == {True, False})
+    selections = core(labelled, [text.claims for text in labelled])
+    selected = [[selection.selected for selection in group] for group in selections]
+    place = next(n for n, group in enumerate(selected) if set(group) == {True, False})
     # Of this text's claims those alone have a label that Core leaves out.
-    own = [
+    unlabelled = [
         claim.model_copy(update={"label": None}) if kept else claim
         for claim, kept in zip(labelled[place].claims, selected[place], strict=True)
     ]
-    labelled[place] = labelled[place].model_copy(update={"claims": own})
+    labelled[place] = labelled[place].model_copy(update={"claims": unlabelled})
     write_jsonl("honest.jsonl", labelled)
     file = experiment(files, **grid).run(tmp_path / "run", {})
     half = half_of(TOPICS[place], 0)
     name = HELD_BACK if half == "test" else TUNING
     rows = {(r.metric, r.kind, r.variant, r.group): r for r in file.results}
     plain, kept = (rows["precision", "honest", number, name] for number in (None, 0))
-    others = [n for n, topic in enumerate(TOPICS) if half_of(topic, 0) == half and n != place]
-    assert (plain.value, plain.n) == (1.0, len(others) + 1)
-    assert (kept.value, kept.n) == (np.mean([any(selected[n]) for n in others]), len(others))
+    other_places = [n for n, topic in enumerate(TOPICS) if half_of(topic, 0) == half and n != place]
+    assert (plain.value, plain.n) == (1.0, len(other_places) + 1)
+    assert (kept.value, kept.n) == (
+        np.mean([any(selected[n]) for n in other_places]),
+        len(other_places),
+    )
 
 
-def test_what_failed_to_become_a_claim_is_none(files):
+def test_failed_claims_are_skipped(files):
     failed = Claim(id="f", text="Who?", failed="no claim")
     documents = [d.model_copy(update={"claims": [*d.claims, failed]}) for d in texts_of("info")]
     write_jsonl("info.jsonl", documents)
     read = read_texts("info.jsonl", "info", None)
-    assert [[claim.id for claim in one.claims] for one in read] == [["c0", "c1", "c2", "c3"]] * 6
+    assert [[claim.id for claim in text.claims] for text in read] == [["c0", "c1", "c2", "c3"]] * 6
 
 
 def test_the_command_and_its_page(files, tmp_path, capsys, relation, unli):
@@ -314,8 +325,8 @@ def test_the_command_and_its_page(files, tmp_path, capsys, relation, unli):
     (tmp_path / "config.yaml").write_text(json.dumps({"experiment": config}))
     command = ["experiment", "core_settings", "--config", "config.yaml", "--output", "run"]
     assert main(command) == 0
-    said = capsys.readouterr().out
-    assert "chosen by kept_share: p = " in said
+    printed = capsys.readouterr().out
+    assert "chosen by kept_share: p = " in printed
     file = read_results(tmp_path / "run/results.json")
     assert {row.variant for row in file.results} == {None, *range(8)}
     page = build_report(tmp_path / "run").read_text(encoding="utf-8")

@@ -106,9 +106,9 @@ class Known:
                     assessor="known",
                     label="supported" if "true" in claim.text else "not_supported",
                 )
-                for claim in own
+                for claim in group
             ]
-            for own in claims
+            for group in claims
         ]
 
 
@@ -123,11 +123,11 @@ class Crowd(Known):
                 Verdict(
                     claim=claim.id,
                     assessor="crowd",
-                    label="supported" if len(own) > 2 else "not_supported",
+                    label="supported" if len(group) > 2 else "not_supported",
                 )
-                for claim in own
+                for claim in group
             ]
-            for own in claims
+            for group in claims
         ]
 
 
@@ -137,14 +137,14 @@ class Reader:
     identity = {"model": "reader"}  # noqa: RUF012
 
     def answer(self, prompts, **settings):
-        found = []
+        actual = []
         for prompt in prompts:
             text, claim = re.search(
                 r"Text: (.*?)\n\nInput: (.*) True or False", prompt[-1]["content"], re.DOTALL
             ).groups()
-            said = "Hm." if "green" in claim else str(words(claim) <= words(text) | {"two"})
-            found.append([Answer(said)])
-        return found
+            answer = "Hm." if "green" in claim else str(words(claim) <= words(text) | {"two"})
+            actual.append([Answer(answer)])
+        return actual
 
 
 def claim(text, source="Ann sings loud songs", **more):
@@ -165,8 +165,8 @@ def test_decomp_score_by_hand():
     assert classes == [0, 0, 1, 2]
     assert tally(one_of_each(decisions, classes)) == (3, 2, 0)
     # A sentence supports itself, whoever judges.
-    own = [claim("ann sings loud songs. ")]
-    assert judge_by_source(NLI(Neighbours()), [document], [own])[0][0].label == "supported"
+    subclaims = [claim("ann sings loud songs. ")]
+    assert judge_by_source(NLI(Neighbours()), [document], [subclaims])[0][0].label == "supported"
 
     def forgets(documents, claims, passages):
         return [verdicts[1:] for verdicts in Known()(documents, claims, passages)]
@@ -175,9 +175,9 @@ def test_decomp_score_by_hand():
     assert [decision(verdict) for verdict in verdicts] == [-1, 1]
 
 
-def test_classes_of_claims_that_say_the_same():
-    one, two = [claim(n) for n in ("1", "9", "2", "3", "9")], [claim("7"), claim("5")]
-    assert same_claims(Neighbours(), [one, [], two]) == [[0, 1, 0, 0, 1], [], [0, 1]]
+def test_claims_that_entail_each_other_share_a_class():
+    first, second = [claim(n) for n in ("1", "9", "2", "3", "9")], [claim("7"), claim("5")]
+    assert same_claims(Neighbours(), [first, [], second]) == [[0, 1, 0, 0, 1], [], [0, 1]]
     model = Words()
     # One direction is not enough, and the other one is only asked where the first holds.
     assert same_claims(model, [[claim("a b"), claim("a"), claim("c")]]) == [[0, 1, 2]]
@@ -191,9 +191,9 @@ def test_the_evaluate_module(pytestconfig, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_EVALUATE_OFFLINE", "1")
     path = pytestconfig.rootpath / "eval/metrics/decomp_score.py"
     metric = evaluate.load(str(path), cache_dir=str(tmp_path))
-    found = metric.compute(predictions=[[1, 0, -1], [1, 1], [], [-1]])
-    assert found.pop("coherence_per_passage") == (1 / 2 + 1) / 2
-    assert found == {"decomp_score": 1.0, "coherence": 0.75, "subclaims": 4 / 3} | {
+    actual = metric.compute(predictions=[[1, 0, -1], [1, 1], [], [-1]])
+    assert actual.pop("coherence_per_passage") == (1 / 2 + 1) / 2
+    assert actual == {"decomp_score": 1.0, "coherence": 0.75, "subclaims": 4 / 3} | {
         "n": 3,  # the last passage could not be judged, the empty one says nothing
         "failed": 2,
     }
@@ -205,14 +205,14 @@ def test_the_evaluate_module(pytestconfig, tmp_path, monkeypatch):
 @pytest.fixture
 def passages(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    one = {
+    first = {
         "t1": "It is true and it is blue and is it blue. What is?",
         "t2": "Two is true and two.",
         "t3": "I'm sorry, I cannot help.",
     }
     two = {"t1": "This is true and this is. That is green and so on.", "t4": "Why?"}
-    for name, own in (("one", one), ("two", two)):
-        rows = [{"id": t, "topic": t, "text": text} for t, text in own.items()]
+    for name, texts in (("one", first), ("two", two)):
+        rows = [{"id": t, "topic": t, "text": text} for t, text in texts.items()]
         write_jsonl(f"{name}.jsonl", rows)
     write_jsonl("sentences.jsonl", [{"id": "s", "topic": ATTACK, "text": f"{ATTACK} is and is."}])
     return {"one": "one.jsonl", "two": "two.jsonl"}
@@ -274,8 +274,8 @@ def test_the_experiment_by_hand(passages, quick):
     assert value("cut", "coherence", "two", "nli") == (0.75, 1, 1)
     distinct = "decomp_score_distinct"
     for metric, judge in ((distinct, "nli"), ("coherence", "nli"), (distinct, "llm")):
-        found = [value(name, metric, "macro", judge)[0] for name in ("twice", "cut")]
-        assert found[0] == found[1]
+        actual = [value(name, metric, "macro", judge)[0] for name in ("twice", "cut")]
+        assert actual[0] == actual[1]
     assert value("twice", "decomp_score", "macro", "nli")[0] == 5.5
     assert value("cut", "decomp_score", "macro", "nli")[0] == 2.75
     assert value("cut", "decomp_score_distinct", "macro", "nli")[0] == 2.5
@@ -295,19 +295,19 @@ def test_the_experiment_by_hand(passages, quick):
     assert -1 <= value("all", "pearson_of_means", "all", "nli", "llm")[0] <= 1
 
 
-def test_verifiers_of_sets_judge_the_supported_claims_anew(passages, quick):
+def test_set_verifiers_judge_supported_claims_separately(passages, quick):
     class Strict(Words):
         def relations(self, pairs):
-            found = super().relations(pairs)
-            found[["blue" in h for _, h in pairs]] = [0.1, 0.8, 0.1]
-            return found
+            actual = super().relations(pairs)
+            actual[["blue" in h for _, h in pairs]] = [0.1, 0.8, 0.1]
+            return actual
 
-    one = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Strict())}, "entailment": None}
-    file = experiment(passages, verify=[Known(), Crowd()], **one).run(Path("run"), {})
+    options = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Strict())}, "entailment": None}
+    file = experiment(passages, verify=[Known(), Crowd()], **options).run(Path("run"), {})
     assert value_of(file, "cut", "factual_precision", "one", "crowd")[0] == 0.5
     filtered = "factual_precision_supported_only"
-    anew = value_of(file, "cut", filtered, "one", "crowd", variant="nli")
-    assert anew[0] == 0  # one claim of three is left
+    judged_again = value_of(file, "cut", filtered, "one", "crowd", variant="nli")
+    assert judged_again[0] == 0  # one claim of three is left
     # Two verifiers have metrics of their own.
     assert value_of(file, "cut", "factual_precision", "one", "known")[0] < 0.5
     assert not [row for row in file.results if row.against]
@@ -328,8 +328,8 @@ def test_coherence_is_pooled_or_the_mean_of_the_passages_shares(quick, tmp_path)
 
 
 def test_factscore_has_its_length_penalty_and_precision_has_none(passages, quick):
-    one = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Loose())}, "entailment": None}
-    file = experiment(passages, gamma=4, **one).run(Path("run"), {})
+    options = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Loose())}, "entailment": None}
+    file = experiment(passages, gamma=4, **options).run(Path("run"), {})
     assert value_of(file, "cut", "factual_precision", "two")[0] == 0.25
     assert value_of(file, "cut", "factscore", "two")[0] == 0.25  # four subclaims
     t1, t2 = 1 / 3 * np.exp(1 - 4 / 3), 1 / 2 * np.exp(1 - 4 / 2)
@@ -339,14 +339,14 @@ def test_factscore_has_its_length_penalty_and_precision_has_none(passages, quick
     assert over == pytest.approx(1 / 3 * np.exp(1 - 4 / 3))
     # DecompScore never has it.
     assert value_of(file, "cut", "decomp_score", "two", "nli")[0] == 3
-    none = experiment(passages, **one).run(Path("none"), {})
+    none = experiment(passages, **options).run(Path("none"), {})
     assert not [row for row in none.results if row.metric.startswith("factscore")]
 
 
-def test_passages_that_do_not_respond_are_kept_where_asked_for(passages, quick):
-    one = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Loose())}, "entailment": None}
+def test_abstentions_keep_keeps_passages_that_do_not_respond(passages, quick):
+    options = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Loose())}, "entailment": None}
     write_jsonl("two.jsonl", [{"id": "t5", "topic": "t5", "text": text} for text in ("",)])
-    file = experiment(passages, abstentions="keep", **one).run(Path("run"), {})
+    file = experiment(passages, abstentions="keep", **options).run(Path("run"), {})
     assert file.provenance["left_out"] == {"no response": 1, "no given claims": 0}  # the empty one
     # t3 says "I'm sorry, I cannot help.": one subclaim, which Known calls not supported.
     assert value_of(file, "cut", "subclaims", "one") == (2, 3, 1)
@@ -383,7 +383,7 @@ def test_the_correlations_of_table_7_from_its_columns():
     reported = {
         metric: dict(zip(names, theirs, strict=True)) for metric, (_, theirs) in TABLE_7.items()
     }
-    factscore, subclaims = (own for own, _ in TABLE_7.values())
+    factscore, subclaims = (means for means, _ in TABLE_7.values())
     scores = [
         DocumentScore(
             assessor="known",
@@ -408,11 +408,11 @@ def test_the_correlations_of_table_7_from_its_columns():
         penalised=True,
     )
     rows = decomposition_values.values_of({"FActScore": run}, 0, reported)
-    found = {r["variant"]: r for r in rows if r["metric"] == "pearson_with_reported"}
-    assert found["factscore"]["value"] == pytest.approx(0.9786, abs=5e-5)
+    actual = {r["variant"]: r for r in rows if r["metric"] == "pearson_with_reported"}
+    assert actual["factscore"]["value"] == pytest.approx(0.9786, abs=5e-5)
     # The table says 0.9821; its columns give this.
-    assert found["subclaims"]["value"] == pytest.approx(0.9846, abs=5e-5)
-    assert {(r["generator"], r["n"]) for r in found.values()} == {("all", 12)}
+    assert actual["subclaims"]["value"] == pytest.approx(0.9846, abs=5e-5)
+    assert {(r["generator"], r["n"]) for r in actual.values()} == {("all", 12)}
 
 
 def test_a_correlation_counts_the_topics_of_what_it_compares():
@@ -423,11 +423,11 @@ def test_a_correlation_counts_the_topics_of_what_it_compares():
     )  # fmt: skip
     reported = {"subclaims": {"a": 1.0, "b": 2.0, "c": 4.0}}
     rows = decomposition_values.values_of({"cut": run}, 0, reported)
-    (found,) = [r for r in rows if r["metric"] == "pearson_with_reported"]
-    assert (found["value"], found["n"], found["failed"]) == (pytest.approx(1), 3, 1)
+    (actual,) = [r for r in rows if r["metric"] == "pearson_with_reported"]
+    assert (actual["value"], actual["n"], actual["failed"]) == (pytest.approx(1), 3, 1)
 
 
-def test_judges_agree_on_nothing_of_a_passage_that_one_of_them_failed_on():
+def test_claims_on_which_a_judge_failed_are_not_compared():
     rising = [[1] * count + [0] * (4 - count) for count in range(5)]
     topics = [f"t{place}" for place in range(8)]
     run = decomposition_values.Passages(
@@ -437,9 +437,9 @@ def test_judges_agree_on_nothing_of_a_passage_that_one_of_them_failed_on():
     )  # fmt: skip
     rows = decomposition_values.values_of({"cut": run, "again": run}, 0)
     for metric in ("pearson", "spearman"):
-        own = [r for r in rows if r["metric"] == metric]
-        assert len(own) == 3
-        for row in own:
+        rows_of_metric = [r for r in rows if r["metric"] == metric]
+        assert len(rows_of_metric) == 3
+        for row in rows_of_metric:
             assert (row["value"], row["n"]) == (pytest.approx(-1), 5)
             assert row["failed"] == 8 * (1 + (row["kind"] == "all"))
 
@@ -459,11 +459,11 @@ def dying(stage):
     return Dies
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(passages, quick, monkeypatch):
+def test_interrupted_run_resumes_to_the_same_bytes(passages, quick, monkeypatch):
     monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
     small = {"verify": [Known()], "entailment": None}
-    one = {"judges": {"nli": NLI(Loose())}, "decomposers": {"cut": Cut(), "whole": Sentences()}}
-    experiment(passages, **small, **one).run(Path("whole"), {})
+    options = {"judges": {"nli": NLI(Loose())}, "decomposers": {"cut": Cut(), "whole": Sentences()}}
+    experiment(passages, **small, **options).run(Path("whole"), {})
     cut = Cut(dies_at=2)
     broken = experiment(
         passages,
@@ -485,7 +485,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(passages, quick, monk
     assert cut.seen.count("one/t1") == 1
 
 
-def test_all_methods_ask_nothing_twice_and_their_usage_is_summed(passages, quick, pytestconfig):
+def test_calls_of_all_decomposers_are_cached_and_usage_is_summed(passages, quick, pytestconfig):
     text = "Marta Ilvesoo was a potter. She taught at a school."
     write_jsonl("marta.jsonl", [{"id": "m", "topic": "Marta", "text": text}])
     parses = pytestconfig.rootpath / "configs/experiments/small/decomposition_parses.conllu"
@@ -494,8 +494,10 @@ def test_all_methods_ask_nothing_twice_and_their_usage_is_summed(passages, quick
         prompt = body["messages"][-1]["content"]
         if "True or False" in prompt:
             return str("good" not in prompt)
-        one = "- Somebody did it."
-        return one if "Statements:" in prompt else f"Sure, here they are:\n{one}\n- It was good."
+        answer = "- Somebody did it."
+        return (
+            answer if "Statements:" in prompt else f"Sure, here they are:\n{answer}\n- It was good."
+        )
 
     def run(server, output):
         def writer():
@@ -503,14 +505,14 @@ def test_all_methods_ask_nothing_twice_and_their_usage_is_summed(passages, quick
 
         parser = ConlluFiles([str(parses)])
         methods = ("factscore", "fs2", "wice", "chen", "conllu", "rnd")
-        every = {
+        decomposers = {
             name: Prompted(writer(), name, parser=parser if name == "conllu" else None)
             for name in methods
         }
-        every |= {"predpatt": PredPatt(parser, writer=writer()), "by rules": PredPatt(parser)}
-        every |= {"sentences": Sentences()}
+        decomposers |= {"predpatt": PredPatt(parser, writer=writer()), "by rules": PredPatt(parser)}
+        decomposers |= {"sentences": Sentences()}
         judges = {"llm": FActScore(writer())}
-        return Decomposition({"one": "marta.jsonl"}, every, judges).run(Path(output), {})
+        return Decomposition({"one": "marta.jsonl"}, decomposers, judges).run(Path(output), {})
 
     with ModelServer(reply) as server:
         file = run(server, "calm")
@@ -534,11 +536,11 @@ def test_all_methods_ask_nothing_twice_and_their_usage_is_summed(passages, quick
     assert value_of(file, "by rules", "coherence", "macro", "llm")[0] == 1
 
 
-def test_what_the_run_shows_is_in_the_tables_and_cannot_run_in_the_page(passages):
+def test_report_escapes_hostile_text(passages):
     evil = {ATTACK: passages["one"], "two": passages["two"]}
-    own = {ATTACK: Cut(), "whole": Sentences()}
+    decomposers = {ATTACK: Cut(), "whole": Sentences()}
     more = {"verify": [], "judges": {"nli": NLI(Loose())}, "entailment": None}
-    experiment(evil, decomposers=own, **more).run(Path("run"), {})
+    experiment(evil, decomposers=decomposers, **more).run(Path("run"), {})
     page = build_report("run").read_text(encoding="utf-8")
     assert "<img src=x" not in page
     assert "<script" not in page
@@ -548,7 +550,7 @@ def test_what_the_run_shows_is_in_the_tables_and_cannot_run_in_the_page(passages
     assert [len(row["subclaims"]) for row in rows] == [2, 1]
 
 
-def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
+def test_given_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
     fact = {"text": "Ann sings.", "label": "IR"}
     sentence = {"text": "Ann sings loud.", "human-atomic-facts": [fact]}
     sentence["model-atomic-facts"] = [{"text": "Ann sings."}, {"text": "Ann is loud."}]
@@ -567,8 +569,8 @@ def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
         model([bob])
     # The experiment leaves the passage out for all decomposers, and says so.
     judges = {"nli": NLI(Words())}
-    own = {"sentences": Sentences(), "model": model}
-    run = Decomposition([str(tmp_path / "bios.jsonl")], own, judges)
+    decomposers = {"sentences": Sentences(), "model": model}
+    run = Decomposition([str(tmp_path / "bios.jsonl")], decomposers, judges)
     file = run.run(tmp_path / "run", {})
     assert file.provenance["left_out"] == {"no response": 1, "no given claims": 1}
     assert value_of(file, "model", "decomp_score", "given", "nli") == (1, 1, 0)
@@ -577,27 +579,27 @@ def test_the_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
 
 def test_the_papers_configuration_has_its_settings(pytestconfig):
     path = pytestconfig.rootpath / "configs/experiments/paper/decomposition.yaml"
-    own = yaml.safe_load(path.read_text("utf-8"))["experiment"]
-    assert (own["abstentions"], own["gamma"], len(own["documents"])) == ("keep", 10, 12)
-    reported = own["reported"]
+    options = yaml.safe_load(path.read_text("utf-8"))["experiment"]
+    assert (options["abstentions"], options["gamma"], len(options["documents"])) == ("keep", 10, 12)
+    reported = options["reported"]
     for metric, (_, theirs) in TABLE_7.items():
-        assert list(reported[metric]) == list(own["documents"])
+        assert list(reported[metric]) == list(options["documents"])
         assert list(reported[metric].values()) == theirs
-    decomposers = {name: part["init_args"] for name, part in own["decomposers"].items()}
+    decomposers = {name: part["init_args"] for name, part in options["decomposers"].items()}
     methods = {part.get("method", "predpatt") for part in decomposers.values()}
     assert methods == {"rnd", "chen", "wice", "factscore", "fs2", "conllu", "predpatt"}
     assert decomposers["PredPatt"]["verbalise"] == "one_by_one"
-    judge = own["judges"]["llm"]["init_args"]["writer"]
+    judge = options["judges"]["llm"]["init_args"]["writer"]
     for writer in [judge, *(part["writer"] for part in decomposers.values())]:
         assert writer["init_args"]["endpoint"] == "completions"
 
 
 def factcheck(*sentences):
     """A response of Factcheck-Bench: sentences as (text, decontext, claims)."""
-    found = {}
+    actual = {}
     for place, (text, form, claims) in enumerate(sentences):
         count = len(claims)
-        found[f"sentence{place}"] = {
+        actual[f"sentence{place}"] = {
             "text": text,
             "decontext": form,
             "sentence_checkworthiness": "yes",
@@ -608,14 +610,16 @@ def factcheck(*sentences):
             "stance_claim_autoEvid": [["irrelevant"]] * count,
             "human_evidence": ["NA"] * count,
         }
-    return {"prompt": "Who?", "response": " ".join(s[0] for s in sentences), "sentences": found}
+    return {"prompt": "Who?", "response": " ".join(s[0] for s in sentences), "sentences": actual}
 
 
 def test_claims_are_matched_one_to_one_and_covered_by_what_entails_them():
     match = ByEntailment(Words())
-    (found,) = match([["Ann sang", "sang Ann", "Bob ran and fell"]], [["Ann sang", "Bob ran", "x"]])
+    (actual,) = match(
+        [["Ann sang", "sang Ann", "Bob ran and fell"]], [["Ann sang", "Bob ran", "x"]]
+    )
     # "sang Ann" says again what is matched; "Bob ran and fell" entails "Bob ran" and says more.
-    assert (found.people, found.matched, found.covered) == (3, 1, 2)
+    assert (actual.people, actual.matched, actual.covered) == (3, 1, 2)
     assert match([[], ["a"]], [["a"], ["b"]]) == [
         Matches(people=1, matched=0, covered=0),
         Matches(people=1, matched=0, covered=0),
@@ -631,8 +635,8 @@ def test_claims_are_matched_by_an_encoder():
             return np.asarray([[text.count(letter) for letter in "abc"] for text in texts])
 
     match = ByCosine(Letters(), threshold=0.9)
-    found = match([["aa", "b"], []], [["a", "c"], ["b"]])
-    assert found == [Matches(people=2, matched=1), Matches(people=1, matched=0)]
+    actual = match([["aa", "b"], []], [["a", "c"], ["b"]])
+    assert actual == [Matches(people=2, matched=1), Matches(people=1, matched=0)]
     assert match([[]], [[]]) == [Matches(people=0, matched=0)]
 
 
@@ -647,31 +651,31 @@ def test_subclaims_against_peoples_sentence_by_sentence(tmp_path, monkeypatch):
         )
     ]
     write_jsonl("responses.jsonl", rows)
-    given = Given(irrelevant=True)
+    giver = Given(irrelevant=True)
     file = Decomposition(
         {"g": "responses.jsonl"},
-        {"whole": Sentences(), "people": given},
+        {"whole": Sentences(), "people": giver},
         {"nli": NLI(Words())},
         match=ByEntailment(Words()),
         texts="sentences",
     ).run(Path("run"), {})
-    found = {(r.kind, r.metric): r.value for r in file.results if r.generator == "g"}
-    assert found["whole", "subclaims"] == 1
+    actual = {(r.kind, r.metric): r.value for r in file.results if r.generator == "g"}
+    assert actual["whole", "subclaims"] == 1
     # Two sentences, of which one is people's claim; both together entail all three.
-    assert found["whole", "claim_precision"] == 1 / 2
-    assert found["whole", "claim_recall"] == 1 / 3
-    assert found["whole", "claim_f1"] == 2 * 1 / (2 + 3)
-    assert found["whole", "element_coverage"] == 1
-    assert found["people", "claim_f1"] == found["people", "element_coverage"] == 1
+    assert actual["whole", "claim_precision"] == 1 / 2
+    assert actual["whole", "claim_recall"] == 1 / 3
+    assert actual["whole", "claim_f1"] == 2 * 1 / (2 + 3)
+    assert actual["whole", "element_coverage"] == 1
+    assert actual["people", "claim_f1"] == actual["people", "element_coverage"] == 1
     # "Ann …" does not follow from "She …"; only that sentence has another form.
-    assert found["whole", "context_changes"] == 1
-    assert found["people", "context_changes"] == 1
+    assert actual["whole", "context_changes"] == 1
+    assert actual["people", "context_changes"] == 1
     page = build_report("run").read_text(encoding="utf-8")
     assert "Human claims" in page
     assert "context changes" in page
 
 
-def test_a_text_that_failed_to_be_decomposed_has_not_missed_peoples_claims():
+def test_failed_decomposition_is_excluded_from_claim_recall():
     whole = Matches(people=2, matched=1, covered=2)
     none = Matches(people=3, matched=0, covered=0)
     run = decomposition_values.Passages(
@@ -679,29 +683,29 @@ def test_a_text_that_failed_to_be_decomposed_has_not_missed_peoples_claims():
         decisions={}, classes=None, scores=[[]] * 3, filtered={}, matches=[whole, none, none],
     )  # fmt: skip
     rows = decomposition_values.values_of({"cut": run}, 0)
-    found = {r["metric"]: (r["value"], r["n"], r["failed"]) for r in rows if r["generator"] == "g"}
+    actual = {r["metric"]: (r["value"], r["n"], r["failed"]) for r in rows if r["generator"] == "g"}
     # The third text has no subclaim, and nothing of it failed: its claims are missed.
-    assert found["claim_recall"] == (1 / 5, 2, 1)
-    assert found["claim_f1"] == (2 / 7, 2, 1)
-    assert found["element_coverage"] == (2 / 5, 2, 1)
-    assert found["claim_precision"] == (1 / 2, 1, 1)
+    assert actual["claim_recall"] == (1 / 5, 2, 1)
+    assert actual["claim_f1"] == (2 / 7, 2, 1)
+    assert actual["element_coverage"] == (2 / 5, 2, 1)
+    assert actual["claim_precision"] == (1 / 2, 1, 1)
 
 
 def test_factscore_sentences_have_both_lists_and_no_other_form(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    own = {"human-atomic-facts": [{"text": "Ann sang.", "label": "S"}]}
-    own |= {"text": "Ann sang.", "model-atomic-facts": [{"text": "Ann sang."}, {"text": "x"}]}
+    sentence = {"human-atomic-facts": [{"text": "Ann sang.", "label": "S"}]}
+    sentence |= {"text": "Ann sang.", "model-atomic-facts": [{"text": "Ann sang."}, {"text": "x"}]}
     other = {"text": "Bob.", "human-atomic-facts": None, "model-atomic-facts": [{"text": "y"}]}
-    row = {"topic": "Ann", "output": "Ann sang. Bob.", "annotations": [own, other]}
+    row = {"topic": "Ann", "output": "Ann sang. Bob.", "annotations": [sentence, other]}
     write_jsonl("bios.jsonl", [row, {"topic": "Bob", "text": "No claims here."}])
     options = {"match": ByEntailment(Words()), "texts": "sentences"}
     decomposers = {"model": Given(field="model_claims")}
     nli = {"nli": NLI(Words())}
     file = Decomposition({"g": "bios.jsonl"}, decomposers, nli, **options).run(Path("run"), {})
-    found = {r.metric: r.value for r in file.results if r.generator == "g"}
+    actual = {r.metric: r.value for r in file.results if r.generator == "g"}
     assert file.provenance["left_out"]["no claims of people"] == 1
-    assert (found["claim_precision"], found["claim_recall"]) == (1 / 2, 1)
-    assert "context_changes" not in found
+    assert (actual["claim_precision"], actual["claim_recall"]) == (1 / 2, 1)
+    assert "context_changes" not in actual
     options["texts"] = "whole"
     whole = {"whole": Sentences()}
     file = Decomposition({"g": "bios.jsonl"}, whole, nli, **options).run(Path("two"), {})

@@ -85,12 +85,12 @@ PAINTER = "Ida Holm was a Danish painter born in 1874. She painted ships."
         ("The aunt of Ida Holm, a Norwegian swimmer, won two medals.", "000"),
     ],
 )
-def test_a_group_begins_where_the_text_introduces_somebody_new(behind, groups):
+def test_new_person_starts_a_group(behind, groups):
     claims = ("Ida Holm was a painter.", "She painted ships.", "She won two medals.")
     assert groups_of(f"{PAINTER} {behind}", *claims) == groups
 
 
-def test_sentences_without_a_name_follow_the_person_at_hand():
+def test_sentences_without_a_name_join_the_previous_person():
     text = (
         "Ida Holm, a painter, lived in Ribe [1]. She left school early. Her pictures sold well. "
         "Ida Holm (1990–2020), a swimmer, trained in Oslo. She left school early. "
@@ -120,7 +120,7 @@ def test_doubtful_places_are_split_by_claims_that_contradict_each_other():
     assert labels == ["g0", "g0", None, None]
 
 
-def test_what_follows_a_person_that_was_not_told_is_not_told():
+def test_claims_after_an_unjudged_boundary_have_no_group():
     behind = "Ida Holm was a swimmer. Ida Holm was a singer. Ida Holm (poet) wrote."
     document = Document(id="d", topic="Ida Holm", text=f"{PAINTER} {behind}")
     texts = ("Holm painted in silence.", "Holm was a swimmer.", "Holm was a singer.", "Holm wrote.")
@@ -138,8 +138,8 @@ def test_a_group_is_linked_to_the_title_that_supports_most_of_it():
     partly = support.copy()
     partly[[0, 3], 0] = np.nan
     for assignment in ("argmax", "hungarian"):
-        found = link_groups(partly, partly >= 0.5, groups, assignment)
-        assert found["g0"] is None
+        actual = link_groups(partly, partly >= 0.5, groups, assignment)
+        assert actual["g0"] is None
     assert link_groups(partly, partly >= 0.5, groups) == {"g0": None, "g1": 1}
     # Linked alone: the title that supports most claims, 4 to 3, wherever it supports.
     assert link_claims(support >= 0.5) == [0, 1, 1, 1, 1]
@@ -151,21 +151,21 @@ def test_the_hungarian_assignment_supports_most_claims_with_no_title_twice():
     for _ in range(20):
         supported = rng.random((9, 4)) < 0.4
         groups = ["a"] * 2 + ["b"] * 3 + ["c"] * 4
-        found = link_groups(supported * 0.7, supported, groups, "hungarian")
-        assert len(set(found.values())) == 3
+        actual = link_groups(supported * 0.7, supported, groups, "hungarian")
+        assert len(set(actual.values())) == 3
 
         def total(titles, groups=groups, supported=supported):
             of = dict(zip("abc", titles, strict=True))
             return sum(bool(supported[k, of[g]]) for k, g in enumerate(groups))
 
-        every = (t for t in product(range(4), repeat=3) if len(set(t)) == 3)
-        assert total([found[g] for g in "abc"]) == max(map(total, every))
+        permutations_of_three = (t for t in product(range(4), repeat=3) if len(set(t)) == 3)
+        assert total([actual[g] for g in "abc"]) == max(map(total, permutations_of_three))
     # More groups than titles: the one left over is linked by itself.
     alone = np.array([[True], [True], [False]])
     assert link_groups(alone * 1.0, alone, ["a", "b", "c"], "hungarian") == dict.fromkeys("abc", 0)
 
 
-def test_no_answer_that_is_lacking_could_change_a_link():
+def test_links_do_not_depend_on_missing_answers():
     rng = np.random.default_rng(0)
     linked = dict.fromkeys(("argmax", "hungarian"), 0)
     for _ in range(150):
@@ -176,14 +176,14 @@ def test_no_answer_that_is_lacking_could_change_a_link():
         for place in places:
             support[place] = np.nan
         for assignment in linked:
-            found = link_groups(support, support > 0.5, groups, assignment)
+            actual = link_groups(support, support > 0.5, groups, assignment)
             for answers in product((0.0, 1.0), repeat=len(places)):
                 whole = support.copy()
                 for place, p in zip(places, answers, strict=True):
                     whole[place] = p
-                told = link_groups(whole, whole > 0.5, groups, assignment)
-                assert all(told[g] == title for g, title in found.items() if title is not None)
-            linked[assignment] += bool(places) and any(t is not None for t in found.values())
+                expected = link_groups(whole, whole > 0.5, groups, assignment)
+                assert all(expected[g] == title for g, title in actual.items() if title is not None)
+            linked[assignment] += bool(places) and any(t is not None for t in actual.values())
     assert min(linked.values()) > 20
 
 
@@ -209,28 +209,28 @@ def verify(text: str = TEXT, passages: Sequence[Passage] = PASSAGES, **options: 
     model = Words()
     stage = DFActScore(model, LocalGroups(), **options)
     claims = [c.model_copy(update={"contexts": ["p0"]}) for c in claims_of(*CLAIMS)]
-    (found,) = stage([document_of(text)], [claims], [passages])
-    return found
+    (actual,) = stage([document_of(text)], [claims], [passages])
+    return actual
 
 
 def test_both_verdicts_come_from_one_call_over_claims_and_titles():
-    found = {name: [v for v in verify() if v.name == name] for name in ("independent", "grouped")}
-    assert {v.assessor for own in found.values() for v in own} == {"dfactscore"}
-    assert [v.label for v in found["grouped"]] == ["supported"] * 4
-    assert [v.p for own in found.values() for v in own] == [0.9] * 8
-    assert [v.group for v in found["grouped"]] == ["g0", "g0", "g1", "g1"]
-    assert [v.entity[10:-1] for v in found["grouped"]] == ["painter"] * 2 + ["swimmer"] * 2
-    assert [v.evidence for v in found["grouped"]] == [["p0"], ["p2"], ["p1"], ["p1"]]
+    actual = {name: [v for v in verify() if v.name == name] for name in ("independent", "grouped")}
+    assert {v.assessor for group in actual.values() for v in group} == {"dfactscore"}
+    assert [v.label for v in actual["grouped"]] == ["supported"] * 4
+    assert [v.p for group in actual.values() for v in group] == [0.9] * 8
+    assert [v.group for v in actual["grouped"]] == ["g0", "g0", "g1", "g1"]
+    assert [v.entity[10:-1] for v in actual["grouped"]] == ["painter"] * 2 + ["swimmer"] * 2
+    assert [v.evidence for v in actual["grouped"]] == [["p0"], ["p2"], ["p1"], ["p1"]]
     # Alone, the last claim goes to the person that supports most of the text's claims.
-    assert [v.entity[10:-1] for v in found["independent"]] == ["painter"] * 2 + [
+    assert [v.entity[10:-1] for v in actual["independent"]] == ["painter"] * 2 + [
         "swimmer",
         "painter",
     ]
     titles = ["Ida Holm (painter)", "Ida Holm (swimmer)"]
-    assert found["independent"][0].support == dict(zip(titles, (0.9, 0.1), strict=True))
+    assert actual["independent"][0].support == dict(zip(titles, (0.9, 0.1), strict=True))
 
 
-def test_a_title_that_could_not_be_judged_undoes_no_support():
+def test_unjudged_title_keeps_support_of_other_titles():
     untold = Passage(id="p3", title="Ida Holm (nun)", text="There was silence.")
     claims = [v for v in verify(passages=[*PASSAGES, untold]) if v.name == "independent"]
     assert [v.label for v in claims] == ["supported"] * 4
@@ -267,9 +267,9 @@ def test_groups_are_made_of_all_claims_also_for_the_selected_ones():
                         document_entailment=1,
                         reason="selected",
                     )
-                    for claim in own
+                    for claim in group
                 ]
-                for own in claims
+                for group in claims
             ]
 
     stage = DFActScore(Words(), LocalGroups())
@@ -282,9 +282,9 @@ def test_groups_are_made_of_all_claims_also_for_the_selected_ones():
     ] == "g0"
 
 
-def test_what_cannot_be_judged_fails_with_its_reason():
-    def reasons(found):
-        return [(v.name, v.reason) for v in found if v.label == "failed"]
+def test_unjudged_claims_fail_with_a_reason():
+    def reasons(actual):
+        return [(v.name, v.reason) for v in actual if v.label == "failed"]
 
     both = ("independent", "grouped")
     none = reasons(verify(passages=[]))
@@ -292,54 +292,54 @@ def test_what_cannot_be_judged_fails_with_its_reason():
 
     stage = DFActScore(Words(), lambda documents, claims: [[None, "g0"]])
     pair = [Claim(id="a", text="Holm won medals.", contexts=[]), Claim(id="b", text="x")]
-    found = stage([document_of()], [pair], [PASSAGES])[0]
-    assert reasons(found) == [
+    actual = stage([document_of()], [pair], [PASSAGES])[0]
+    assert reasons(actual) == [
         ("grouped", "its group is not known"),
         *((name, "retrieval failed") for name in both),
     ]
     # Without an answer a title is unknown, unless another of its passages supports the claim.
     silent = [PASSAGES[0], Passage(id="s", title="Ida Holm (painter)", text="silence")]
-    found = verify(passages=silent)
-    assert [v.label for v in found] == ["supported"] * 2 + ["failed"] * 6
-    assert "gave no answer" in found[2].reason
+    actual = verify(passages=silent)
+    assert [v.label for v in actual] == ["supported"] * 2 + ["failed"] * 6
+    assert "gave no answer" in actual[2].reason
     # A page of which nothing is known may be the one that the group is about.
     other = [PASSAGES[0], Passage(id="s", title="Ida Holm (judge)", text="silence")]
     claim = Claim(id="a", text="Holm won medals.", contexts=["s"])
-    found = DFActScore(Words(), LocalGroups())([document_of()], [[claim]], [other])[0]
-    assert [v.label for v in found] == ["failed", "failed"]
-    assert "its group's page" in found[1].reason
+    actual = DFActScore(Words(), LocalGroups())([document_of()], [[claim]], [other])[0]
+    assert [v.label for v in actual] == ["failed", "failed"]
+    assert "its group's page" in actual[1].reason
 
 
 def test_the_evidence_of_a_claim_is_of_a_title_that_was_asked_about():
     class Never(ClaimByClaim):
         assessor = "never"
 
-        def judge(self, asked):
-            return [self.verdict(one.claim, "not_supported") for one in asked]
+        def judge(self, items):
+            return [self.verdict(item.claim, "not_supported") for item in items]
 
     pages = [Passage(id=name, title=name, text=f"{name}.") for name in ("Ada", "Eva")]
     claim = Claim(id="a", text="Holm had wings.", contexts=["Eva"])
     stage = DFActScore(Never(), LocalGroups(), retrieved=True)
-    (found,) = stage([document_of()], [[claim]], [pages])
-    assert next((v.name, v.evidence) for v in found) == ("independent", ["Eva"])
+    (actual,) = stage([document_of()], [[claim]], [pages])
+    assert next((v.name, v.evidence) for v in actual) == ("independent", ["Eva"])
 
 
-def test_a_passage_without_a_title_is_a_page_of_its_own():
+def test_passage_without_title_is_a_separate_page():
     bare = [passage.model_copy(update={"title": ""}) for passage in PASSAGES]
     merged = f"{PAINTER} Holm won two medals. She lived in Oslo."
-    found = [v for v in verify(merged, bare) if v.name == "grouped"]
-    assert {v.entity for v in found} == {"p1"}
-    assert [v.label for v in found] == ["not_supported", "not_supported", "supported", "supported"]
+    actual = [v for v in verify(merged, bare) if v.name == "grouped"]
+    assert {v.entity for v in actual} == {"p1"}
+    assert [v.label for v in actual] == ["not_supported", "not_supported", "supported", "supported"]
 
 
-def test_groups_that_failed_are_made_anew_and_those_of_twins_are_kept_apart():
+def test_failed_groups_are_retried_and_equal_ids_are_kept_apart():
     answers = [[["g0", None]], [["g0", "g1"]], [["g0"], ["g0"]]]
     stage = DFActScore(Words(), lambda documents, claims: answers.pop(0))
     two = claims_of(*CLAIMS[:2])
 
     def groups(documents, claims):
-        found = stage(documents, claims, [PASSAGES] * len(documents))
-        return [[v.group for v in own if v.name == "grouped"] for own in found]
+        actual = stage(documents, claims, [PASSAGES] * len(documents))
+        return [[v.group for v in group if v.name == "grouped"] for group in actual]
 
     both = [c.model_copy(update={"contexts": ["p0"]}) for c in two]
     assert groups([document_of()], [both]) == [["g0", None]]
@@ -351,7 +351,7 @@ def test_groups_that_failed_are_made_anew_and_those_of_twins_are_kept_apart():
     assert groups([twin, twin], [both[:1], both[1:]]) == [["g0"], ["g0"]]
 
 
-def test_thresholds_and_passages_a_title():
+def test_threshold_and_per_title_change_the_verdict():
     assert {v.label for v in verify(threshold=0.95)} == {"not_supported"}
     # One passage a title: the one that shares most words with the claim.
     assert [v.evidence for v in verify(per_title=1)][2] == ["p2"]

@@ -67,24 +67,24 @@ class Independent(Verifier):
         super().__init__(Words(), LocalGroups())
 
     def __call__(self, documents, claims, passages):
-        found = super().__call__(documents, claims, passages)
-        return [[v for v in own if v.name == "independent"] for own in found]
+        actual = super().__call__(documents, claims, passages)
+        return [[v for v in group if v.name == "independent"] for group in actual]
 
 
 def text(generator, name, sentences, number=0, **more):
     """A text of (sentence, claims); the passages are the two pages, [1] and [2]."""
     claims = [
         {"id": f"c{i}.{k}", "text": c.replace("Ann Lee", name), "source": s, "sentence": i}
-        for i, (s, own) in enumerate(sentences)
-        for k, c in enumerate(own)
+        for i, (s, facts) in enumerate(sentences)
+        for k, c in enumerate(facts)
     ]
     passages = [
         {"id": f"p{k}", "title": t.replace("Ann Lee", name), "text": p.replace("Ann Lee", name)}
         for k, (t, p) in enumerate(PAGES.items())
     ]
     body = " ".join(s.replace("Ann Lee", name) for s, _ in sentences)
-    own = {"id": f"d{number}", "topic": name, "generator": generator, "text": body}
-    return {**own, "claims": claims, "passages": passages, **more}
+    row = {"id": f"d{number}", "topic": name, "generator": generator, "text": body}
+    return {**row, "claims": claims, "passages": passages, **more}
 
 
 def documents(tmp_path):
@@ -97,12 +97,12 @@ def documents(tmp_path):
         ("Ann Lee was a painter from Oslo. [1]", FACTS["painter"][:2]),
         ("Another Ann Lee was a politician. [2]", FACTS["politician"][:1]),
     ]
-    one = [("Ann Lee was a painter from Oslo.", FACTS["painter"][:2])]
+    sentences = [("Ann Lee was a painter from Oslo.", FACTS["painter"][:2])]
     silent = [("I could not find any information about Ann Lee.", [])]
     rows = []
     for name in ("Ann Lee", "Eva Moe"):
         rows += [text("merging", name, merged, len(rows)), text("careful", name, apart, len(rows))]
-    rows += [text("careful", "Una Ray", one, 8), text("careful", "Ida Orr", silent, 9)]
+    rows += [text("careful", "Una Ray", sentences, 8), text("careful", "Ida Orr", silent, 9)]
     path = tmp_path / "texts.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
@@ -135,10 +135,10 @@ ALONE, GROUPED = ("factual_precision", "independent"), ("factual_precision", "gr
 
 
 def test_values_by_hand(tmp_path):
-    found, folder = run(tmp_path, [documents(tmp_path)])
+    actual, folder = run(tmp_path, [documents(tmp_path)])
 
     def value(metric, generator, kind="automatic"):
-        return found[of(metric, kind, generator)].value
+        return actual[of(metric, kind, generator)].value
 
     assert value(ALONE, "merging") == 0.75
     assert value(GROUPED, "merging") == 0.5
@@ -158,23 +158,23 @@ def test_values_by_hand(tmp_path):
     assert value("citation_recall", "careful") == pytest.approx(1 / 3)
     assert value("citation_precision", "careful") == pytest.approx(1 / 3)
     assert value("gap", "all") == pytest.approx(0.5 / 5)
-    row = found[of("gap", "automatic", "careful")]
+    row = actual[of("gap", "automatic", "careful")]
     assert (row.n, row.failed) == (3, 0)
-    assert found[of("gap", "automatic", "merging")].ci95 == (0.25, 0.25)
+    assert actual[of("gap", "automatic", "merging")].ci95 == (0.25, 0.25)
     texts = read_records(folder / "texts.jsonl", JudgedText)
     assert len(texts) == 6
     assert output_type(texts[0]) == "merged"
     page = build_report(folder).read_text()
     with open(folder / "tables.csv", newline="") as table:
-        assert {row["metric"] for row in csv.DictReader(table)} == {metric for metric, *_ in found}
+        assert {row["metric"] for row in csv.DictReader(table)} == {metric for metric, *_ in actual}
     assert "| merging | automatic | 0.750 [0.750, 0.750]" in (folder / "tables.md").read_text()
     assert "Ann Lee: 0.75 → 0.50 merged" in page
     assert page.count("<svg ") == 2
 
 
-def test_other_sources_stand_beside_and_are_compared(tmp_path):
+def test_file_and_people_verdicts_are_compared(tmp_path):
     path = documents(tmp_path)
-    mine = [
+    automatic_texts = [
         JudgedText(
             source="people",
             id=f"merging/d{number}",
@@ -194,17 +194,17 @@ def test_other_sources_stand_beside_and_are_compared(tmp_path):
         )
         for number, name in ((0, "Ann Lee"), (2, "Eva Moe"))
     ]
-    write_jsonl(tmp_path / "people.jsonl", mine)
-    found, _ = run(tmp_path, [path], people=[str(tmp_path / "people.jsonl")])
-    assert found[of(GROUPED, "people", "merging")].value == 0.5
-    assert found[of("biographies", "people", "merging")].value == 2
-    assert found[of("gap", "automatic on people's texts", "merging")].value == 0.25
+    write_jsonl(tmp_path / "people.jsonl", automatic_texts)
+    actual, _ = run(tmp_path, [path], people=[str(tmp_path / "people.jsonl")])
+    assert actual[of(GROUPED, "people", "merging")].value == 0.5
+    assert actual[of("biographies", "people", "merging")].value == 2
+    assert actual[of("gap", "automatic on people's texts", "merging")].value == 0.25
     place = ("automatic", "merging", "people")
-    assert found[of(("balanced_accuracy", "grouped"), *place)].value == 1
-    alone = found[of(("balanced_accuracy", "independent"), *place)]
+    assert actual[of(("balanced_accuracy", "grouped"), *place)].value == 1
+    alone = actual[of(("balanced_accuracy", "independent"), *place)]
     assert (alone.value, alone.failed) == (0.5, 2)
-    assert found[of("linked_alike", *place)].value == 0.5
-    write_jsonl(tmp_path / "other.jsonl", [mine[0].model_copy(update={"id": "x"})])
+    assert actual[of("linked_alike", *place)].value == 0.5
+    write_jsonl(tmp_path / "other.jsonl", [automatic_texts[0].model_copy(update={"id": "x"})])
     with pytest.raises(UserError, match="is not in documents"):
         run(tmp_path, [path], output="other", people=[str(tmp_path / "other.jsonl")])
     with pytest.raises(UserError, match="judged twice"):
@@ -220,8 +220,11 @@ def ambigbio(tmp_path):
     rows = []
     for number, name in enumerate(("Ann Lee", "Ann Lee Moe")):
         atoms = [
-            [{"atom": a, "is_supported": t is not None, "supporting_topic": t} for a, t in own]
-            for own in (alone, grouped)
+            [
+                {"atom": a, "is_supported": t is not None, "supporting_topic": t}
+                for a, t in atoms_of_form
+            ]
+            for atoms_of_form in (alone, grouped)
         ]
         cited = [("Ann Lee was a painter.", 1), ("She was tall.", 0)]
         rows.append(
@@ -239,8 +242,8 @@ def ambigbio(tmp_path):
 
 def test_ambigbio_s_own_verdicts(tmp_path):
     path = ambigbio(tmp_path)
-    found, _ = run(tmp_path, {"gen A": path})
-    file = {key[:2]: r.value for key, r in found.items() if key[3] == "file"}
+    actual, _ = run(tmp_path, {"gen A": path})
+    file = {key[:2]: r.value for key, r in actual.items() if key[3] == "file"}
     assert file[ALONE] == pytest.approx(2 / 3)
     assert file[GROUPED] == pytest.approx(1 / 3)
     assert (file["entities", None], file["linked_people", None]) == (2, 1)
@@ -248,18 +251,18 @@ def test_ambigbio_s_own_verdicts(tmp_path):
     assert ("citation_precision", None) not in file
     accuracy = ("balanced_accuracy", "grouped")
     for metric in (accuracy, "linked_alike", "citation_auroc", "citation_accuracy"):
-        assert found[of(metric, "automatic", "gen A", "file")].value == 1
+        assert actual[of(metric, "automatic", "gen A", "file")].value == 1
     # The file says what is cited, whatever brackets and blanks its texts have.
     file = tmp_path / "brackets.jsonl"
     file.write_text(Path(path).read_text().replace("She was tall. She", "She was tall [3] . She"))
-    again, _ = run(tmp_path, {"gen A": str(file)}, output="again")
+    repeated, _ = run(tmp_path, {"gen A": str(file)}, output="again")
     # Some released files do not name the people that groups are linked to.
     file.write_text(re.sub('(_topic": )"[^"]+"', r"\1null", Path(path).read_text()))
     unlinked, _ = run(tmp_path, {"gen A": str(file)}, output="unlinked")
     assert {"entities", "linked_people"} & {k[0] for k in unlinked if k[3] == "file"} == {
         "entities"
     }
-    assert again[of("citation_recall", "automatic", "gen A")].value == pytest.approx(1 / 3)
+    assert repeated[of("citation_recall", "automatic", "gen A")].value == pytest.approx(1 / 3)
 
 
 def released(tmp_path):
@@ -271,8 +274,8 @@ def released(tmp_path):
     # An atom that stands twice counts twice.
     atoms = [("A.", painter), ("A.", None), ("B.", politician)], [("C.", painter)]
     alone = [
-        [{"atom": a, "is_supported": t is not None, "supporting_topic": t} for a, t in own]
-        for own in atoms
+        [{"atom": a, "is_supported": t is not None, "supporting_topic": t} for a, t in group]
+        for group in atoms
     ]
     grouped = [alone[0][1:], alone[1]]
     passage = [f"Title: {painter}\n{PAGES[painter]}"]
@@ -295,7 +298,7 @@ def released(tmp_path):
     return [str(tmp_path / name) for name in wholes]
 
 
-def given(tmp_path, documents, output="given", **options):
+def run_without_models(tmp_path, documents, output="given", **options):
     """A run without any model."""
     made = DFActScore(documents, **options)
     folder = tmp_path / output
@@ -305,15 +308,15 @@ def given(tmp_path, documents, output="given", **options):
 
 def test_released_verdicts_give_the_paper_s_values_without_a_model(tmp_path):
     files = released(tmp_path)
-    found, folder = given(tmp_path, {"gen": files})
-    assert {row.kind for row in found.values()} == {"file"}
-    assert found[ALONE].value == pytest.approx((2 / 3 + 1) / 2)
-    assert found[GROUPED].value == pytest.approx((1 / 2 + 1) / 2)
-    assert found["entities", None].value == 1.5
-    assert found["linked_people", None].value == 1
-    assert (found["respond_ratio", None].value, found[ALONE].n) == (0.5, 1)
+    actual, folder = run_without_models(tmp_path, {"gen": files})
+    assert {row.kind for row in actual.values()} == {"file"}
+    assert actual[ALONE].value == pytest.approx((2 / 3 + 1) / 2)
+    assert actual[GROUPED].value == pytest.approx((1 / 2 + 1) / 2)
+    assert actual["entities", None].value == 1.5
+    assert actual["linked_people", None].value == 1
+    assert (actual["respond_ratio", None].value, actual[ALONE].n) == (0.5, 1)
     # The empty text does not count, one that cites nothing does.
-    assert found["citation_recall", None].value == pytest.approx((1 / 2 + 0 + 0) / 3)
+    assert actual["citation_recall", None].value == pytest.approx((1 / 2 + 0 + 0) / 3)
     texts = read_records(folder / "texts.jsonl", JudgedText)
     assert [text.responded for text in texts] == [True, True, False, False]
     page = build_report(folder).read_text()
@@ -321,17 +324,17 @@ def test_released_verdicts_give_the_paper_s_values_without_a_model(tmp_path):
     row = "| gen | 0.750 | 0.500 | 1.500 | 0.335 | 0.400 |"
     assert row in (folder / "tables.md").read_text()
     # The same from the verdicts alone and from the citations alone.
-    one, _ = given(tmp_path, {"gen": files[1]}, "one")
-    assert one[ALONE].value == found[ALONE].value
-    assert ("citation_recall", None) not in one
-    cited, _ = given(tmp_path, {"gen": [files[2]]}, "cited")
+    single, _ = run_without_models(tmp_path, {"gen": files[1]}, "one")
+    assert single[ALONE].value == actual[ALONE].value
+    assert ("citation_recall", None) not in single
+    cited, _ = run_without_models(tmp_path, {"gen": [files[2]]}, "cited")
     assert cited["citation_recall", None].value == pytest.approx(1 / 4)
     assert {("claims", None), ALONE, ("respond_ratio", None)}.isdisjoint(cited)
 
 
 def test_released_texts_are_judged_by_their_own_passages(tmp_path):
     files = released(tmp_path)
-    found, folder = run(tmp_path, {"gen": files[:2]})
+    actual, folder = run(tmp_path, {"gen": files[:2]})
     # "[1]" is the first of the five documents that the text was written from.
     texts = [t for t in read_records(folder / "texts.jsonl", JudgedText) if t.source == "automatic"]
     assert [[s.recalled for s in text.citations] for text in texts] == [
@@ -341,33 +344,35 @@ def test_released_texts_are_judged_by_their_own_passages(tmp_path):
     assert texts[0].claims[0].text == "A."
     # The empty text does not respond; of the last one its authors have no claims.
     assert [text.responded for text in texts] == [True, True, False, True]
-    assert found[of("respond_ratio", "file", "gen")].value == 0.5
+    assert actual[of("respond_ratio", "file", "gen")].value == 0.5
 
 
-def test_what_failed_is_no_value():
+def test_failed_texts_have_no_value():
     claims = [
         JudgedClaim(text="a", group="g0", grouped=True, independent=True, alone="p"),
         JudgedClaim(text="b", group="g1", grouped=None, independent=True, failed=["grouped"]),
         JudgedClaim(text="c", group="g1", failed=["independent", "grouped"]),
     ]
-    mine = JudgedText(source="automatic", id="x", topic="X", generator="g", claims=claims, failed=1)
+    automatic = JudgedText(
+        source="automatic", id="x", topic="X", generator="g", claims=claims, failed=1
+    )
 
     def values(texts):
         rows = dfactscore_values.compute_values(texts, None, seed=0)
         return {(row["metric"], row["variant"], row.get("against")): row for row in rows}
 
-    found = values([mine])
-    single = {name: row for (name, variant, _), row in found.items() if variant is None}
-    assert found[*ALONE, None]["failed"] == 1 + 1
-    assert found[*GROUPED, None]["failed"] == single["gap"]["failed"] == 1 + 2
+    actual = values([automatic])
+    single = {name: row for (name, variant, _), row in actual.items() if variant is None}
+    assert actual[*ALONE, None]["failed"] == 1 + 1
+    assert actual[*GROUPED, None]["failed"] == single["gap"]["failed"] == 1 + 2
     assert (single["claims"]["failed"], single["respond_ratio"]["failed"]) == (1, 0)
     # The difference is that of the claims that have both verdicts.
     assert (single["gap"]["value"], single["biographies"]["value"]) == (0, 2)
     claims[2] = claims[2].model_copy(update={"group": None})
-    unknown = mine.model_copy(update={"claims": claims})
-    found = values([unknown])
-    assert found["biographies", None, None]["value"] is None
-    assert found["output_type", "one person", None]["value"] is None
+    unknown = automatic.model_copy(update={"claims": claims})
+    actual = values([unknown])
+    assert actual["biographies", None, None]["value"] is None
+    assert actual["output_type", "one person", None]["value"] is None
     # Against others, a claim without a verdict here is neither right nor wrong.
     theirs = [
         JudgedClaim(text=t, group="g0", entity="p", grouped=s, independent=s)
@@ -376,8 +381,8 @@ def test_what_failed_is_no_value():
     claims[0] = claims[0].model_copy(update={"entity": "p"})
     other = JudgedText(source="people", id="x", topic="X", generator="g", claims=theirs)
     silent = JudgedText(source="people", id="y", topic="Y", generator="g", claims=[])
-    quiet = mine.model_copy(update={"id": "y", "topic": "Y", "claims": []})
-    sources = [mine.model_copy(update={"claims": claims}), quiet, other, silent]
+    quiet = automatic.model_copy(update={"id": "y", "topic": "Y", "claims": []})
+    sources = [automatic.model_copy(update={"claims": claims}), quiet, other, silent]
     alike = values(sources)["linked_alike", None, "people"]
     assert (alike["value"], alike["n"], alike["failed"]) == (1, 1, 1)
 
@@ -388,54 +393,54 @@ def test_a_correlation_with_views_counts_the_texts_that_have_both(tmp_path):
     write_jsonl(tmp_path / "views.jsonl", rows)
     texts = []
     for place, alone in enumerate((True, False, True, None)):
-        own = {"group": "g0", "entity": titles[place], "independent": alone}
-        claims = [JudgedClaim(text=str(n), grouped=n <= place, **own) for n in range(4)]
+        atom_fields = {"group": "g0", "entity": titles[place], "independent": alone}
+        claims = [JudgedClaim(text=str(n), grouped=n <= place, **atom_fields) for n in range(4)]
         name = {"id": str(place), "topic": f"t{place}", "generator": "g"}
         texts.append(JudgedText(source="automatic", **name, claims=claims, titles=titles))
     rows = dfactscore_values.compute_values(texts, Views(tmp_path / "views.jsonl"), 0)
-    found = {row["metric"]: (row["n"], row["failed"]) for row in rows}
-    assert found["views_of_the_person"] == (4, 0)
-    assert found["spearman_of_factual_precision"] == (4, 0)
+    actual = {row["metric"]: (row["n"], row["failed"]) for row in rows}
+    assert actual["views_of_the_person"] == (4, 0)
+    assert actual["spearman_of_factual_precision"] == (4, 0)
     # Of the last text nobody could tell FActScore.
-    assert found["spearman_of_gap"] == (3, 1)
+    assert actual["spearman_of_gap"] == (3, 1)
 
 
 def test_page_views(tmp_path):
     path = documents(tmp_path)
     people = [
-        {"title": f"{name} ({who})", "views": views}
+        {"title": f"{name} ({job})", "views": views}
         for name, pair in (("Ann Lee", (900, 5)), ("Eva Moe", (7, 1000)))
-        for who, views in zip(("painter", "politician"), pair, strict=True)
+        for job, views in zip(("painter", "politician"), pair, strict=True)
     ]
     write_jsonl(tmp_path / "views.jsonl", people)
-    found, _ = run(tmp_path, [path], views=str(tmp_path / "views.jsonl"))
+    actual, _ = run(tmp_path, [path], views=str(tmp_path / "views.jsonl"))
     # One biography each of Ann Lee and of Eva Moe, of whom two people were retrieved.
-    first = found[of("most_viewed", "automatic", "merging")]
+    first = actual[of("most_viewed", "automatic", "merging")]
     assert (first.value, first.n, first.failed) == (0.5, 2, 0)
-    assert found[of("most_viewed_by_chance", "automatic", "merging")].value == 0.5
+    assert actual[of("most_viewed_by_chance", "automatic", "merging")].value == 0.5
     # The careful texts tell of two people, or of one of whose pages nobody gave the views.
-    assert of("most_viewed", "automatic", "careful") not in found
-    seen = found[of("views_of_the_person", "automatic", "careful")]
+    assert of("most_viewed", "automatic", "careful") not in actual
+    seen = actual[of("views_of_the_person", "automatic", "careful")]
     assert (seen.value, seen.failed) == (pytest.approx(np.mean(np.log10([901, 8]))), 1)
     # Whoever is not of the name, or was not retrieved, is no choice.
     names = [{"name": "Ann Lee", "candidates": [*people[:2], {"title": "x", "views": 1000}]}]
     names.append({"name": "Eva Moe", "candidates": people[2:3]})
     write_jsonl(tmp_path / "names.jsonl", names)
-    found, _ = run(tmp_path, [path], output="two", views=str(tmp_path / "names.jsonl"))
-    first = found[of("most_viewed", "automatic", "merging")]
+    actual, _ = run(tmp_path, [path], output="two", views=str(tmp_path / "names.jsonl"))
+    first = actual[of("most_viewed", "automatic", "merging")]
     assert (first.value, first.n, first.failed) == (1, 1, 0)
     # People of whom none was retrieved leave no choice either.
-    far = [{"title": f"Ann Lee ({who})", "name": "Ann Lee", "views": 5} for who in ("a", "b")]
+    far = [{"title": f"Ann Lee ({job})", "name": "Ann Lee", "views": 5} for job in ("a", "b")]
     write_jsonl(tmp_path / "far.jsonl", [*far, *({**p, "name": "Eva Moe"} for p in people[2:])])
-    found, _ = run(tmp_path, [path], output="three", views=str(tmp_path / "far.jsonl"))
-    first = found[of("most_viewed", "automatic", "merging")]
+    actual, _ = run(tmp_path, [path], output="three", views=str(tmp_path / "far.jsonl"))
+    first = actual[of("most_viewed", "automatic", "merging")]
     assert (first.value, first.n, first.failed) == (0, 1, 0)
     averages = [{"title": "a", "views": 0.4}, {"title": "b", "views": "0.2"}]
     write_jsonl(tmp_path / "averages.jsonl", averages)
     assert Views(tmp_path / "averages.jsonl").is_first("b", ["a", "b"]) == 0
 
 
-def test_a_killed_run_goes_on(tmp_path, monkeypatch):
+def test_interrupted_run_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
     path = documents(tmp_path)
     whole, _ = run(tmp_path, [path], output="whole")
@@ -443,8 +448,8 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, [path], model)
     before = model.asked
-    found, folder = run(tmp_path, [path], model)
-    assert found == whole
+    actual, folder = run(tmp_path, [path], model)
+    assert actual == whole
     assert (folder / "texts.jsonl").read_bytes() == (tmp_path / "whole/texts.jsonl").read_bytes()
     assert not list(folder.glob(".*.partial.jsonl"))
     counting = Words()
@@ -452,7 +457,7 @@ def test_a_killed_run_goes_on(tmp_path, monkeypatch):
     assert 0 < model.asked - before < counting.asked
 
 
-def test_texts_of_the_page_do_not_run(tmp_path):
+def test_hostile_texts_do_not_run_in_the_page(tmp_path):
     row = text(ATTACK, ATTACK, [(f"{ATTACK} was.", [f"{ATTACK} sat."])])
     path = tmp_path / "attack.jsonl"
     path.write_text(json.dumps(row | {"passages": [{"id": "p", "title": ATTACK, "text": "x"}]}))
@@ -463,24 +468,24 @@ def test_texts_of_the_page_do_not_run(tmp_path):
 def test_texts_without_a_verdict_have_no_value_but_their_failures(tmp_path):
     row = text("g", "Ann", [("Ann sat.", ["Ann sat."])]) | {"passages": []}
     write_jsonl(tmp_path / "bare.jsonl", [row])
-    found, folder = run(tmp_path, [str(tmp_path / "bare.jsonl")])
-    lost = found[of(GROUPED, "automatic", "g")]
+    actual, folder = run(tmp_path, [str(tmp_path / "bare.jsonl")])
+    lost = actual[of(GROUPED, "automatic", "g")]
     assert (lost.value, lost.n, lost.failed) == (None, 0, 1)
-    assert found[of("biographies", "automatic", "g")].failed == 0
+    assert actual[of("biographies", "automatic", "g")].failed == 0
     silent = text("g", "Ann", [("I could not find any information.", [])])
     write_jsonl(tmp_path / "silent.jsonl", [silent])
-    found, folder = run(tmp_path, [str(tmp_path / "silent.jsonl")], output="silent")
-    assert found[of("respond_ratio", "automatic", "g")].value == 0
+    actual, folder = run(tmp_path, [str(tmp_path / "silent.jsonl")], output="silent")
+    assert actual[of("respond_ratio", "automatic", "g")].value == 0
     assert build_report(folder).is_file()
 
 
-def test_without_citations(tmp_path):
+def test_run_without_citations_has_no_citation_values(tmp_path):
     path = documents(tmp_path)
     nobody = DFActScore([path], Given(), Independent())
     with pytest.raises(UserError, match="named `grouped`"):
         nobody.run(tmp_path / "nobody", {"documents": [path]})
-    found, _ = run(tmp_path, [path], output="bare", citations=None, names=1)
-    assert not [key for key in found if "citation" in key[0]]
+    actual, _ = run(tmp_path, [path], output="bare", citations=None, names=1)
+    assert not [key for key in actual if "citation" in key[0]]
 
 
 def test_the_published_form_of_the_verdicts(tmp_path):
@@ -488,34 +493,34 @@ def test_the_published_form_of_the_verdicts(tmp_path):
     scored = pipeline.score(read_texts([documents(tmp_path)]))
     (path,) = write_formats(scored, ["dfactscore"], tmp_path, 3)
     assert path.name == "dfactscore.dfactscore.grouped.json"
-    found = json.loads(path.read_text())
-    assert set(found) == {
+    actual = json.loads(path.read_text())
+    assert set(actual) == {
         "score", "respond_ratio", "decisions", "num_facts_per_response", "init_score",
         "num_supporting_topics", "global_score", "init_global_score", "global_decisions",
         "num_groups", "nan", "num_failed",
     }  # fmt: skip
-    assert found["init_score"] == pytest.approx((0.75 * 2 + 3) / 5)
-    assert found["init_global_score"] == pytest.approx((0.5 * 2 + 3) / 5)
-    assert found["global_score"] < found["init_global_score"]
-    assert found["num_groups"] == pytest.approx((1 + 2 + 1 + 2 + 1) / 5)
-    assert found["num_supporting_topics"] == pytest.approx((2 + 2 + 2 + 2 + 1) / 5)
-    assert (found["nan"], found["respond_ratio"]) == (0, pytest.approx(5 / 6))
-    assert found["decisions"][5] is found["global_decisions"][5] is None
-    assert [len(d) for d in found["global_decisions"][:2]] == [4, 3]
-    titles = [d["supporting_topic"] for d in found["decisions"][0]]
+    assert actual["init_score"] == pytest.approx((0.75 * 2 + 3) / 5)
+    assert actual["init_global_score"] == pytest.approx((0.5 * 2 + 3) / 5)
+    assert actual["global_score"] < actual["init_global_score"]
+    assert actual["num_groups"] == pytest.approx((1 + 2 + 1 + 2 + 1) / 5)
+    assert actual["num_supporting_topics"] == pytest.approx((2 + 2 + 2 + 2 + 1) / 5)
+    assert (actual["nan"], actual["respond_ratio"]) == (0, pytest.approx(5 / 6))
+    assert actual["decisions"][5] is actual["global_decisions"][5] is None
+    assert [len(d) for d in actual["global_decisions"][:2]] == [4, 3]
+    titles = [d["supporting_topic"] for d in actual["decisions"][0]]
     assert titles == ["Ann Lee (painter)", "Ann Lee (painter)", "Ann Lee (politician)", None]
-    assert found["global_decisions"][0][2] == {
+    assert actual["global_decisions"][0][2] == {
         "atom": "Ann Lee sat in the house.",
         "is_supported": False,
         "supporting_topic": None,
     }
-    again, _ = given(tmp_path, {"all texts": str(path)})
-    assert again[ALONE].value == pytest.approx(found["init_score"])
-    assert again[GROUPED].value == pytest.approx(found["init_global_score"])
-    assert again["entities", None].value == pytest.approx(found["num_supporting_topics"])
+    joined, _ = run_without_models(tmp_path, {"all texts": str(path)})
+    assert joined[ALONE].value == pytest.approx(actual["init_score"])
+    assert joined[GROUPED].value == pytest.approx(actual["init_global_score"])
+    assert joined["entities", None].value == pytest.approx(actual["num_supporting_topics"])
     nothing = [
-        one.model_copy(update={"scores": [s for s in one.scores if s.name != "grouped"]})
-        for one in scored
+        text.model_copy(update={"scores": [s for s in text.scores if s.name != "grouped"]})
+        for text in scored
     ]
     with pytest.raises(UserError, match="formats: dfactscore"):
         write_formats(nothing, ["dfactscore"], tmp_path, 3)

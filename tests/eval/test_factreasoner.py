@@ -33,8 +33,8 @@ E, N, C = "entailment", "neutral", "contradiction"
 class Told:
     """A relation model that knows some pairs, and calls the others neutral."""
 
-    def __init__(self, known):
-        self.known = known
+    def __init__(self, answers):
+        self.known = answers
         self.calls = []
 
     def relations(self, pairs):
@@ -55,8 +55,8 @@ def document(claims, passages, name="d", **more):
         topic=name,
         text="It is so.",
         claims=[
-            Claim(id=c, text=c, contexts=own, label=more.get(c), source="It is so.")
-            for c, own in claims.items()
+            Claim(id=c, text=c, contexts=contexts, label=more.get(c), source="It is so.")
+            for c, contexts in claims.items()
         ],
         passages=[p if isinstance(p, Passage) else Passage(id=p, text=p) for p in passages],
     )
@@ -64,10 +64,10 @@ def document(claims, passages, name="d", **more):
 
 def judged(model, documents, **options):
     stage = FactReasoner(model, **options)
-    found = stage(
+    actual = stage(
         documents, [list(d.claims) for d in documents], [list(d.passages) for d in documents]
     )
-    return [{(v.name, v.claim): v for v in own} for own in found]
+    return [{(v.name, v.claim): v for v in group} for group in actual]
 
 
 # The paper's Example 1, and Example 2 with its third context.
@@ -76,16 +76,16 @@ CONFLICT = {("c2", "c3"): (C, 0.9), ("c3", "c2"): (C, 0.9)}
 
 
 def test_the_examples_of_the_paper():
-    one = document({"a": ["c1", "c2"]}, ["c1", "c2"])
-    (found,) = judged(Told(EXAMPLE), [one])
+    doc = document({"a": ["c1", "c2"]}, ["c1", "c2"])
+    (actual,) = judged(Told(EXAMPLE), [doc])
     for version in ("fr1", "fr2", "fr3"):
-        verdict = found[version, "a"]
+        verdict = actual[version, "a"]
         assert (verdict.label, round(verdict.p, 3)) == ("contradicted", 0.318)
         assert verdict.evidence == ["c2", "c1"]
     two = document({"a": ["c1", "c2", "c3"]}, ["c1", "c2", "c3"])
-    (found,) = judged(Told(EXAMPLE | CONFLICT), [two])
-    assert [round(found[v, "a"].p, 2) for v in ("fr1", "fr2", "fr3")] == [0.32, 0.32, 0.41]
-    verdict = found["fr3", "a"]
+    (actual,) = judged(Told(EXAMPLE | CONFLICT), [two])
+    assert [round(actual[v, "a"].p, 2) for v in ("fr1", "fr2", "fr3")] == [0.32, 0.32, 0.41]
+    verdict = actual["fr3", "a"]
     assert verdict.relations == [
         {"context": "c2", "relation": C, "p": 0.9},
         {"context": "c1", "relation": E, "p": 0.8},
@@ -101,24 +101,24 @@ def test_the_number_of_example_2_by_both_numbers_of_factors():
 
     def posterior(p, **options):
         conflict = {pair: (C, p) for pair in CONFLICT}
-        (found,) = judged(Told(EXAMPLE | conflict), [two], versions=[3], **options)
-        return round(found["fr3", "a"].p, 2)
+        (actual,) = judged(Told(EXAMPLE | conflict), [two], versions=[3], **options)
+        return round(actual["fr3", "a"].p, 2)
 
     # 0.59 is printed, the probability is not.
     assert posterior(0.9, context_factors="direction") == 0.60
     assert posterior(0.892, context_factors="direction") == 0.59
     assert [posterior(p) for p in (0.9, 0.986)] == [0.41, 0.59]
-    (found,) = judged(Told(EXAMPLE | CONFLICT), [two], versions=[3], context_factors="direction")
-    verdict = found["fr3", "a"]
+    (actual,) = judged(Told(EXAMPLE | CONFLICT), [two], versions=[3], context_factors="direction")
+    verdict = actual["fr3", "a"]
     assert verdict.context_relations == [
         {"from": "c2", "to": "c3", "relation": C, "p": 0.9},
         {"from": "c3", "to": "c2", "relation": C, "p": 0.9},
     ]
     # One context is asked alone; of two entailments each is an equivalence (footnote 2).
     same = {("x", "y"): (E, 0.8), ("y", "x"): (E, 0.7)}
-    one = document({"a": []}, ["x", "y"])
-    (found,) = judged(Told(same), [one], versions=[3], context_factors="direction")
-    edges = found["fr3", "a"].context_relations
+    doc = document({"a": []}, ["x", "y"])
+    (actual,) = judged(Told(same), [doc], versions=[3], context_factors="direction")
+    edges = actual["fr3", "a"].context_relations
     assert [(e["relation"], e["from"], e["p"]) for e in edges] == [
         ("equivalence", "x", 0.8),
         ("equivalence", "y", 0.7),
@@ -131,13 +131,13 @@ def test_table_1():
     np.testing.assert_allclose(table("equivalence", 0.8), [[0.8, 0.2], [0.2, 0.8]])
 
 
-def test_every_pair_of_the_batch_is_asked_once_in_one_call():
+def test_distinct_pairs_of_a_batch_are_queried_in_one_call():
     documents = [document({"a": ["x"], "b": ["y"]}, ["x", "y"], name) for name in "de"]
     model = Told({})
     stage = FactReasoner(model)
     stage(documents, [d.claims for d in documents], [d.passages for d in documents])
-    (asked,) = model.calls
-    assert sorted(asked) == [
+    (queried,) = model.calls
+    assert sorted(queried) == [
         *(("x", "a"), ("x", "b"), ("x", "y"), ("y", "a"), ("y", "b"), ("y", "x")),
     ], "context to claim only, contexts in both directions"
     assert stage.judges_sets
@@ -147,24 +147,24 @@ def test_every_pair_of_the_batch_is_asked_once_in_one_call():
     assert sorted(model.calls[0]) == [("x", "a"), ("y", "b")]
 
 
-def test_contexts_of_one_text_are_one_but_in_fr1():
-    told = {("x", "a"): (E, 0.8), ("x", "b"): (E, 0.8)}
+def test_equal_contexts_are_merged_except_in_fr1():
+    answers = {("x", "a"): (E, 0.8), ("x", "b"): (E, 0.8)}
     copies = [
         Passage(id="p", text="x", prior=0.6),
         Passage(id="q", text=" x\n", prior=0.9),
         Passage(id="r", text="y"),
     ]
-    one = document({"a": ["p", "q"], "b": ["r"]}, copies)
-    (found,) = judged(Told(told | {(" x\n", "a"): (E, 0.8)}), [one])
+    doc = document({"a": ["p", "q"], "b": ["r"]}, copies)
+    (actual,) = judged(Told(answers | {(" x\n", "a"): (E, 0.8)}), [doc])
     odds = [0.8 / ((1 - prior) * 0.8 + prior * 0.2) for prior in (0.6, 0.9)]
-    assert found["fr1", "a"].p == pytest.approx(math.prod(odds) / (1 + math.prod(odds)))
-    assert found["fr1", "a"].evidence == ["p", "q"]
-    assert found["fr1", "b"].label == "undecided", "another claim's context says nothing here"
-    assert [found["fr2", c].evidence for c in "ab"] == [["p"], ["p"]]
+    assert actual["fr1", "a"].p == pytest.approx(math.prod(odds) / (1 + math.prod(odds)))
+    assert actual["fr1", "a"].evidence == ["p", "q"]
+    assert actual["fr1", "b"].label == "undecided", "another claim's context says nothing here"
+    assert [actual["fr2", c].evidence for c in "ab"] == [["p"], ["p"]]
     # The more reliable of those that say so, by one variable: where it is false, it says nothing of
     # either claim.
     true, false = 0.1 * 0.8 * 1.6 + 0.9 * 0.8, 0.1 * 0.8 * 1.6 + 0.9 * 0.2
-    assert [found["fr2", c].p for c in "ab"] == pytest.approx([true / (true + false)] * 2)
+    assert [actual["fr2", c].p for c in "ab"] == pytest.approx([true / (true + false)] * 2)
 
 
 def test_two_directions_make_one_relation():
@@ -180,14 +180,14 @@ def test_two_directions_make_one_relation():
         ((E, 0.4), (C, 0.45)): None,  # no likelier than not
         ((None, 0), (None, 0)): None,
     }
-    for (there, back), wanted in cases.items():
-        one = document({"a": []}, ["x", "y"])
-        (found,) = judged(Told({("x", "y"): there, ("y", "x"): back}), [one], versions=[3])
-        edges = getattr(found["fr3", "a"], "context_relations", [])
-        told = [(e["relation"], e["from"], e["to"], e["p"]) for e in edges]
-        assert told == ([wanted] if wanted else []), (there, back)
-        failed = getattr(found["fr3", "a"], "failed_context_pairs", 0)
-        assert failed == ((there, back) == ((None, 0), (None, 0)))
+    for (forward, backward), expected in cases.items():
+        doc = document({"a": []}, ["x", "y"])
+        (actual,) = judged(Told({("x", "y"): forward, ("y", "x"): backward}), [doc], versions=[3])
+        edges = getattr(actual["fr3", "a"], "context_relations", [])
+        merged = [(e["relation"], e["from"], e["to"], e["p"]) for e in edges]
+        assert merged == ([expected] if expected else []), (forward, backward)
+        failed = getattr(actual["fr3", "a"], "failed_context_pairs", 0)
+        assert failed == ((forward, backward) == ((None, 0), (None, 0)))
 
 
 def test_priors_of_passage_and_default():
@@ -202,27 +202,27 @@ def test_priors_of_passage_and_default():
     def odds(prior):
         return 0.9 / ((1 - prior) * 0.9 + prior * 0.1)
 
-    for given, priors in ((True, (0.7, 0.99, 0.99)), (False, (0.99,) * 3)):
-        (found,) = judged(
+    for use_priors, priors in ((True, (0.7, 0.99, 0.99)), (False, (0.99,) * 3)):
+        (actual,) = judged(
             model,
             [document(claims, passages)],
             versions=[1],
-            passage_priors=given,
+            passage_priors=use_priors,
         )
-        wanted = [odds(p) / (1 + odds(p)) for p in priors]
-        assert [v.p for v in found.values()] == pytest.approx(wanted)
+        expected = [odds(p) / (1 + odds(p)) for p in priors]
+        assert [v.p for v in actual.values()] == pytest.approx(expected)
 
 
-def test_what_could_not_be_judged_is_failed_and_counted():
-    one = document({"a": ["x", "y"], "b": ["x"], "none": [], "lost": None}, ["x", "y"])
+def test_unjudged_pairs_are_failed_and_counted():
+    doc = document({"a": ["x", "y"], "b": ["x"], "none": [], "lost": None}, ["x", "y"])
     failing = {("x", c): (None, 0) for c in ("a", "b")} | {("y", "a"): (E, 0.9)}
-    (found,) = judged(Told(failing), [one], versions=[1])
-    labels = {claim: v.label for (_, claim), v in found.items()}
+    (actual,) = judged(Told(failing), [doc], versions=[1])
+    labels = {claim: v.label for (_, claim), v in actual.items()}
     assert labels == {"a": "supported", "b": "failed", "none": "undecided", "lost": "failed"}
-    assert (found["fr1", "a"].pairs, found["fr1", "a"].failed_pairs) == (2, 1)
-    assert found["fr1", "b"].reason == "no relation to a context could be judged"
-    assert found["fr1", "lost"].reason == "retrieval failed"
-    (majority,) = Majority(Told(failing))([one], [one.claims], [one.passages])
+    assert (actual["fr1", "a"].pairs, actual["fr1", "a"].failed_pairs) == (2, 1)
+    assert actual["fr1", "b"].reason == "no relation to a context could be judged"
+    assert actual["fr1", "lost"].reason == "retrieval failed"
+    (majority,) = Majority(Told(failing))([doc], [doc.claims], [doc.passages])
     assert [v.label for v in majority] == ["supported", "failed", "failed", "failed"]
     # Nothing at all: no claim, no context, no document.
     assert judged(Told({}), []) == []
@@ -239,17 +239,17 @@ def test_unrelated_pairs_are_skipped_unless_retrieval_brought_them_together():
         Claim(id="b", text="Ann Lee left Oslo.", contexts=[z]),
     ]
     texts = [Passage(id=t, text=t) for t in (x, y, z)]
-    one = Document(id="d", topic="Ann Lee", text="It is so.", claims=claims, passages=texts)
+    doc = Document(id="d", topic="Ann Lee", text="It is so.", claims=claims, passages=texts)
     model = Told({})
-    (found,) = judged(model, [one], versions=[3], skip_below=0.3)
+    (actual,) = judged(model, [doc], versions=[3], skip_below=0.3)
     assert {pair for pair in model.calls[0] if pair[1] not in (x, y, z)} == {
         (x, "Ann Lee painted."),
         (y, "Ann Lee painted."),
         (z, "Ann Lee left Oslo."),
     }
-    assert found["fr3", "a"].skipped_pairs == 3 + 3
-    (found,) = judged(Told({}), [one], versions=[3], skip_below=0.0)
-    assert not hasattr(found["fr3", "a"], "skipped_pairs")
+    assert actual["fr3", "a"].skipped_pairs == 3 + 3
+    (actual,) = judged(Told({}), [doc], versions=[3], skip_below=0.0)
+    assert not hasattr(actual["fr3", "a"], "skipped_pairs")
 
 
 class Axes:
@@ -263,15 +263,15 @@ class Axes:
         return 3 * np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
 
-def test_a_gate_by_vectors():
+def test_encoder_cosines_skip_pairs():
     degrees = {"x": 0, "y": 90, "a": 0, "b": 90}
-    one = document({"a": ["x"], "b": ["x"]}, ["x", "y"])
+    doc = document({"a": ["x"], "b": ["x"]}, ["x", "y"])
     model = Told({})
     encoder = Axes(degrees)
-    (found,) = judged(model, [one], skip_below=0.2, encoder=encoder, versions=[1, 3])
+    (actual,) = judged(model, [doc], skip_below=0.2, encoder=encoder, versions=[1, 3])
     assert set(model.calls[0]) == {("x", "a"), ("x", "b"), ("y", "b")}
-    assert found["fr3", "a"].skipped_pairs == 2
-    assert not hasattr(found["fr1", "a"], "skipped_pairs")
+    assert actual["fr3", "a"].skipped_pairs == 2
+    assert not hasattr(actual["fr1", "a"], "skipped_pairs")
 
 
 def test_measures_of_posteriors():
@@ -289,42 +289,42 @@ def test_measures_of_posteriors():
 
 
 def test_probabilities_are_judged_against_labels():
-    one = document({"a": ["x"], "b": ["y"], "c": ["w"]}, ["x", "y", "w"], a="S", b="S", c="NS")
+    doc = document({"a": ["x"], "b": ["y"], "c": ["w"]}, ["x", "y", "w"], a="S", b="S", c="NS")
     two = document({"a": ["z"]}, ["z"], "e", a="NS")
-    told = {("w", "c"): (None, 0)}
-    told |= {("x", "a"): (E, 0.9), ("y", "b"): (C, 0.9), ("z", "a"): (E, 0.9)}
+    answers = {("w", "c"): (None, 0)}
+    answers |= {("x", "a"): (E, 0.9), ("y", "b"): (C, 0.9), ("z", "a"): (E, 0.9)}
     options = {"context_prior": 1.0, "versions": [1]}
     scored = Pipeline(
-        Given(), [FactReasoner(Told(told), **options)], GivenPassages(), gamma=0
-    ).score([one, two])
-    found = {r.metric: r for r in summarise(scored, "hash", "tests")}
-    assert found["brier"].value == pytest.approx((0.01 + 0.81 + 0.81) / 3, abs=1e-4)
+        Given(), [FactReasoner(Told(answers), **options)], GivenPassages(), gamma=0
+    ).score([doc, two])
+    actual = {r.metric: r for r in summarise(scored, "hash", "tests")}
+    assert actual["brier"].value == pytest.approx((0.01 + 0.81 + 0.81) / 3, abs=1e-4)
     # Of the two claims at 0.9 one is true.
-    assert found["ece"].value == pytest.approx((0.4 + 0.4 + 0.9) / 3, abs=1e-4)
-    assert found["e_measure"].value == pytest.approx(
+    assert actual["ece"].value == pytest.approx((0.4 + 0.4 + 0.9) / 3, abs=1e-4)
+    assert actual["e_measure"].value == pytest.approx(
         np.mean([e_measure([0.9, 0.1]), e_measure([0.9])]), abs=1e-5
     )
-    assert (found["brier"].n, found["brier"].failed) == (2, 1)
+    assert (actual["brier"].n, actual["brier"].failed) == (2, 1)
     # Precision 1/2 against labels of 2/3, the failed claim's among them; 1 against 0.
-    assert found["precision_mae"].value == pytest.approx((abs(1 / 2 - 2 / 3) + 1) / 2)
+    assert actual["precision_mae"].value == pytest.approx((abs(1 / 2 - 2 / 3) + 1) / 2)
     # Claims that nobody labelled, or that were not judged, tell nothing.
     unlabelled = [Claim(id="a", text="a"), Claim(id="b", text="b", label="IR")]
-    assert labelled_precision([*one.claims, *unlabelled]) == 2 / 3
+    assert labelled_precision([*doc.claims, *unlabelled]) == 2 / 3
     more = [(c, Verdict(claim=c.id, assessor="x", label="supported", p=0.9)) for c in unlabelled]
-    known = (one.claims[0], Verdict(claim="a", assessor="x", label="supported", p=0.8))
-    beside = (one.claims[1], Verdict(claim="b", assessor="x", label="irrelevant", p=0.1))
-    assert brier_of_one_text([known, *more, beside]) == pytest.approx(0.04)
-    both = posterior_measures([[known, *more, beside]], ["d"])
+    labelled = (doc.claims[0], Verdict(claim="a", assessor="x", label="supported", p=0.8))
+    beside = (doc.claims[1], Verdict(claim="b", assessor="x", label="irrelevant", p=0.1))
+    assert brier_of_one_text([labelled, *more, beside]) == pytest.approx(0.04)
+    both = posterior_measures([[labelled, *more, beside]], ["d"])
     assert (both["brier"][0], both["graded_precision"][0]) == pytest.approx((0.04, 2.6 / 3))
-    silent = [(one.claims[0], Verdict(claim="a", assessor="x", label="supported"))]
+    silent = [(doc.claims[0], Verdict(claim="a", assessor="x", label="supported"))]
     assert posterior_measures([silent], ["d"]) == {}, "no measure of no probability"
 
 
 def test_files_as_the_released_code_writes_them(tmp_path):
-    one = document({"a": ["x"], "b": ["y"], "c": []}, ["x", "y"], a="S", b="S")
-    told = {("x", "a"): (E, 0.8), ("y", "b"): (C, 0.8)}
-    pipeline = Pipeline(Given(), [FactReasoner(Told(told), versions=[2])], GivenPassages())
-    (path,) = write_formats(pipeline.score([one]), ["factreasoner"], tmp_path, k=2)
+    doc = document({"a": ["x"], "b": ["y"], "c": []}, ["x", "y"], a="S", b="S")
+    answers = {("x", "a"): (E, 0.8), ("y", "b"): (C, 0.8)}
+    pipeline = Pipeline(Given(), [FactReasoner(Told(answers), versions=[2])], GivenPassages())
+    (path,) = write_formats(pipeline.score([doc]), ["factreasoner"], tmp_path, k=2)
     results = json.loads(path.read_text())["results"]
     p = {row["variable"]: row["probabilities"][1] for row in results["marginals"]}
     assert results["predictions"] == {"a": "S", "b": "NS", "c": "NS"}
@@ -337,40 +337,40 @@ def test_files_as_the_released_code_writes_them(tmp_path):
 
 
 @pytest.mark.parametrize(("keep", "p"), [(False, 0.5), (True, 0.45)])
-def test_an_unlikely_relation_counts_by_option(keep, p):
-    one = document({"a": ["x"]}, ["x"])
+def test_keep_unlikely_keeps_relations_below_one_half(keep, p):
+    doc = document({"a": ["x"]}, ["x"])
     stage = FactReasoner(
         Told({("x", "a"): (E, 0.45)}), versions=[1], context_prior=1.0, keep_unlikely=keep
     )
-    ((verdict,),) = stage([one], [one.claims], [one.passages])
+    ((verdict,),) = stage([doc], [doc.claims], [doc.passages])
     assert verdict.p == pytest.approx(p)
 
 
 def test_the_majority_vote():
-    one = document({"a": ["x", "y", "z"], "b": ["x", "y"], "c": ["z"]}, ["x", "y", "z"])
-    told = {("x", "a"): (E, 0.9), ("y", "a"): (E, 0.5), ("z", "a"): (C, 0.9)}
-    told |= {("x", "b"): (C, 0.6), ("y", "b"): (E, 0.9)}
-    (found,) = Majority(Told(told))([one], [one.claims], [one.passages])
-    assert [(v.label, v.p) for v in found] == [
+    doc = document({"a": ["x", "y", "z"], "b": ["x", "y"], "c": ["z"]}, ["x", "y", "z"])
+    answers = {("x", "a"): (E, 0.9), ("y", "a"): (E, 0.5), ("z", "a"): (C, 0.9)}
+    answers |= {("x", "b"): (C, 0.6), ("y", "b"): (E, 0.9)}
+    (actual,) = Majority(Told(answers))([doc], [doc.claims], [doc.passages])
+    assert [(v.label, v.p) for v in actual] == [
         ("supported", pytest.approx(2 / 3)),
         ("undecided", 0.5),
         ("undecided", 0.5),
     ]
-    assert [v.evidence for v in found] == [["x", "y", "z"], ["x", "y"], []]
+    assert [v.evidence for v in actual] == [["x", "y", "z"], ["x", "y"], []]
     five = document({"a": list("vwxyz")}, list("vwxyz"))
-    close = told | {("v", "a"): (E, 0.9), ("w", "a"): (C, 0.9)}
+    close = answers | {("v", "a"): (E, 0.9), ("w", "a"): (C, 0.9)}
     ((verdict,),) = Majority(Told(close))([five], [five.claims], [five.passages])
     assert (verdict.label, verdict.p) == ("supported", 0.6)
     # Two votes of reliable passages for it weigh as much as they are reliable; one of 0.1 is a lie.
-    by_prior = Majority(Told(told), by_prior=True)
+    by_prior = Majority(Told(answers), by_prior=True)
     with pytest.raises(UserError, match="passage 'x' has no prior"):
-        by_prior([one], [one.claims], [one.passages])
+        by_prior([doc], [doc.claims], [doc.passages])
     priors = {"x": 0.8, "y": 0.1, "z": 0.1}
-    known = [text.model_copy(update={"prior": priors[text.id]}) for text in one.passages]
-    (found,) = by_prior([one], [one.claims], [known])
+    with_priors = [text.model_copy(update={"prior": priors[text.id]}) for text in doc.passages]
+    (actual,) = by_prior([doc], [doc.claims], [with_priors])
     odds = [4 / 9 * 9, 1 / 4 / 9, 1]
-    assert [v.p for v in found] == pytest.approx([o / (1 + o) for o in odds])
-    certain = [text.model_copy(update={"prior": 1.0}) for text in one.passages]
-    assert by_prior([one], [one.claims], [certain])[0][0].p == pytest.approx(1 - 1e-6)
-    labels = [(v.name, v.label) for v in found]
-    assert labels == [("by_prior", said) for said in ("supported", "contradicted", "undecided")]
+    assert [v.p for v in actual] == pytest.approx([o / (1 + o) for o in odds])
+    certain = [text.model_copy(update={"prior": 1.0}) for text in doc.passages]
+    assert by_prior([doc], [doc.claims], [certain])[0][0].p == pytest.approx(1 - 1e-6)
+    labels = [(v.name, v.label) for v in actual]
+    assert labels == [("by_prior", label) for label in ("supported", "contradicted", "undecided")]

@@ -54,16 +54,16 @@ class Script:
 
     judges_sets = False
 
-    def __init__(self, said, dies_at=0):
-        self.said, self.dies_at, self.calls = said, dies_at, 0
+    def __init__(self, script, dies_at=0):
+        self.said, self.dies_at, self.calls = script, dies_at, 0
 
     def __call__(self, documents, claims, passages):
         self.calls += 1
         if self.calls == self.dies_at:
             raise KeyboardInterrupt
         return [
-            [self._verdict(claim, mark) for claim, mark in zip(own, self.said[d.id], strict=True)]
-            for d, own in zip(documents, claims, strict=True)
+            [self._verdict(claim, mark) for claim, mark in zip(group, self.said[d.id], strict=True)]
+            for d, group in zip(documents, claims, strict=True)
         ]
 
     def _verdict(self, claim, mark):
@@ -101,8 +101,8 @@ B = {"one": "++", "two": "++++", "three": "xx"}
 
 
 def experiment(sets, assessors=None, **more):
-    given = {"A": Script(A), "B": Script(B)}
-    return Experiment(sets, assessors or given, decompose=Given(), **more)
+    default_assessors = {"A": Script(A), "B": Script(B)}
+    return Experiment(sets, assessors or default_assessors, decompose=Given(), **more)
 
 
 def value_of(file, assessor, metric, group="given", against=None, variant=None):
@@ -161,8 +161,8 @@ class Sure:
 
     def __call__(self, documents, claims, passages):
         return [
-            [self._verdict(claim, p) for claim, p in zip(own, self.p[d.id], strict=True)]
-            for d, own in zip(documents, claims, strict=True)
+            [self._verdict(claim, p) for claim, p in zip(group, self.p[d.id], strict=True)]
+            for d, group in zip(documents, claims, strict=True)
         ]
 
     def _verdict(self, claim, p):
@@ -177,14 +177,14 @@ def test_probabilities_are_compared_and_tested_by_hand(sets):
     q = {"one": (0.5, 0.4), "two": (0.3, 0.6, 0.4, 0.3), "three": (None, 0.6)}
     file = experiment(sets, {"P": Sure(p), "Q": Sure(q)}).run(Path("run"), {})
     # Squared errors of the seven claims that both judged: S, NS; S, S, NS, NS; S.
-    mine = 0.1**2 + 0.2**2 + 0.2**2 + 0.4**2 + 0.4**2 + 0.1**2 + 0
+    errors = 0.1**2 + 0.2**2 + 0.2**2 + 0.4**2 + 0.4**2 + 0.1**2 + 0
     theirs = 0.5**2 + 0.4**2 + 0.7**2 + 0.4**2 + 0.4**2 + 0.3**2 + 0.4**2
     brier = value_of(file, "P", "brier", against="Q")
-    assert brier == (pytest.approx((mine - theirs) / 7), 3, 1)
-    assert value_of(file, "Q", "brier", against="P")[0] == pytest.approx((theirs - mine) / 7)
+    assert brier == (pytest.approx((errors - theirs) / 7), 3, 1)
+    assert value_of(file, "Q", "brier", against="P")[0] == pytest.approx((theirs - errors) / 7)
     # Eq. 1 of each text; the smaller is the better, so that it is P that is tested to be less.
     e = [
-        [np.mean([-x * np.log10(x) for x in own if x is not None]) for own in each.values()]
+        [np.mean([-x * np.log10(x) for x in column if x is not None]) for column in each.values()]
         for each in (p, q)
     ]
     assert value_of(file, "P", "e_measure", against="Q")[0] == pytest.approx(
@@ -192,15 +192,15 @@ def test_probabilities_are_compared_and_tested_by_hand(sets):
     )
     less = ttest_rel(*e, alternative="less").pvalue
     assert 0 < less < 0.5
-    for sides, own in ((("P", "Q"), less), (("Q", "P"), 1 - less)):
-        found = value_of(file, sides[0], "e_measure", against=sides[1], variant="p")
-        assert found == (pytest.approx(own), 3, 0)
+    for sides, expected in ((("P", "Q"), less), (("Q", "P"), 1 - less)):
+        actual = value_of(file, sides[0], "e_measure", against=sides[1], variant="p")
+        assert actual == (pytest.approx(expected), 3, 0)
     # Two tests are the family: the smaller of two is doubled.
     holm = value_of(file, "P", "e_measure", against="Q", variant="p_holm")
     assert holm[0] == pytest.approx(2 * less)
 
 
-def test_a_text_that_failed_whole_is_not_among_the_texts_of_a_pooled_value(sets):
+def test_fully_failed_text_is_not_counted_in_pooled_values(sets):
     file = experiment(sets).run(Path("run"), {})
     assert value_of(file, "A", "f1_micro")[1:] == (3, 0)
     # B supports all six claims that it judged, three of them rightly.
@@ -221,10 +221,10 @@ def test_relations_are_swapped_and_challengers_are_tested_against_the_others(set
     swapped = {"sure": Marks(0.95), "unsure": Marks(0.4)}
     more = {"relations": swapped, "challengers": ["FR"], "k": 3}
     file = experiment(sets, assessors, **more).run(Path("run"), {})
-    own = [*(f"FR ({r}) fr{v}" for r in swapped for v in (1, 2, 3)), "vote (sure)"]
-    own += ["vote (unsure)", "A"]
+    names = [*(f"FR ({r}) fr{v}" for r in swapped for v in (1, 2, 3)), "vote (sure)"]
+    names += ["vote (unsure)", "A"]
     means = [r for r in file.results if (r.against, r.variant) == (None, None)]
-    assert [r.assessor for r in means if r.metric == "precision"] == own
+    assert [r.assessor for r in means if r.metric == "precision"] == names
     # Nothing is said to be related at 0.4: E of 0.5 everywhere.
     assert value_of(file, "FR (unsure) fr3", "e_measure")[0] == pytest.approx(0.150515, abs=1e-6)
     assert value_of(file, "FR (unsure) fr3", "undecided")[0] == pytest.approx(8 / 3)
@@ -233,29 +233,29 @@ def test_relations_are_swapped_and_challengers_are_tested_against_the_others(set
     assert value_of(file, "FR (sure) fr2", "brier")[0] < 0.1
     assert file.provenance["k"] == {"bios": 3}
     tests = [r for r in file.results if (r.metric, r.variant) == ("f1", "p")]
-    pairs = [(a, b) for a in own[:6] for b in own[6:]]
+    pairs = [(a, b) for a in names[:6] for b in names[6:]]
     assert [(r.assessor, r.against) for r in tests] == pairs
     assert "A" not in {r.assessor for r in means if r.metric == "e_measure"}
 
 
-def test_one_rule_about_claims_without_evidence(sets):
-    one = document("one", ["S", "NS"], ["+w0"])
-    one["claims"][1]["contexts"] = []
+def test_no_evidence_option_gives_all_assessors_the_same_label(sets):
+    text = document("one", ["S", "NS"], ["+w0"])
+    text["claims"][1]["contexts"] = []
     silent = {"id": "no", "topic": "no", "text": "I am sorry, I do not know.", "claims": []}
-    write_jsonl("alone.jsonl", [one, silent | {"passages": []}])
+    write_jsonl("alone.jsonl", [text, silent | {"passages": []}])
     assessors = {"FR": FactReasoner(Marks(), versions=[1, 2]), "vote": Majority(Marks())}
 
-    def found(name, **more):
+    def actual(name, **more):
         sets = {"alone": "alone.jsonl"}
         file = experiment(sets, assessors, k=1, **more).run(Path(name), {"name": name})
         names = ("FR fr1", "FR fr2", "vote")
         return file, [value_of(file, assessor, "precision")[::2] for assessor in names]
 
-    assert found("own")[1] == [(0.5, 0), (0.5, 0), (1, 1)], "by default denominators differ"
-    file, values = found("undecided", no_evidence="undecided")
+    assert actual("own")[1] == [(0.5, 0), (0.5, 0), (1, 1)], "by default denominators differ"
+    file, values = actual("undecided", no_evidence="undecided")
     assert values == [(0.5, 0)] * 3
     assert value_of(file, "vote", "undecided")[0] == 1
-    assert found("failed", no_evidence="failed")[1] == [(1, 1)] * 3
+    assert actual("failed", no_evidence="failed")[1] == [(1, 1)] * 3
     # The text that does not respond counts 0, or is left out, under its own name.
     assert value_of(file, "vote", "f1_at_k")[0] == pytest.approx(2 / 3 / 2)
     assert value_of(file, "vote", "f1_at_k_responding")[:2] == (pytest.approx(2 / 3), 1)
@@ -276,22 +276,22 @@ def test_brier_of_texts_is_a_mean_and_sd_over_texts(sets):
 
 
 def test_the_claims_of_a_text_that_does_not_respond_are_in_no_measure(sets):
-    given = {"FR": FactReasoner(Marks(), versions=[1])}
-    alone = experiment(sets, given, k=2).run(Path("alone"), {})
+    assessors = {"FR": FactReasoner(Marks(), versions=[1])}
+    alone = experiment(sets, assessors, k=2).run(Path("alone"), {})
     refused = document("four", ["NS", "S"], ["+w0 -w1"]) | {"responds": False}
     rows = Path("bios.jsonl").read_text().splitlines()
     write_jsonl("bios.jsonl", [*map(json.loads, rows), refused])
-    file = experiment(sets, given, k=2).run(Path("run"), {})
+    file = experiment(sets, assessors, k=2).run(Path("run"), {})
     measures = ("e_measure", "graded_precision", "f1", "accuracy_micro", "brier", "ece")
     for metric in (*measures, "brier_of_texts", "precision_mae"):
-        found = value_of(file, "FR fr1", metric)
-        assert found == value_of(alone, "FR fr1", metric), metric
-        assert found[0] is not None
+        actual = value_of(file, "FR fr1", metric)
+        assert actual == value_of(alone, "FR fr1", metric), metric
+        assert actual[0] is not None
     # Its recall is 0 and counts.
     assert value_of(file, "FR fr1", "recall_at_k")[1] == 4
 
 
-def test_sources_of_evidence_have_tables_of_their_own(sets):
+def test_each_source_of_evidence_has_a_table(sets):
     retrieve = {"all": GivenPassages(), "beginnings": Cut(GivenPassages(), 4)}
     file = experiment(sets, {"vote": Majority(Marks())}, retrieve=retrieve).run(Path("run"), {})
     assert value_of(file, "vote", "supported", "all")[0] == pytest.approx(4 / 3)
@@ -301,7 +301,7 @@ def test_sources_of_evidence_have_tables_of_their_own(sets):
     assert Cut(GivenPassages(), 10)._cut(Passage(id="p", text="a bcdefghijkl")).text == "a bcdefghi"
 
 
-def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(sets, monkeypatch):
+def test_interrupted_run_resumes_to_the_same_bytes(sets, monkeypatch):
     monkeypatch.setattr(factreasoner, "CHUNK", 1)
     model = Marks()
 

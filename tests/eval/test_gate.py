@@ -23,20 +23,22 @@ class Asked:
 
     def relations(self, pairs):
         self.pairs += pairs
-        held = [set(b.lower().split()) <= set(a.lower().split()) for a, b in pairs]
-        return np.array([[0.9, 0.1, 0.0] if one else [0.1, 0.9, 0.0] for one in held])
+        entails = [set(b.lower().split()) <= set(a.lower().split()) for a, b in pairs]
+        return np.array(
+            [[0.9, 0.1, 0.0] if is_entailed else [0.1, 0.9, 0.0] for is_entailed in entails]
+        )
 
 
 def selected(gate: Gate | None) -> tuple[list[bool], list[tuple[str, str]]]:
     model = Asked()
     claims = [Claim(id=f"c{n}", text=text, source=text) for n, text in enumerate(TEXTS)]
-    (found,) = Core(model, weighting="uniform", gate=gate)(
+    (selections,) = Core(model, weighting="uniform", gate=gate)(
         [Document(id="d", topic="Ada", text=" ".join(TEXTS))], [claims]
     )
-    return [one.selected for one in found], model.pairs
+    return [selection.selected for selection in selections], model.pairs
 
 
-def test_shares_are_of_the_column_and_leave_the_topic_out():
+def test_stem_shares_weigh_the_topic_little():
     shares = stem_shares(TEXTS)
     assert np.diag(shares) == pytest.approx(np.ones(4))
     # All that the second says is in the first, but not the other way round.
@@ -50,14 +52,14 @@ def test_shares_are_of_the_column_and_leave_the_topic_out():
     assert stem_shares(["…", "Ada."])[1, 0] == 1
 
 
-def test_pairs_that_share_little_are_not_asked():
-    whole, every = selected(None)
-    gated, asked = selected(Gate(skip_below=0.6, from_claims=0))
+def test_dissimilar_pairs_are_not_queried():
+    whole, all_pairs = selected(None)
+    gated, gated_pairs = selected(Gate(skip_below=0.6, from_claims=0))
     assert gated == whole == [False, True, True, True]
     # One direction entails: the other is not asked, with the gate or without.
-    assert {frozenset(pair) for pair in asked} == {frozenset(TEXTS[:2])}
-    assert asked == [(TEXTS[0], TEXTS[1])]
-    assert len(every) == 2 * len(list(combinations(TEXTS, 2))) - 1
+    assert {frozenset(pair) for pair in gated_pairs} == {frozenset(TEXTS[:2])}
+    assert gated_pairs == [(TEXTS[0], TEXTS[1])]
+    assert len(all_pairs) == 2 * len(list(combinations(TEXTS, 2))) - 1
 
 
 def test_small_documents_are_compared_in_full():

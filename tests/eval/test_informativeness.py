@@ -30,46 +30,46 @@ ROWS = [
 
 
 def values(scores, rows=ROWS):
-    found = compute_measures(CLASSES, rows, scores, seed=0)
-    return {name: (topics, value["value"]) for name, (topics, value) in found.items()}
+    actual = compute_measures(CLASSES, rows, scores, seed=0)
+    return {name: (topics, value["value"]) for name, (topics, value) in actual.items()}
 
 
-def test_a_right_order_is_one_everywhere_and_a_wrong_one_nought():
+def test_correct_order_scores_1_and_wrong_order_0():
     score = np.asarray([{"bleached": 0.9, "common": 0.5, "specific": 0.1}[r[0]] for r in ROWS])
     for sign, expected in ((1, 1.0), (-1, 0.0)):
-        found = values([sign * score])
-        assert found["auroc", "bleached > common + specific"] == (3, expected)
+        actual = values([sign * score])
+        assert actual["auroc", "bleached > common + specific"] == (3, expected)
         for pair in ("bleached > common", "bleached > specific", "common > specific"):
-            assert found["auroc", pair] == found["in_order", pair] == (3, expected)
+            assert actual["auroc", pair] == actual["in_order", pair] == (3, expected)
     assert values([score])["likelihood", "common"] == (3, pytest.approx(0.5))
 
 
 def test_in_order_compares_claims_of_one_topic_only():
     rows = [("bleached", "a", "1"), ("specific", "a", "2")]
     rows += [("bleached", "b", "3"), ("specific", "b", "4"), ("specific", "b", "5")]
-    found = values([np.asarray([0.2, 0.1, 0.9, 0.8, 0.9])], rows)
-    assert found["in_order", "bleached > specific"] == (2, pytest.approx(2.5 / 3))
-    assert found["auroc", "bleached > specific"] == (2, pytest.approx(3.5 / 6))
-    assert found["likelihood", "common"][1] is None
+    actual = values([np.asarray([0.2, 0.1, 0.9, 0.8, 0.9])], rows)
+    assert actual["in_order", "bleached > specific"] == (2, pytest.approx(2.5 / 3))
+    assert actual["auroc", "bleached > specific"] == (2, pytest.approx(3.5 / 6))
+    assert actual["likelihood", "common"][1] is None
     # A topic with one class alone has no pair.
-    found = values([np.asarray([0.2, 0.1, 0.9, 0.8, 0.9])], [("bleached", "c", "1"), *rows[1:]])
-    assert found["in_order", "bleached > specific"] == (1, pytest.approx(1.5 / 2))
-    assert found["auroc", "bleached > specific"][0] == 3
+    actual = values([np.asarray([0.2, 0.1, 0.9, 0.8, 0.9])], [("bleached", "c", "1"), *rows[1:]])
+    assert actual["in_order", "bleached > specific"] == (1, pytest.approx(1.5 / 2))
+    assert actual["auroc", "bleached > specific"][0] == 3
 
 
 def test_two_models_give_paired_differences():
     score = np.linspace(0, 1, len(ROWS))
-    found = compute_measures(CLASSES, ROWS, [score, score], seed=0)
-    assert {v["value"] for _, v in found.values()} == {0.0}
-    assert all(v["ci95"] == [0.0, 0.0] for _, v in found.values())
+    actual = compute_measures(CLASSES, ROWS, [score, score], seed=0)
+    assert {v["value"] for _, v in actual.values()} == {0.0}
+    assert all(v["ci95"] == [0.0, 0.0] for _, v in actual.values())
 
 
 def test_the_likeliest_bleached_claim_counts(unli):
     model = Unli(str(unli), dtype="float32")
     bleached = ["{topic} is someone.", "{topic} lived."]
     rows = [("x", "Ann Lee", "Ann Lee wrote."), ("x", "Bob Ray", "Bob Ray wrote.")]
-    found = max_likelihoods(model, bleached, rows)
-    for (_, topic, text), p in zip(rows, found, strict=True):
+    actual = max_likelihoods(model, bleached, rows)
+    for (_, topic, text), p in zip(rows, actual, strict=True):
         pairs = [(h.replace("{topic}", topic), text) for h in bleached]
         assert p == pytest.approx(max(model.likelihood(pairs)))
 
@@ -136,10 +136,10 @@ class Asked:
         return np.full(len(pairs), 0.5)
 
 
-def test_what_failed_or_is_irrelevant_is_no_claim(tmp_path):
-    given = [{"text": "Ann sang."}, {"text": "Who?", "failed": "no claim"}]
-    given.append({"text": "Nice.", "label": "IR"})
-    claims = [one | {"id": f"c{place}"} for place, one in enumerate(given)]
+def test_failed_and_irrelevant_claims_are_skipped(tmp_path):
+    row_claims = [{"text": "Ann sang."}, {"text": "Who?", "failed": "no claim"}]
+    row_claims.append({"text": "Nice.", "label": "IR"})
+    claims = [claim | {"id": f"c{place}"} for place, claim in enumerate(row_claims)]
     write_jsonl(tmp_path / "a.jsonl", [{"id": "d", "topic": "Ann", "text": "", "claims": claims}])
     source, model = Source(file=str(tmp_path / "a.jsonl")), Asked()
     run = Informativeness({"a": source, "b": source}, model, ["{topic} is."])

@@ -19,12 +19,12 @@ from records import LssExample, iter_rows, write_jsonl
 class Answers:
     """Plays an engine that has learned its answers by heart."""
 
-    def __init__(self, known):
-        self.known = known
+    def __init__(self, answers):
+        self.known = answers
 
     def subsequences(self, pairs):
-        found = [self.known.get(claim) for claim, _ in pairs]
-        return [None if text is None else Subsequence(None, text) for text in found]
+        actual = [self.known.get(claim) for claim, _ in pairs]
+        return [None if text is None else Subsequence(None, text) for text in actual]
 
 
 class Chatty:
@@ -36,8 +36,12 @@ class Chatty:
 
 def annotated(number, claim, lss, rating, star=None):
     texts = lss if isinstance(lss, list) else [lss]
-    own = [{"lss": text, "lss_star": star, "rating": rating} for text in texts]
-    return {"reference": f"Reference {number} of rain.", "claim": claim, "annotations": own}
+    annotation_rows = [{"lss": text, "lss_star": star, "rating": rating} for text in texts]
+    return {
+        "reference": f"Reference {number} of rain.",
+        "claim": claim,
+        "annotations": annotation_rows,
+    }
 
 
 ROWS = [
@@ -61,10 +65,10 @@ def run(tmp_path, **options):
 
 
 def test_engines_against_human_texts(tmp_path) -> None:
-    found = run(tmp_path, star_engines={"played": Answers(KNOWN)})
+    actual = run(tmp_path, star_engines={"played": Answers(KNOWN)})
 
     def row(variant, metric, kind="played", group="all"):
-        return found[variant, metric, kind, "given", group, None]
+        return actual[variant, metric, kind, "given", group, None]
 
     def value(*of):
         return row(*of).value
@@ -107,15 +111,15 @@ def rated(places, true, noise, raters):
     """Claims whose ratings are a true value and each rater's noise."""
     rng = np.random.default_rng(0)
     for place in range(places):
-        own = rng.normal(0, true) + rng.normal(0, noise, raters if place % 2 else 1)
+        noisy_ratings = rng.normal(0, true) + rng.normal(0, noise, raters if place % 2 else 1)
         yield LssExample(
             claim=f"Rain {place}.",
             reference=f"Reference {place}.",
-            annotations=[{"lss": "", "rating": 3 + value / 100} for value in own],
+            annotations=[{"lss": "", "rating": 3 + value / 100} for value in noisy_ratings],
         )
 
 
-def test_noisy_ratings_bound_every_correlation() -> None:
+def test_noisy_ratings_limit_the_correlation() -> None:
     """Half of the claims have one rater, half three: the ceiling is what the truth itself has."""
     (most,) = lss_generation_values.ceiling(list(rated(4000, 1.0, 2.0, 3)), seed=0).values()
     # Var(means): 1 + 4 and 1 + 4 / 3, of which 1 is true.
@@ -127,8 +131,10 @@ def test_noisy_ratings_bound_every_correlation() -> None:
 
 def of_raters(*ratings):
     """A claim with a rating of each of its raters."""
-    own = [{"lss": "It", "rating": rating} for rating in ratings]
-    return LssExample(claim="It rained.", reference=f"Rain, {ratings}.", annotations=own)
+    annotation_rows = [{"lss": "It", "rating": rating} for rating in ratings]
+    return LssExample(
+        claim="It rained.", reference=f"Rain, {ratings}.", annotations=annotation_rows
+    )
 
 
 def test_the_ceiling_by_hand() -> None:
@@ -145,14 +151,14 @@ def test_the_ceiling_by_hand() -> None:
 
 def test_ratings_are_rounded_and_their_shares_are_of_what_is_drawn() -> None:
     examples = [of_raters(4.6, 5), of_raters(1.4)]
-    found = lss_generation_values.by_rating(examples, {"none": [None, "It"]}, seed=0)
-    share = found["rating_share", "human", 5]
+    actual = lss_generation_values.by_rating(examples, {"none": [None, "It"]}, seed=0)
+    share = actual["rating_share", "human", 5]
     assert (share["value"], share["n"]) == (pytest.approx(2 / 3), 1)
     # Draws of the one reference, of the other, and of both.
     assert share["ci95"] == [0, 1]
-    assert found["rating_share", "human", 1]["value"] == pytest.approx(1 / 3)
+    assert actual["rating_share", "human", 1]["value"] == pytest.approx(1 / 3)
     # One claim failed, whichever number of people rated it.
-    assert [found["bleu", "none", stars]["failed"] for stars in (1, 5)] == [0, 1]
+    assert [actual["bleu", "none", stars]["failed"] for stars in (1, 5)] == [0, 1]
 
 
 def test_a_difference_of_generators_is_that_to_the_first() -> None:
@@ -160,35 +166,35 @@ def test_a_difference_of_generators_is_that_to_the_first() -> None:
         name: [GroundedClaim(reference="It rained.", claim="It rained all day.")]
         for name in ("first", "second")
     }
-    found = {"first": [Subsequence(None, "It rained all day.")]}
-    found |= {"second": [Subsequence(None, "It")]}
+    actual = {"first": [Subsequence(None, "It rained all day.")]}
+    actual |= {"second": [Subsequence(None, "It")]}
     rows = {
         (row["metric"], row["generator"], row["against"]): row["value"]
-        for row in lss_generation_values.by_generator(claims, found, seed=0)
+        for row in lss_generation_values.by_generator(claims, actual, seed=0)
     }
     assert rows["kept_words", "first", None] == 1
     assert rows["kept_words", "second", "first"] == pytest.approx(1 / 4 - 1)
     assert ("kept_words", "first", "first") not in rows
 
 
-def test_a_claim_without_a_human_lss_star_is_no_miss(tmp_path) -> None:
-    known = KNOWN | {"It was dry all day.": "It was dry"}
-    found = run(tmp_path, star_engines={"played": Answers(known)})
-    exact = found["lss_star", "exact_match", "played", "given", "all", None]
+def test_claim_without_human_lss_star_is_excluded(tmp_path) -> None:
+    answers = KNOWN | {"It was dry all day.": "It was dry"}
+    actual = run(tmp_path, star_engines={"played": Answers(answers)})
+    exact = actual["lss_star", "exact_match", "played", "given", "all", None]
     assert (exact.value, exact.failed) == (pytest.approx(2 / 3), 0)
 
 
-def test_failures_stand_beside_the_rating_that_they_are_of(tmp_path) -> None:
-    found = run(tmp_path)
+def test_failures_are_counted_by_rating(tmp_path) -> None:
+    actual = run(tmp_path)
     failed = {
-        rating: found["rating", "kept_words", "played", "given", f"rating {rating}", None].failed
+        rating: actual["rating", "kept_words", "played", "given", f"rating {rating}", None].failed
         for rating in (1, 3, 4, 5)
     }
     assert failed == {1: 0, 3: 0, 4: 1, 5: 0}
-    assert found["rating", "rating_share", "human", "given", "rating 4", None].failed == 0
+    assert actual["rating", "rating_share", "human", "given", "rating 4", None].failed == 0
 
 
-def test_the_seed_is_that_of_all_intervals(monkeypatch) -> None:
+def test_seed_changes_all_intervals(monkeypatch) -> None:
     seeds = []
 
     def draws(statistics, groups, seed=0, resamples=0):
@@ -204,10 +210,10 @@ def test_the_seed_is_that_of_all_intervals(monkeypatch) -> None:
 
 def test_answers_that_are_no_subsequence_are_counted_inside_windows_too(tmp_path) -> None:
     engines = {"asked": InWindows(PromptedLss(Chatty(), non_subsequence="fail"), 2)}
-    found = run(tmp_path, engines=engines)
-    row = found["lss", "answers_not_subsequence", "asked", "given", "all", None]
+    actual = run(tmp_path, engines=engines)
+    row = actual["lss", "answers_not_subsequence", "asked", "given", "all", None]
     assert (row.n, row.failed, row.value) == (12, 0, 1)  # three windows a reference
-    assert found["lss", "exact_match", "asked", "given", "all", None].failed == len(ROWS)
+    assert actual["lss", "exact_match", "asked", "given", "all", None].failed == len(ROWS)
 
 
 def test_generators_are_compared_on_the_references_they_share(tmp_path) -> None:
@@ -218,17 +224,17 @@ def test_generators_are_compared_on_the_references_they_share(tmp_path) -> None:
         files[name] = str(tmp_path / f"{name}.jsonl")
         rows.append({"reference": f"Only {name}.", "claim": f"Only {name}."})
         write_jsonl(files[name], rows)
-    found = run(tmp_path, engines={"shared": SharedWords()}, annotations=[], claims=files)
+    actual = run(tmp_path, engines={"shared": SharedWords()}, annotations=[], claims=files)
 
     def row(metric, name, against=None):
-        return found["claims", metric, "shared", name, "all", against]
+        return actual["claims", metric, "shared", name, "all", against]
 
     # good keeps all, half ("on Monday" goes) and all; bad half ("snowed" goes), all and all.
     assert row("kept_words", "good").value == pytest.approx((1 + 1 / 2 + 1) / 3)
     assert row("kept_words", "bad").value == pytest.approx((1 / 2 + 1 + 1) / 3)
     difference = row("kept_words", "bad", "good")
     assert (difference.n, row("kept_words", "bad").n) == (2, 3)  # not those that one has alone
-    tables = [table.of(found.values()) for table in LssGeneration.page.tables]
+    tables = [table.of(actual.values()) for table in LssGeneration.page.tables]
     (table,) = (table for table in tables if table.title == "Generators")
     bad = next(line for line in table.rows if line[0] == "bad")
     assert (table.head[-2:], bad[-2:]) == (["n", "failed"], ["3", "0"])
@@ -237,33 +243,33 @@ def test_generators_are_compared_on_the_references_they_share(tmp_path) -> None:
     assert difference.ci95 == pytest.approx((-1 / 2, 1 / 2))
 
 
-def test_a_difference_counts_what_failed_on_either_side(tmp_path) -> None:
+def test_difference_counts_failures_of_both_sides(tmp_path) -> None:
     rows = [{"reference": f"Reference {n}.", "claim": "It rained."} for n in (1, 2)]
     write_jsonl(tmp_path / "kept.jsonl", rows)
     write_jsonl(tmp_path / "lost.jsonl", [rows[0], rows[1] | {"claim": "It snowed."}])
     files = {name: str(tmp_path / f"{name}.jsonl") for name in ("lost", "kept")}
     engines = {"played": Answers({"It rained.": "It rained."})}
-    found = run(tmp_path, engines=engines, annotations=[], claims=files)
+    actual = run(tmp_path, engines=engines, annotations=[], claims=files)
 
     def row(name, against=None):
-        return found["claims", "bleu", "played", name, "all", against]
+        return actual["claims", "bleu", "played", name, "all", against]
 
     assert [row("lost").failed, row("kept").failed] == [1, 0]
     assert (row("kept", "lost").failed, row("kept", "lost").n) == (1, 1)
 
 
-def test_scripts_of_which_rouge_sees_nothing_have_no_rouge() -> None:
-    given = {"claim": "Анна выиграла гонку", "reference": "r"}
-    unlike = LssExample(**given, annotations=[{"lss": "Анна"}])
-    alike = LssExample(**given, annotations=[{"lss": "Анна"}, {"lss": "Анна выиграла"}])
-    known = ["Анна выиграла", "Анна"]
-    found = lss_generation_values.quality([unlike], known[:1], star=False, seed=0)
-    assert found["rouge_1_mean"]["value"] is None
-    assert found["bag_f1"]["value"] == pytest.approx(2 / 3)
+def test_non_latin_text_has_no_rouge() -> None:
+    pair = {"claim": "Анна выиграла гонку", "reference": "r"}
+    unlike = LssExample(**pair, annotations=[{"lss": "Анна"}])
+    alike = LssExample(**pair, annotations=[{"lss": "Анна"}, {"lss": "Анна выиграла"}])
+    texts = ["Анна выиграла", "Анна"]
+    actual = lss_generation_values.quality([unlike], texts[:1], star=False, seed=0)
+    assert actual["rouge_1_mean"]["value"] is None
+    assert actual["bag_f1"]["value"] == pytest.approx(2 / 3)
     # Nothing is nothing in any script.
-    nothing = LssExample(**given, annotations=[{"lss": ""}])
-    found = lss_generation_values.quality([nothing], known[:1], star=False, seed=0)
-    assert found["rouge_1_mean"]["value"] == 0
-    found = lss_generation_values.quality([alike], known[1:], star=False, seed=0)
-    assert found["rouge_1_mean"]["value"] is None
-    assert found["rouge_l_best"]["value"] == 1
+    nothing = LssExample(**pair, annotations=[{"lss": ""}])
+    actual = lss_generation_values.quality([nothing], texts[:1], star=False, seed=0)
+    assert actual["rouge_1_mean"]["value"] == 0
+    actual = lss_generation_values.quality([alike], texts[1:], star=False, seed=0)
+    assert actual["rouge_1_mean"]["value"] is None
+    assert actual["rouge_l_best"]["value"] == 1

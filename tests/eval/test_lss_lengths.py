@@ -62,7 +62,7 @@ def test_another_seed_is_another_run(tmp_path) -> None:
         run(tmp_path, repeat=["train"], seed=1)
 
 
-def test_balanced_as_the_training_does(tmp_path) -> None:
+def test_drop_and_repeat_match_the_training(tmp_path) -> None:
     found = run(tmp_path, drop={"train": 3}, repeat=["train"])
     assert found["train, drop", "length_share", "1"].value == pytest.approx(2.5 / 5, abs=0.1)
     assert found["train, drop", "length_share", "1"].n < 8

@@ -72,14 +72,14 @@ def test_the_command(data: Path, lss: Path, tmp_path: Path, capsys: pytest.Captu
     output = tmp_path / "run"
     arguments = ["lss_metrics", "--config", str(config), "--output", str(output)]
     assert experiment.main(arguments) == 0
-    told = capsys.readouterr().out
-    assert re.search(r"pearson +human +\(claim, LSS\) +\(reference, claim\) ", told)
+    printed = capsys.readouterr().out
+    assert re.search(r"pearson +human +\(claim, LSS\) +\(reference, claim\) ", printed)
     names = {f.name for f in output.iterdir()}
     tables = {"tables", "tables.csv", "tables.md", "report.html"}
     assert names == {"results.json", "pairs.jsonl", *tables}
     rows = [json.loads(line) for line in (output / "pairs.jsonl").read_text().splitlines()]
     assert [row["engine"] for row in rows] == ["human", "tagger", SHARED] * 4
-    human, found, shared = rows[3:6]
+    human, actual, shared = rows[3:6]
     claim, texts = ROWS[1][1], ROWS[1][2]
     assert human["scores"] == {
         "bleu(reference, claim)": sentence_bleu_of(ROWS[1][0], claim),
@@ -89,7 +89,7 @@ def test_the_command(data: Path, lss: Path, tmp_path: Path, capsys: pytest.Captu
     assert (human["rating"], human["keep"]) == (2.5, [True, True, False, False])
     assert human["lss"] == "She wrote"
     (answer,) = LssTagger(lss).subsequences([(claim, ROWS[1][0])])
-    assert (found["lss"], found["keep"]) == (answer.text, answer.keep)
+    assert (actual["lss"], actual["keep"]) == (answer.text, answer.keep)
     assert shared["lss"] == "She wrote ."
     results = json.loads((output / "results.json").read_text())["results"]
     (first,) = [
@@ -106,52 +106,52 @@ def test_the_command(data: Path, lss: Path, tmp_path: Path, capsys: pytest.Captu
 def test_values_against_scipy() -> None:
     rng = np.random.default_rng(0)
     target = np.asarray([5, 4, 4, 1, 2, 3, np.nan, 5])
-    own, plain = rng.normal(size=8), rng.normal(size=8)
-    own[1] = np.nan
+    scores, plain = rng.normal(size=8), rng.normal(size=8)
+    scores[1] = np.nan
     due = np.ones(8, bool)
     columns = [
         Column(NO_LSS, "m", REFERENCE, plain, due),
-        Column("t5", "m", LSS, own, due),
+        Column("t5", "m", LSS, scores, due),
         Column(SHARED, "m", LSS, np.ones(8), due),
-        Column("late", "m", LSS, np.where(np.arange(8) < 4, own, np.nan), np.arange(8) < 4),
+        Column("late", "m", LSS, np.where(np.arange(8) < 4, scores, np.nan), np.arange(8) < 4),
     ]
     groups = [f"r{i // 2}" for i in range(8)]
     rows = compute_values(columns, target, groups, ["a"] * 6 + ["b"] * 2, seed=0)
     keys = ("generator", "kind", "metric", "variant", "against")
-    found = {tuple(r[key] for key in keys): r for r in rows}
+    actual = {tuple(r[key] for key in keys): r for r in rows}
     both, all_ = [0, 2, 3, 4, 5, 7], [0, 1, 2, 3, 4, 5, 7]
     for name, kind in (("pearson", pearsonr), ("spearman", spearmanr)):
-        alone = found["all", "t5", name, LSS, None]
-        assert alone["value"] == pytest.approx(kind(own[both], target[both])[0])
+        alone = actual["all", "t5", name, LSS, None]
+        assert alone["value"] == pytest.approx(kind(scores[both], target[both])[0])
         assert (alone["n"], alone["failed"]) == (4, 1)
         assert alone["ci95"][0] < alone["value"] < alone["ci95"][1]
-        without = found["all", NO_LSS, name, REFERENCE, None]
+        without = actual["all", NO_LSS, name, REFERENCE, None]
         assert without["value"] == pytest.approx(kind(plain[all_], target[all_])[0])
-        gain = found["all", "t5", name, LSS, REFERENCE]["value"]
+        gain = actual["all", "t5", name, LSS, REFERENCE]["value"]
         assert gain == pytest.approx(alone["value"] - kind(plain[both], target[both])[0])
-        assert found["all", SHARED, name, LSS, None]["value"] is None  # constant
-        assert found["all", "t5", name, LSS, SHARED]["value"] is None
+        assert actual["all", SHARED, name, LSS, None]["value"] is None  # constant
+        assert actual["all", "t5", name, LSS, SHARED]["value"] is None
     # A pair that has no such text has not failed, and a mean needs no rating.
-    assert found["all", "late", "mean", LSS, None]["failed"] == 1
-    assert found["all", "t5", "mean", LSS, None]["n"] == 4
-    assert found["b", "t5", "mean", LSS, None]["value"] == pytest.approx(own[6:].mean())
+    assert actual["all", "late", "mean", LSS, None]["failed"] == 1
+    assert actual["all", "t5", "mean", LSS, None]["n"] == 4
+    assert actual["b", "t5", "mean", LSS, None]["value"] == pytest.approx(scores[6:].mean())
 
 
-def test_a_difference_counts_what_both_forms_have() -> None:
+def test_difference_is_over_claims_with_both_scores() -> None:
     target = np.asarray([5.0, 4, 1, 2, 3, np.nan])
-    plain, own = np.asarray([1, 2, 3, 5, np.nan, 4]), np.asarray([2, 1, np.nan, 4, 3, 1])
+    plain, scores = np.asarray([1, 2, 3, 5, np.nan, 4]), np.asarray([2, 1, np.nan, 4, 3, 1])
     due = np.ones(6, bool)
-    columns = [Column(NO_LSS, "m", REFERENCE, plain, due), Column("t5", "m", LSS, own, due)]
+    columns = [Column(NO_LSS, "m", REFERENCE, plain, due), Column("t5", "m", LSS, scores, due)]
     rows = compute_values(columns, target, [f"r{i}" for i in range(6)], ["a"] * 6, seed=0)
-    found = {(r["metric"], r["kind"], r["against"]): (r["n"], r["failed"]) for r in rows}
-    assert found["pearson", "t5", None] == found["pearson", NO_LSS, None] == (4, 1)
-    assert found["pearson", "t5", REFERENCE] == (3, 2)
+    actual = {(r["metric"], r["kind"], r["against"]): (r["n"], r["failed"]) for r in rows}
+    assert actual["pearson", "t5", None] == actual["pearson", NO_LSS, None] == (4, 1)
+    assert actual["pearson", "t5", REFERENCE] == (3, 2)
 
 
 class Half(Measure):
     """Fails on claims with a comma."""
 
-    asked = 0
+    calls = 0
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         Half.asked += len(pairs)
@@ -162,16 +162,16 @@ class Shy:
     """Has no answer about Byron."""
 
     def subsequences(self, pairs: Sequence[tuple[str, str]]) -> list:
-        found = []
+        actual = []
         for claim, _ in pairs:
             words = split_words(claim)
             keep = [place % 2 == 0 for place in range(len(words))]
             text = join_words(claim, words, keep)
-            found.append(None if "Byron" in claim else Subsequence(keep, text))
-        return found
+            actual.append(None if "Byron" in claim else Subsequence(keep, text))
+        return actual
 
 
-def test_failures_are_counted_and_a_killed_run_goes_on(
+def test_failures_are_counted_and_interrupted_run_resumes(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def make() -> LssMetrics:
@@ -190,15 +190,15 @@ def test_failures_are_counted_and_a_killed_run_goes_on(
     Half.asked = 0
     file = make().run(tmp_path, {})
     assert not list(tmp_path.glob(".*.partial.jsonl"))
-    again = Half.asked
-    own = [r for r in file.results if (r.metric, r.against) == ("pearson", None)]
-    found = {(r.kind, r.assessor, r.variant): r for r in own}
-    assert found["shy", "bleu", LSS].failed == 1  # no answer
-    assert found["shy", "bleu", STAR].failed == 1
-    assert found[NO_LSS, "half", REFERENCE].failed == 1
-    assert found["human", "half", LSS].failed == 0
+    calls_before = Half.asked
+    plain_rows = [r for r in file.results if (r.metric, r.against) == ("pearson", None)]
+    actual = {(r.kind, r.assessor, r.variant): r for r in plain_rows}
+    assert actual["shy", "bleu", LSS].failed == 1  # no answer
+    assert actual["shy", "bleu", STAR].failed == 1
+    assert actual[NO_LSS, "half", REFERENCE].failed == 1
+    assert actual["human", "half", LSS].failed == 0
     make().run(tmp_path / "whole", {})
-    assert again < Half.asked - again  # the first half was not asked anew
+    assert calls_before < Half.asked - calls_before  # the first half was not asked anew
     names = ("results.json", "pairs.jsonl")
     assert all((tmp_path / n).read_bytes() == (tmp_path / "whole" / n).read_bytes() for n in names)
 
@@ -210,15 +210,15 @@ def test_people_are_not_compared_with_themselves(data: Path, tmp_path: Path) -> 
     # The words that people keep, marks aside: 4 of 7, 2 and 1 of 3, 0 of 4, 5 of 5; none of Byron.
     target = [4 / 7, (2 / 3 + 1 / 3) / 2, 1]
     rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
-    own = [row["scores"]["kept(claim, LSS)"] for row in rows if row["engine"] == "shy"]
-    (found,) = [
+    scores = [row["scores"]["kept(claim, LSS)"] for row in rows if row["engine"] == "shy"]
+    (actual,) = [
         row
         for row in kept.results
         if (row.kind, row.metric, row.assessor, row.variant) == ("shy", "pearson", "kept", LSS)
         and row.against is None
     ]
-    assert found.failed == 1
-    assert found.value == pytest.approx(pearsonr([own[0], own[1], own[3]], target)[0])
+    assert actual.failed == 1
+    assert actual.value == pytest.approx(pearsonr([scores[0], scores[1], scores[3]], target)[0])
     unrated = tmp_path / "unrated.jsonl"
     unrated.write_text('{"reference": "ada", "claim": "Ada"}\n')
     with pytest.raises(UserError, match="target: no pair has a rating"):
@@ -235,9 +235,9 @@ def test_judgements_of_factuality_of_several_models(tmp_path: Path) -> None:
             "annotations": [{"lss": texts[0]}],
             "group": f"{place}",
             "system": system,
-            "factual": own[place],
+            "factual": ratings[place],
         }
-        for system, own in factual.items()
+        for system, ratings in factual.items()
         for place, (reference, claim, texts, _) in enumerate(ROWS)
     ]
     path = tmp_path / "lss_test.jsonl"
@@ -245,21 +245,21 @@ def test_judgements_of_factuality_of_several_models(tmp_path: Path) -> None:
     metrics = {"kept": KeptWords(), "bleu": Bleu()}
     file = LssMetrics([str(path)], metrics, target="factual").run(tmp_path / "run", {})
     keys = ("metric", "assessor", "kind", "variant", "generator", "against")
-    found = {tuple(getattr(row, key) for key in keys): row.value for row in file.results}
+    actual = {tuple(getattr(row, key) for key in keys): row.value for row in file.results}
     kept = [4 / 7, 2 / 3, 0]
     for system in factual:
         expected = pearsonr(kept, factual[system][:3])[0]
-        value = found["pearson", "kept", "human", LSS, system, None]
+        value = actual["pearson", "kept", "human", LSS, system, None]
         assert value == pytest.approx(expected)
     (plot,) = LssMetrics.page.figures[0].of(file.results)
     drawn = {x: value for x, value, _ in plot.series[f"{LSS}, human"]}
-    best = max(found["pearson", name, "human", LSS, "s2s", None] for name in metrics)
+    best = max(actual["pearson", name, "human", LSS, "s2s", None] for name in metrics)
     assert drawn["s2s"] == best
 
 
-def test_null_leaves_out_what_a_configuration_names() -> None:
-    own = LssMetrics(["x.jsonl"], {"bleu": Bleu(), "qa": None}, {"t5": None, "shy": Shy()})
-    assert (list(own.metrics), list(own.lss)) == (["bleu"], ["shy"])
+def test_null_removes_a_configured_entry() -> None:
+    experiment = LssMetrics(["x.jsonl"], {"bleu": Bleu(), "qa": None}, {"t5": None, "shy": Shy()})
+    assert (list(experiment.metrics), list(experiment.lss)) == (["bleu"], ["shy"])
 
 
 class Stars:
@@ -272,15 +272,15 @@ class Stars:
 def test_windows_of_a_long_reference_are_united() -> None:
     claim = "Ada was born in Paris"
     pairs = [(claim, "x ada x x x x x x x x x x born paris"), ("Ada", "x")]
-    found = InWindows(SharedWords(), 4).subsequences(pairs)
-    assert found == SharedWords().subsequences(pairs)
-    assert found[0].keep == [True, False, True, False, True]
+    actual = InWindows(SharedWords(), 4).subsequences(pairs)
+    assert actual == SharedWords().subsequences(pairs)
+    assert actual[0].keep == [True, False, True, False, True]
     (star, short) = InWindows(Stars(), 4).subsequences([(claim, "ada x x born in paris"), pairs[1]])
     assert (star.text, short.text) == ("x born in paris", "x")
     assert InWindows(Shy(), 2).subsequences([("Byron was", "a b c d"), pairs[1]])[0] is None
 
 
-def test_what_is_read(data: Path, tmp_path: Path) -> None:
+def test_pairs_of_each_format_are_read(data: Path, tmp_path: Path) -> None:
     plain = tmp_path / "claims.jsonl"
     row = {"reference": "ada", "claim": "Ada was.", "group": "g", "system": "bart", "id": "x"}
     plain.write_text(json.dumps(row) + "\n")

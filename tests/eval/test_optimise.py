@@ -28,10 +28,10 @@ class NotEmpty:
         return [
             [
                 Selection(claim=c.id, selected=kept, weight=1.0, reason="selected")
-                for c in own
+                for c in group
                 if (kept := "someone" not in c.text) in (True, False)
             ]
-            for own in claims
+            for group in claims
         ]
 
 
@@ -41,25 +41,27 @@ class OnTopic:
     def __call__(
         self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
     ) -> list[Sequence[int | None]]:
-        return [[None if "?" in s else int("someone" not in s) for s in own] for own in sentences]
+        return [
+            [None if "?" in s else int("someone" not in s) for s in group] for group in sentences
+        ]
 
 
 def text(topic: str, place: int, step: int, more: list[tuple[str, str]]) -> dict:
     """Half of what it says is true, or a third of it; ``more`` is what training added."""
-    said = [(f"{topic} won prize {place}.", "S"), (f"{topic} lost.", "NS")]
-    said += [(f"{topic} fell.", "NS")] * (place % 2)
-    said += more
-    claims = [{"id": str(n), "text": t, "label": label} for n, (t, label) in enumerate(said)]
-    own = {"id": topic, "topic": topic, "text": " ".join(t for t, _ in said)}
-    return own | {"claims": claims, "step": step}
+    sentences = [(f"{topic} won prize {place}.", "S"), (f"{topic} lost.", "NS")]
+    sentences += [(f"{topic} fell.", "NS")] * (place % 2)
+    sentences += more
+    claims = [{"id": str(n), "text": t, "label": label} for n, (t, label) in enumerate(sentences)]
+    row = {"id": topic, "topic": topic, "text": " ".join(t for t, _ in sentences)}
+    return row | {"claims": claims, "step": step}
 
 
 def series(adversary: str, step: int) -> list[dict]:
     """Two more facts a step: of anyone, which the defence drops, or of the topic."""
     rows = []
     for place, topic in enumerate(TOPICS):
-        who = f"{topic} is someone" if adversary == EMPTY else topic
-        more = [(f"{who} of kind {n}.", "S") for n in range(2 * step // 10)]
+        subject = f"{topic} is someone" if adversary == EMPTY else topic
+        more = [(f"{subject} of kind {n}.", "S") for n in range(2 * step // 10)]
         rows.append(text(topic, place, step, more) | {"adversary": adversary})
     return rows
 
@@ -104,45 +106,45 @@ def run(config: Path, output: str, *more: str) -> dict[tuple, Result]:
 
 
 def test_values_of_a_series_are_those_of_the_definition(config):
-    found = run(config, "out")
+    actual = run(config, "out")
     # Four topics of nine have two false facts beside a true one.
     start = (5 * 1 / 2 + 4 * 1 / 3) / 9
     end = (5 * 5 / 6 + 4 * 5 / 7) / 9
     for adversary in (EMPTY, TOLD):
-        assert found["factual_precision", "none", adversary, 0, None].value == pytest.approx(start)
-        assert found["factual_precision", "none", adversary, 20, None].value == pytest.approx(end)
-        gain = found["gain", "none", adversary, 20, "start"]
+        assert actual["factual_precision", "none", adversary, 0, None].value == pytest.approx(start)
+        assert actual["factual_precision", "none", adversary, 20, None].value == pytest.approx(end)
+        gain = actual["gain", "none", adversary, 20, "start"]
         assert gain.value == pytest.approx(end - start)
         assert gain.ci95[0] > 0
         assert gain.n == len(TOPICS)
-        assert found["claims", "none", adversary, 20, None].value == pytest.approx(58 / 9)
-    assert found["gain", "not empty", EMPTY, 20, "start"].value == 0
-    assert found["gain", "not empty", TOLD, 20, "start"].value == pytest.approx(end - start)
+        assert actual["claims", "none", adversary, 20, None].value == pytest.approx(58 / 9)
+    assert actual["gain", "not empty", EMPTY, 20, "start"].value == 0
+    assert actual["gain", "not empty", TOLD, 20, "start"].value == pytest.approx(end - start)
     kept = (5 * 2 / 6 + 4 * 3 / 7) / 9
-    assert found["kept_share", "not empty", EMPTY, 20, None].value == pytest.approx(kept)
-    assert found["claims", "not empty", EMPTY, 20, None].value == pytest.approx(22 / 9)
+    assert actual["kept_share", "not empty", EMPTY, 20, None].value == pytest.approx(kept)
+    assert actual["claims", "not empty", EMPTY, 20, None].value == pytest.approx(22 / 9)
     # Honest texts are those of the start.
-    assert found["gain", "none", EMPTY, 0, "normal"].value == 0
-    assert found["gain", "none", EMPTY, 20, "normal"].value == pytest.approx(end - start)
-    assert found["factual_precision", "none", "normal", None, None].value == pytest.approx(start)
-    assert ("gain", "none", EMPTY, 0, "start") not in found
+    assert actual["gain", "none", EMPTY, 0, "normal"].value == 0
+    assert actual["gain", "none", EMPTY, 20, "normal"].value == pytest.approx(end - start)
+    assert actual["factual_precision", "none", "normal", None, None].value == pytest.approx(start)
+    assert ("gain", "none", EMPTY, 0, "start") not in actual
     relevant = (5 * 2 / 6 + 4 * 3 / 7) / 9
-    assert found["relevance", "none", EMPTY, 20, None].value == pytest.approx(relevant)
-    assert found["relevance", "none", TOLD, 20, None].value == 1
+    assert actual["relevance", "none", EMPTY, 20, None].value == pytest.approx(relevant)
+    assert actual["relevance", "none", TOLD, 20, None].value == 1
 
 
 def test_texts_that_differ_by_their_topic_alone_are_one_text(config):
     same = [{"topic": t, "text": f"{t} is  someone."} for t in TOPICS[:5]]
     same += [{"topic": TOPICS[5], "text": f"{TOPICS[5]} IS someone."}]
     other = [{"topic": t, "text": f"{t} won {t}."} for t in TOPICS[6:]]
-    every = [*same, *other, {"topic": TOPICS[0], "text": ""}]
-    rows = [row | {"id": str(n), "claims": []} for n, row in enumerate(every)]
+    all_rows = [*same, *other, {"topic": TOPICS[0], "text": ""}]
+    rows = [row | {"id": str(n), "claims": []} for n, row in enumerate(all_rows)]
     write_jsonl("a20.jsonl", rows)
-    found = run(config, "out")
-    share = found["distinct_share", "none", EMPTY, 20, None]
+    actual = run(config, "out")
+    share = actual["distinct_share", "none", EMPTY, 20, None]
     assert share.value == pytest.approx(2 / 9)
-    assert found["distinct_share", "none", EMPTY, 0, None].value == 1
-    assert found["respond_ratio", "none", EMPTY, 20, None].value < 1
+    assert actual["distinct_share", "none", EMPTY, 0, None].value == 1
+    assert actual["respond_ratio", "none", EMPTY, 20, None].value < 1
 
 
 def test_what_cannot_be_judged_is_counted_and_never_scored(config):
@@ -151,30 +153,30 @@ def test_what_cannot_be_judged_is_counted_and_never_scored(config):
         row["text"] = "Is that what people say of her? " + row["text"]
         row["claims"].append({"id": "x", "text": "Who?", "failed": "no claim"})
     write_jsonl("a20.jsonl", rows)
-    before, found = run(config, "out"), run(config, "other")
-    assert before == found  # the same files
-    value = found["relevance", "none", EMPTY, 20, None]
+    before, actual = run(config, "out"), run(config, "other")
+    assert before == actual  # the same files
+    value = actual["relevance", "none", EMPTY, 20, None]
     assert value.failed == len(TOPICS)
     assert value.value == pytest.approx((5 * 2 / 6 + 4 * 3 / 7) / 9)
-    assert found["factual_precision", "none", EMPTY, 20, None].failed == len(TOPICS)
+    assert actual["factual_precision", "none", EMPTY, 20, None].failed == len(TOPICS)
     end = (5 * 5 / 6 + 4 * 5 / 7) / 9
-    assert found["factual_precision", "none", EMPTY, 20, None].value == pytest.approx(end)
-    assert found["gain", "none", EMPTY, 20, "start"].failed == len(TOPICS)
+    assert actual["factual_precision", "none", EMPTY, 20, None].value == pytest.approx(end)
+    assert actual["gain", "none", EMPTY, 20, "start"].failed == len(TOPICS)
     # What failed at the start stands beside what is compared with it, and only there.
     write_jsonl(
         "a0.jsonl", [series(EMPTY, 0)[0] | {"claims": rows[0]["claims"]}, *series(EMPTY, 0)[1:]]
     )
-    found = run(config, "start")
-    assert found["gain", "none", EMPTY, 10, "start"].failed == 1
-    assert found["gain", "none", EMPTY, 10, "normal"].failed == 0
-    assert found["gain", "none", EMPTY, 20, "start"].failed == len(TOPICS) + 1
+    actual = run(config, "start")
+    assert actual["gain", "none", EMPTY, 10, "start"].failed == 1
+    assert actual["gain", "none", EMPTY, 10, "normal"].failed == 0
+    assert actual["gain", "none", EMPTY, 20, "start"].failed == len(TOPICS) + 1
 
 
-def test_rows_may_say_whose_they_are(config):
-    one = run(config, "one")
+def test_rows_name_their_adversary_and_step(config):
+    first_values = run(config, "one")
     two = run(config, "two", "--experiment.adversaries", '["all.jsonl"]')
-    shown = {place: (row.value, row.ci95) for place, row in one.items()}
-    assert shown == {place: (row.value, row.ci95) for place, row in two.items()}
+    intervals = {place: (row.value, row.ci95) for place, row in first_values.items()}
+    assert intervals == {place: (row.value, row.ci95) for place, row in two.items()}
 
 
 def test_rows_of_generations_have_no_id_and_no_claims(config):
@@ -182,17 +184,17 @@ def test_rows_of_generations_have_no_id_and_no_claims(config):
     bare = [{k: v for k, v in row.items() if k not in {"id", "claims"}} for row in rows]
     write_jsonl("all.jsonl", bare)
     experiment = Optimise({"x": None}, ["all.jsonl"])
-    found = experiment.documents()
-    assert [d.kind for d in found] == [EMPTY] * 27 + [TOLD] * 27
-    assert [d.model_extra["step"] for d in found] == ([0] * 9 + [10] * 9 + [20] * 9) * 2
-    assert len({d.id for d in found}) == 54
+    actual = experiment.documents()
+    assert [d.kind for d in actual] == [EMPTY] * 27 + [TOLD] * 27
+    assert [d.model_extra["step"] for d in actual] == ([0] * 9 + [10] * 9 + [20] * 9) * 2
+    assert len({d.id for d in actual}) == 54
 
 
 class Killed(Exception):
     """Stands for the end of the process."""
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes_and_a_finished_one_stays(config, monkeypatch):
+def test_interrupted_run_resumes_to_the_same_bytes_and_finished_run_is_kept(config, monkeypatch):
     run(config, "whole")
     real, calls = Run.process, []
 
@@ -228,28 +230,28 @@ def test_the_page_shows_each_step_and_the_largest_gain(config, capsys):
     assert len(rows) == 1 + 2 * 2 * 3
 
 
-def test_a_step_that_nobody_could_judge_has_no_value_and_its_failures(config):
+def test_unjudged_step_has_no_value_and_counts_failures(config):
     lost = [
         row | {"claims": [claim | {"failed": "no list"} for claim in row["claims"]]}
         for row in series(EMPTY, 20)
     ]
     write_jsonl("lost.jsonl", lost)
     steps = {0: ["a0.jsonl"], 10: ["a0.jsonl"], 20: ["lost.jsonl"]}
-    found = run(config, "out", "--experiment.adversaries", json.dumps({EMPTY: steps}))
-    value = found["factual_precision", "none", EMPTY, 20, None]
+    actual = run(config, "out", "--experiment.adversaries", json.dumps({EMPTY: steps}))
+    value = actual["factual_precision", "none", EMPTY, 20, None]
     assert (value.value, value.n, value.failed) == (None, 0, 58)
-    assert ("gain", "none", EMPTY, 20, "start") not in found
+    assert ("gain", "none", EMPTY, 20, "start") not in actual
     assert "at step 20" not in "".join(Optimise.page.summary(read_results("out/results.json")))
 
 
 def test_a_single_topic_has_no_gain(config, capsys):
-    found = run(config, "out", "--experiment.topics", "1", "--experiment.texts", "[]")
+    actual = run(config, "out", "--experiment.topics", "1", "--experiment.texts", "[]")
     assert f"gain: {EMPTY} with start: fewer than two topics" in capsys.readouterr().err
-    assert not any(metric == "gain" for metric, *_ in found)
+    assert not any(metric == "gain" for metric, *_ in actual)
 
 
 @pytest.mark.parametrize(
-    ("adversaries", "said"),
+    ("adversaries", "message"),
     [
         ({}, "adversaries: expected at least one entry"),
         ({EMPTY: {0: ["a0.jsonl"], 1: ["nosuch.jsonl"]}}, "nosuch.jsonl: no such file"),
@@ -257,19 +259,19 @@ def test_a_single_topic_has_no_gain(config, capsys):
         (["bad.jsonl"], "bad.jsonl:1: step: Input should be a valid integer"),
     ],
 )
-def test_mistakes_say_what_to_change(config, adversaries, said):
+def test_invalid_options_raise_one_line_errors(config, adversaries, message):
     bad = {"topic": "Ann Lee", "text": "x", "adversary": EMPTY, "step": "late"}
     write_jsonl("bad.jsonl", [bad])
     with pytest.raises(UserError) as error:
         run(config, "out", "--experiment.adversaries", json.dumps(adversaries))
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_table_may_have_steps_as_text(tmp_path):
     rows = ["topic,text,adversary,step", *(f"Ann Lee,x,a,{step}" for step in (100, 0, 20))]
     (tmp_path / "all.csv").write_text("\n".join(rows))
-    found = Optimise({"x": None}, [str(tmp_path / "all.csv")]).documents()
-    assert [d.model_extra["step"] for d in found] == [0, 20, 100]
+    actual = Optimise({"x": None}, [str(tmp_path / "all.csv")]).documents()
+    assert [d.model_extra["step"] for d in actual] == [0, 20, 100]
 
 
 def test_the_best_of_n_is_the_mean_over_all_subsets(config):
@@ -282,7 +284,7 @@ def test_the_best_of_n_is_the_mean_over_all_subsets(config):
     scores = [(1 + t) / (2 + t) for t in true]
     write_jsonl("n.jsonl", [sample(t, n, true[n], golds[n]) for t in TOPICS for n in range(6)])
     options = ["--experiment.adversaries", '["n.jsonl"]', "--experiment.best_of", "[1, 3, 6, 7]"]
-    found = run(config, "out", *options)
+    actual = run(config, "out", *options)
     for n in (1, 3, 6):
         proxy, gold = [], []
         for subset in itertools.combinations(range(6), n):
@@ -290,10 +292,10 @@ def test_the_best_of_n_is_the_mean_over_all_subsets(config):
             best = [golds[at] for at in subset if scores[at] == proxy[-1]]
             gold.append(sum(best) / len(best))
         for name, column in (("proxy", proxy), ("gold", gold)):
-            row = found[name, "none", "a", n, None]
+            row = actual[name, "none", "a", n, None]
             assert row.value == pytest.approx(sum(column) / len(column), abs=1e-12)
             assert row.n == len(TOPICS)
-    assert found["proxy", "none", "a", 7, None].value is None
+    assert actual["proxy", "none", "a", 7, None].value is None
     tables = Path("out/tables.md").read_text(encoding="utf-8")
     assert "| a | 6 | 0.800 [0.800, 0.800] | 0.200 [0.200, 0.200] | 9 | 0 |" in tables
 

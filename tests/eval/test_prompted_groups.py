@@ -66,7 +66,7 @@ TWO = [0, 0, 0, 1]
         ("\n".join(f"- {n}. {fact}" for n, fact in enumerate([*FACTS, FACTS[0]], 1)), ONE),
     ],
 )
-def test_answers_of_many_shapes(text, expected):
+def test_answers_of_different_formats_are_read(text, expected):
     assert read_groups(text, FACTS) == expected
 
 
@@ -92,21 +92,21 @@ def test_answers_that_cannot_be_read(text):
     assert read_groups(text, FACTS) is None
 
 
-def test_facts_of_the_same_words_are_told_apart_by_their_order():
+def test_equal_facts_are_matched_in_order():
     facts = ["He sang.", "Al was born in 1950.", "He sang", "Al died in 1850."]
     both = "- He sang.\n- Al was born in 1950.\n- ===\n- He sang.\n- Al died in 1850."
     assert read_groups(both, facts) == [0, 0, 1, 1]
-    once = "- Al was born in 1950.\n- He sang.\n- ===\n- Al died in 1850."
-    assert read_groups(once, facts) == [0, 0, 0, 1]
+    one_fact_each = "- Al was born in 1950.\n- He sang.\n- ===\n- Al died in 1850."
+    assert read_groups(one_fact_each, facts) == [0, 0, 0, 1]
     assert read_groups(f"{both}\n- ===\n- He sang.", facts) is None
 
 
 def documents(*texts: str) -> tuple[list[Document], list[list[Claim]]]:
     """Documents whose sentences are their claims."""
-    own = [re.findall(r"[^.]+\.", text) for text in texts]
+    facts = [re.findall(r"[^.]+\.", text) for text in texts]
     return (
         [Document(id=f"d{n}", topic="Ann Lee", text=text) for n, text in enumerate(texts)],
-        [[Claim(id=f"c{n}", text=t.strip()) for n, t in enumerate(found)] for found in own],
+        [[Claim(id=f"c{n}", text=t.strip()) for n, t in enumerate(actual)] for actual in facts],
     )
 
 
@@ -124,7 +124,7 @@ class Scripted:
         return [[answer] for answer in self.calls.pop(0)]
 
 
-def test_all_documents_are_asked_at_once_and_unreadable_answers_again():
+def test_documents_are_batched_and_unreadable_answers_retried():
     batch = documents("Ann sings.\nAnn swims. Ann runs.", "Al. Bo. Cy.", "Alone.", "", "X. Y.")
     model = Scripted(
         [
@@ -147,10 +147,10 @@ def test_all_documents_are_asked_at_once_and_unreadable_answers_again():
 
 
 def test_the_prompt_has_four_demonstrations_that_its_own_reader_can_read():
-    given = documents("Ann sings. Ann swims.")
+    texts = documents("Ann sings. Ann swims.")
     model = Scripted([Answer("- Ann sings.\n- Ann swims.")])
     group = PromptedGroups(model)
-    assert group(*given) == [["g0", "g0"]]
+    assert group(*texts) == [["g0", "g0"]]
     ((prompt,),) = model.asked
     parts = re.split(r"Please breakdown the following sentence into independent facts: ", prompt)
     assert parts[-1].startswith("Ann sings. Ann swims.\n- Ann sings.\n- Ann swims.\nNext, refer")
@@ -158,8 +158,8 @@ def test_the_prompt_has_four_demonstrations_that_its_own_reader_can_read():
     people = []
     for part in parts[1:-1]:
         facts, answer = re.split(r"\nNext, refer .*\n", part)
-        shown = [line[2:] for line in facts.splitlines()[1:]]
-        groups = read_groups(answer, shown)
+        lines = [line[2:] for line in facts.splitlines()[1:]]
+        groups = read_groups(answer, lines)
         assert groups == sorted(groups)
         people.append(len(set(groups)))
     assert people == [2, 1, 3, 1]

@@ -78,26 +78,26 @@ def by_hand(folder: Path, premise: str, hypothesis: str) -> list[float]:
 
 
 def test_three_classes_are_put_into_our_order(three):
-    found = Entailment(three).relations(PAIRS)
-    for row, pair in zip(found, PAIRS, strict=True):
+    actual = Entailment(three).relations(PAIRS)
+    for row, pair in zip(actual, PAIRS, strict=True):
         contradiction, entailment, neutral = by_hand(three, *pair)
         np.testing.assert_allclose(row, [entailment, neutral, contradiction], atol=1e-6)
-    assert np.ptp(found) > 0.05  # otherwise any order would pass
+    assert np.ptp(actual) > 0.05  # otherwise any order would pass
 
 
 def test_of_two_classes_not_entailment_is_shown_as_neutral(published):
     folder = published(["not_entailment", "entailment"])
     engine = Entailment(folder)
-    found = engine.relations(PAIRS)
-    for row, pair in zip(found, PAIRS, strict=True):
+    actual = engine.relations(PAIRS)
+    for row, pair in zip(actual, PAIRS, strict=True):
         other, entailment = by_hand(folder, *pair)
         np.testing.assert_allclose(row, [entailment, other, 0], atol=1e-6)
     documents = [Document(id="d", topic="Ada", text="Ada wrote.")]
     claims = [[Claim(id="c", text=PAIRS[0][1], contexts=["p"])]]
     passages = [[Passage(id="p", title="Ada", text=PAIRS[0][0])]]
     ((verdict,),) = NLI(engine)(documents, claims, passages)
-    assert verdict.label == ("supported" if found[0][0] > 0.5 else "not_supported")
-    assert verdict.p == pytest.approx(found[0][0])
+    assert verdict.label == ("supported" if actual[0][0] > 0.5 else "not_supported")
+    assert verdict.p == pytest.approx(actual[0][0])
 
 
 def test_unnamed_classes_need_the_order(published, three):
@@ -123,7 +123,7 @@ def test_a_long_premise_is_read_in_windows_that_fit(three, published):
     np.testing.assert_allclose(rows[0], rows[1], atol=1e-6)  # every window says the same
 
 
-def test_what_cannot_be_read_is_a_line(three, published, tmp_path):
+def test_unreadable_checkpoint_raises_a_one_line_error(three, published, tmp_path):
     with pytest.raises(UserError, match="got BertForMaskedLM"):
         Entailment(published([], BertForMaskedLM))
     pickled = Path(shutil.copytree(three, tmp_path / "pickled"))
@@ -132,8 +132,8 @@ def test_what_cannot_be_read_is_a_line(three, published, tmp_path):
         Entailment(pickled)
     coded = Path(shutil.copytree(three, tmp_path / "coded"))
     config = json.loads((coded / "config.json").read_text())
-    own = {"model_type": "theirs", "auto_map": {"AutoConfig": "theirs.Config"}}
-    (coded / "config.json").write_text(json.dumps(config | own))
+    coded_config = {"model_type": "theirs", "auto_map": {"AutoConfig": "theirs.Config"}}
+    (coded / "config.json").write_text(json.dumps(config | coded_config))
     (coded / "theirs.py").write_text("raise SystemExit('ran')\n")
     with pytest.raises(UserError, match=r"coded: config\.json cannot be loaded \(.*custom code"):
         Entailment(coded)
@@ -141,7 +141,7 @@ def test_what_cannot_be_read_is_a_line(three, published, tmp_path):
         Entailment(three, revision="v2")
 
 
-def test_a_checkpoint_of_ours_says_itself_what_it_is(relation, three):
+def test_checkpoint_of_train_needs_no_class_order(relation, three):
     for options in ({"revision": "v2"}, {"labels": ["entailment", "neutral", "contradiction"]}):
         with pytest.raises(UserError, match=r"has a component\.json"):
             Entailment(relation, **options)
@@ -172,18 +172,18 @@ def test_the_commit_of_a_hub_model_decides_its_answers(hub, three, tmp_path):
     cache = tmp_path / "cache.sqlite"
     engine = Entailment(HUB, cache=cache)
     assert engine.component.base == {"id": HUB, "revision": COMMIT}
-    found = engine.relations(PAIRS)
-    np.testing.assert_array_equal(found, Entailment(three).relations(PAIRS))
+    actual = engine.relations(PAIRS)
+    np.testing.assert_array_equal(actual, Entailment(three).relations(PAIRS))
     pinned = Entailment(HUB, cache=cache, revision="v2").relations(PAIRS)
-    assert (pinned[:, 0] > found[:, 0]).all()
+    assert (pinned[:, 0] > actual[:, 0]).all()
     cached = Entailment(HUB, cache=cache, revision=COMMIT)
-    np.testing.assert_array_equal(cached.relations(PAIRS), found)
+    np.testing.assert_array_equal(cached.relations(PAIRS), actual)
     assert cached.judged == 0
     rows = AnswerCache(cache)._table.execute("SELECT COUNT(*) FROM checked_answers").fetchone()
     assert rows == (4,)
 
 
-def test_a_hub_id_is_not_missing_and_a_mistyped_folder_is(tmp_path, monkeypatch):
+def test_hub_id_is_accepted_and_missing_folder_is_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("checkpoints").mkdir()
 
@@ -205,13 +205,13 @@ def test_the_weights_of_a_folder_count_as_inputs(three, tmp_path):
     weights = load_file(folder / "model.safetensors")
     weights["classifier.bias"] += 1
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    found = [before, hash_inputs(config)]
+    actual = [before, hash_inputs(config)]
     # Whatever else decides its answers: a prompt's form, a sentence encoder's modules.
     (folder / "chat_template.jinja").write_text("{{ messages }}")
-    found.append(hash_inputs(config))
+    actual.append(hash_inputs(config))
     (folder / "2_Dense").mkdir()
     save_file({"w": weights["classifier.bias"]}, folder / "2_Dense/model.safetensors")
-    found.append(hash_inputs(config))
-    assert len({own[str(folder)] for own in found}) == 4
+    actual.append(hash_inputs(config))
+    assert len({hashes[str(folder)] for hashes in actual}) == 4
     (folder / "README.md").write_text("What it is.")
-    assert hash_inputs(config) == found[-1]
+    assert hash_inputs(config) == actual[-1]

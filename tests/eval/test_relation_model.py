@@ -45,10 +45,10 @@ class Same:
 
 
 def factor_row(number, **more):
-    one = {"full_prefix": f"In{number} the beginning.", "doc_id": number}
-    one |= {"completion": f"Ann{number} sang{number}."}
-    one |= {f"contradiction_{i}": f"Ann{number} {what}." for i, what in enumerate(("ran", "fell"))}
-    return one | more
+    row = {"full_prefix": f"In{number} the beginning.", "doc_id": number}
+    row |= {"completion": f"Ann{number} sang{number}."}
+    row |= {f"contradiction_{i}": f"Ann{number} {verb}." for i, verb in enumerate(("ran", "fell"))}
+    return row | more
 
 
 @pytest.fixture
@@ -88,10 +88,10 @@ def test_factor_by_hand(factor):
     assert value_of(file, "false_positive_rate", model="copies", **at)[0] == 0
     assert [value_of(file, "called_so", r, "same")[0] for r in ("entailment", "neutral")] == [1, 0]
     # The evaluation's own prefix goes before the other one; an empty cell is no sentence.
-    asked = [pair for pair in copies.asked if "Bob1" in pair[1]]
-    assert asked[0] == ("Short, it is. Bob1 sat.", "Bob1 sat.")
-    assert [h for _, h in asked] == ["Bob1 sat.", "Bob1 stood.", "Bob1 lay.", "Bob1 sat."]
-    assert asked[3][0] == "Short, it is. Bob2 sat."
+    queried = [pair for pair in copies.asked if "Bob1" in pair[1]]
+    assert queried[0] == ("Short, it is. Bob1 sat.", "Bob1 sat.")
+    assert [h for _, h in queried] == ["Bob1 sat.", "Bob1 stood.", "Bob1 lay.", "Bob1 sat."]
+    assert queried[3][0] == "Short, it is. Bob2 sat."
     rows = [json.loads(row) for row in Path("run/pairs.jsonl").read_text().splitlines()]
     assert len(rows) == 2 * (5 * 4 + 2 * 4)
     assert rows[0]["p"] == [0.8, 0.1, 0.1]
@@ -100,11 +100,11 @@ def test_factor_by_hand(factor):
     assert not any("rate" in line for line in lines)
 
 
-def test_what_a_model_cannot_judge_is_left_out_for_all_and_counted(factor):
+def test_failed_pairs_are_excluded_for_all_models(factor):
     rows = [factor_row(i) for i in range(4)]
     write_jsonl("silent.jsonl", [*rows, factor_row(9, contradiction_0="Ann9 was silent.")])
-    one = {"copies": Copies(), "same": Same()}
-    file = RelationModel({"news": "silent.jsonl"}, one).run(Path("run"), {})
+    models = {"copies": Copies(), "same": Same()}
+    file = RelationModel({"news": "silent.jsonl"}, models).run(Path("run"), {})
     assert value_of(file, "auroc", "contradiction > all", "same") == (0.5, 5, 1)
     rows = [json.loads(row) for row in Path("run/pairs.jsonl").read_text().splitlines()]
     failed = [r for r in rows if r.get("p") is None]
@@ -113,8 +113,8 @@ def test_what_a_model_cannot_judge_is_left_out_for_all_and_counted(factor):
 
 def test_premises_and_draws_are_options(factor):
     copies = Copies()
-    one = {"relations": {"copies": copies}, "premise": "completion", "documents": 3, "seed": 2}
-    RelationModel({"news": "news.jsonl"}, **one).run(Path("run"), {})
+    options = {"relations": {"copies": copies}, "premise": "completion", "documents": 3, "seed": 2}
+    RelationModel({"news": "news.jsonl"}, **options).run(Path("run"), {})
     assert ("Ann4 sang4.", "Ann4 ran.") in copies.asked
     assert len({premise for premise, _ in copies.asked}) == 3
     assert len(copies.asked) == 3 * 4

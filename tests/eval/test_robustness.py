@@ -58,8 +58,8 @@ def appended():
         yield {"id": topic, "topic": topic, "kind": "clean", "text": f"{topic} won. {topic} was."}
         for k in (0, 2):
             text = f"{topic} lost. {topic} was." + " It is." * k
-            own = {"id": f"{topic}-{k}", "topic": topic, "kind": "corrupted", "text": text}
-            yield own | {"clean": topic, "k": k}
+            row = {"id": f"{topic}-{k}", "topic": topic, "kind": "corrupted", "text": text}
+            yield row | {"clean": topic, "k": k}
 
 
 def stages(relation, unli):
@@ -69,7 +69,7 @@ def stages(relation, unli):
     passages = {"passages": "passages.jsonl", "k": 1}
     retrieve = {"class_path": "eval.retrieve.bm25.BM25", "init_args": passages}
     nli = {"class_path": "eval.verify.nli.NLI", "init_args": {"entailment": entailment}}
-    own = {
+    core_options = {
         "entailment": entailment,
         "unli": {"class_path": UNLI, "init_args": {"checkpoint": str(unli)}},
         "bleached": ["{topic} is someone."],
@@ -81,7 +81,7 @@ def stages(relation, unli):
             "bare": {"decompose": sentences, "verify": [nli]},
         },
         "defences": {
-            "core": {"select": {"class_path": CORE, "init_args": own}},
+            "core": {"select": {"class_path": CORE, "init_args": core_options}},
             "untrained": {"select": {"class_path": CORE, "init_args": uniform}},
             "page": {"wrap_retrieve": {"class_path": "eval.retrieve.titles.TopicPage"}},
             "recall": {"score": "f1_at_k", "k": 2},
@@ -128,25 +128,25 @@ def test_an_interrupted_grid_resumes_byte_identical(config, monkeypatch, capsys)
     printed = capsys.readouterr().out.splitlines()
     assert printed[-2:] == ["one/results.json", "one/report.html"]
     file = read_results("one/results.json")
-    found = {
+    actual = {
         (r.metric, r.assessor, r.selection, r.kind, r.generator, r.group, r.bin)
         for r in file.results
     }
     whole = ("all", "all", "all")
     for metric in ("nli", "bare"):
         for defence in COLUMNS:
-            assert ("gain", metric, defence, "info", *whole) in found
-            assert ("asr", metric, defence, "info", *whole) in found
+            assert ("gain", metric, defence, "info", *whole) in actual
+            assert ("asr", metric, defence, "info", *whole) in actual
             is_precision = defence in ("none", "core", "untrained", "page", "robust - recall")
             score = "factual_precision" if is_precision else "f1_at_k"
-            assert (score, metric, defence, "normal", *whole) in found
-            assert ("break_even", metric, defence, "appended", *whole) in found
+            assert (score, metric, defence, "normal", *whole) in actual
+            assert ("break_even", metric, defence, "appended", *whole) in actual
             if defence != "none":
-                assert ("cost", metric, defence, "normal", *whole) in found
-                assert ("effect", metric, defence, "info", *whole) in found
+                assert ("cost", metric, defence, "normal", *whole) in actual
+                assert ("effect", metric, defence, "info", *whole) in actual
         for stratum in (("x", "all", "all"), ("all", "A", "all"), ("all", "all", "rare")):
-            assert ("gain", metric, "core", "info", *stratum) in found
-    assert ("gain", "labels", "none", "info", *whole) in found
+            assert ("gain", metric, "core", "info", *stratum) in actual
+    assert ("gain", "labels", "none", "info", *whole) in actual
     assert file.provenance["controls"] == ["untrained"]
     rows = [json.loads(line) for line in Path("one/texts.jsonl").read_text().splitlines()]
     assert [row["document"]["kind"] for row in rows] == ["normal"] * 6 + ["info"] * 6
@@ -173,35 +173,35 @@ DOCUMENTS = Run.process
 
 def cut_after(count):
     """Documents two a chunk, until so many are begun."""
-    begun = 0
+    started = 0
 
-    def documents(self, part, work, every, record, chunk=2):
+    def documents(self, part, work, to_process, record, chunk=2):
         def until(some):
-            nonlocal begun
-            begun += len(some)
-            if begun > count:
+            nonlocal started
+            started += len(some)
+            if started > count:
                 raise KeyboardInterrupt
             return work(some)
 
-        return DOCUMENTS(self, part, until, every, record, chunk=2)
+        return DOCUMENTS(self, part, until, to_process, record, chunk=2)
 
     return documents
 
 
-def test_k_of_0_and_its_twin_are_told_apart(config):
+def test_k_0_and_clean_twin_are_separate_rows(config):
     run(config, "one")
-    own = [r for r in read_results("one/results.json").results if r.kind == "appended"]
-    variants = {r.variant for r in own if r.metric == "factual_precision"}
+    appended = [r for r in read_results("one/results.json").results if r.kind == "appended"]
+    variants = {r.variant for r in appended if r.metric == "factual_precision"}
     assert variants == {"clean", 0, 2}
-    assert {r.variant for r in own if r.metric == "gain"} == {0, 2}
+    assert {r.variant for r in appended if r.metric == "gain"} == {0, 2}
 
 
 # What the options choose
 
 
-def robustness(given, **options):
+def robustness(texts, **options):
     metrics = {"m": Pipeline(Sentences(), [Labels()])}
-    return Robustness(given, metrics, **options)
+    return Robustness(texts, metrics, **options)
 
 
 def documents_of(rows, **options):
@@ -210,27 +210,33 @@ def documents_of(rows, **options):
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_each_generator_keeps_its_texts_of_a_topic(here):
+def test_each_generator_keeps_its_texts_of_a_topic(folder):
     rows = [
-        {"topic": topic, "kind": "normal", "generator": who, "text": f"{who} {n}", "bin": "rare"}
+        {
+            "topic": topic,
+            "kind": "normal",
+            "generator": generator,
+            "text": f"{generator} {n}",
+            "bin": "rare",
+        }
         for topic in ("Ann", "Bob")
-        for who in ("gpt", "llama")
+        for generator in ("gpt", "llama")
         for n in range(2)
     ]
-    found = documents_of(rows, per_topic=1)
-    assert [(d.topic, d.generator) for d in found] == [
-        (topic, who) for topic in ("Ann", "Bob") for who in ("gpt", "llama")
+    actual = documents_of(rows, per_topic=1)
+    assert [(d.topic, d.generator) for d in actual] == [
+        (topic, generator) for topic in ("Ann", "Bob") for generator in ("gpt", "llama")
     ]
-    assert {(d.text.split()[1], d.bin) for d in found} == {("0", "rare")}
-    assert len({d.id for d in found}) == 4
+    assert {(d.text.split()[1], d.bin) for d in actual} == {("0", "rare")}
+    assert len({d.id for d in actual}) == 4
 
 
-def test_a_text_of_no_kind_is_not_silently_a_normal_one(here):
+def test_text_without_kind_raises_an_error(folder):
     rows = [{"topic": "Ann", "kind": "normal", "text": "x"}, {"topic": "Bob", "text": "x"}]
     with pytest.raises(BadInput) as refused:
         documents_of(rows)
@@ -241,65 +247,65 @@ def test_a_text_of_no_kind_is_not_silently_a_normal_one(here):
     )
     (bare,) = rows[1:]
     write_jsonl("bare.jsonl", [bare])
-    (found,) = robustness({"normal": ["bare.jsonl"]}).documents()
-    assert (found.kind, found.generator) == ("normal", "given")
+    (actual,) = robustness({"normal": ["bare.jsonl"]}).documents()
+    assert (actual.kind, actual.generator) == ("normal", "given")
     # Another project's file, by its own field names.
     write_jsonl("bare.jsonl", [{"topic": "Ann", "output": "Ann won."}])
-    (found,) = robustness({"normal": ["bare.jsonl"]}).documents()
-    assert (found.kind, found.text) == ("normal", "Ann won.")
+    (actual,) = robustness({"normal": ["bare.jsonl"]}).documents()
+    assert (actual.kind, actual.text) == ("normal", "Ann won.")
 
 
-def test_rows_of_another_kind_than_their_file_are_left_out_and_told(here, capsys):
+def test_rows_of_a_different_kind_are_skipped_and_reported(folder, capsys):
     rows = [{"topic": "Ann", "kind": kind, "text": kind} for kind in ("normal", "repetitive")]
     write_jsonl("a.jsonl", [*rows, {"topic": "Bob", "kind": "repetitive", "text": "x"}])
-    found = robustness({"normal": ["a.jsonl"]}).documents()
-    assert [(d.kind, d.text) for d in found] == [("normal", "normal")]
-    said = "skipped 2 `repetitive` rows of a.jsonl (the file is configured for `normal`)\n"
-    assert capsys.readouterr().err == said
+    actual = robustness({"normal": ["a.jsonl"]}).documents()
+    assert [(d.kind, d.text) for d in actual] == [("normal", "normal")]
+    line = "skipped 2 `repetitive` rows of a.jsonl (the file is configured for `normal`)\n"
+    assert capsys.readouterr().err == line
     with pytest.raises(UserError, match=r"a\.jsonl: no text of kind 'info'"):
         robustness({"normal": ["a.jsonl"], "info": ["a.jsonl"]}).documents()
 
 
-def test_files_that_share_ids_are_told_apart(here):
+def test_equal_ids_of_two_files_are_separate_texts(folder):
     for name, kind in (("a", "normal"), ("b", "info")):
         write_jsonl(f"{name}.jsonl", [{"id": "1", "topic": "Ann", "kind": kind, "text": name}])
-    found = robustness(["a.jsonl", "b.jsonl"]).documents()
-    assert [(d.id, d.text) for d in found] == [("0:1", "a"), ("1:1", "b")]
+    actual = robustness(["a.jsonl", "b.jsonl"]).documents()
+    assert [(d.id, d.text) for d in actual] == [("0:1", "a"), ("1:1", "b")]
 
 
-def test_attacks_stay_with_the_texts_of_their_own_file_where_ids_are_shared(here):
+def test_attacks_stay_with_the_texts_of_their_own_file_where_ids_are_shared(folder):
     for name in "ab":
         rows = [{"id": "1", "topic": "Ann", "kind": "normal", "text": name}]
         rows += [{"id": "2", "topic": "Ann", "kind": "info", "text": name, "clean": "1"}]
         write_jsonl(f"{name}.jsonl", rows)
     files = ["a.jsonl", "b.jsonl"]
-    for given in (files, {"normal": files, "info": files}):
-        found = robustness(given).documents()
-        honest = {d.id: d.text for d in found if d.kind == "normal"}
-        made_of = [(honest[d.clean], d.text) for d in found if d.kind == "info"]
+    for texts in (files, {"normal": files, "info": files}):
+        actual = robustness(texts).documents()
+        honest = {d.id: d.text for d in actual if d.kind == "normal"}
+        made_of = [(honest[d.clean], d.text) for d in actual if d.kind == "info"]
         assert made_of == [("a", "a"), ("b", "b")]
 
 
 @pytest.mark.parametrize("field", ["generator", "group", "bin"])
-def test_nothing_has_the_name_of_all_texts(here, field):
+def test_name_all_is_reserved(folder, field):
     row = {"topic": "Ann", "kind": "normal", "text": "x", field: "all"}
     with pytest.raises(UserError, match=f"texts: {field}: 'all' means all texts"):
         documents_of([row])
 
 
-def test_halves_of_the_topics_share_none_and_are_all(here):
+def test_halves_of_the_topics_share_none_and_are_all(folder):
     rows = [{"topic": f"T{n}", "kind": "normal", "text": "x"} for n in range(11)]
     rows += [{"topic": f"T{n}", "kind": "info", "text": "y"} for n in range(11)]
     halves = [documents_of(rows, half=half) for half in ("tuning", "test")]
-    topics = [{d.topic for d in own} for own in halves]
+    topics = [{d.topic for d in half} for half in halves]
     assert not topics[0] & topics[1]
     assert len(topics[0] | topics[1]) == 11
     assert topics[0] == {f"T{n}" for n in range(11) if half_of(f"T{n}", 0) == "tuning"}
     # A topic stays in its half whatever else is there.
     fewer = documents_of([row for row in rows if row["topic"] > "T4"], half="tuning")
     assert {d.topic for d in fewer} == {topic for topic in topics[0] if topic > "T4"}
-    for own in halves:
-        kinds = {k: {d.topic for d in own if d.kind == k} for k in ("normal", "info")}
+    for half in halves:
+        kinds = {k: {d.topic for d in half if d.kind == k} for k in ("normal", "info")}
         assert kinds["normal"] == kinds["info"], "an attack is of the same topics"
 
 
@@ -311,29 +317,29 @@ def test_halves_of_the_topics_share_none_and_are_all(here):
         ({"half": "tuning", "seed": 1}, "half: none of 1 topics is in the half 'tuning'"),
     ],
 )
-def test_what_is_asked_for_and_not_there_is_the_users_mistake(here, options, said):
+def test_missing_kind_or_name_raises_a_user_error(folder, options, message):
     rows = [{"topic": "Ann", "kind": kind, "text": "x"} for kind in ("normal", "info")]
-    with pytest.raises(UserError, match=re.escape(said)):
+    with pytest.raises(UserError, match=re.escape(message)):
         documents_of(rows, **options)
 
 
-def test_a_curve_needs_its_twins_and_something_corrupted(here):
+def test_a_curve_needs_its_twins_and_something_corrupted(folder):
     normal = {"normal": ["normal.jsonl"]}
     write_jsonl("normal.jsonl", [{"topic": "Ann", "text": "x"}])
     clean = {"id": "t", "topic": "Ann", "kind": "clean", "text": "x"}
     broken = {"id": "c", "topic": "Ann", "kind": "corrupted", "text": "y", "clean": "t", "k": 0}
-    for rows, said in (
+    for rows, message in (
         ([broken], "curves: added: no clean twin 't' in curve.jsonl"),
         ([clean], "curves: added: no row has `clean` and `k`"),
         ([clean, broken, broken | {"id": "d"}], "curves: added: 2 texts of 't' have k = 0; use"),
     ):
         write_jsonl("curve.jsonl", rows)
         experiment = robustness(normal, curves={"added": ["curve.jsonl"]})
-        with pytest.raises(UserError, match=re.escape(said)):
+        with pytest.raises(UserError, match=re.escape(message)):
             experiment.run(Path("run"), {})
 
 
-def test_a_curve_of_a_table_has_its_k_in_their_order(here):
+def test_a_curve_of_a_table_has_its_k_in_their_order(folder):
     write_jsonl("normal.jsonl", [{"topic": "Ann", "text": "x"}])
     rows = ["id,topic,text,clean,k", "t,Ann,x,,", "ten,Ann,y,t,10", "two,Ann,z,t,2"]
     Path("curve.csv").write_text("\n".join(rows))
@@ -346,22 +352,22 @@ def test_a_curve_of_a_table_has_its_k_in_their_order(here):
     assert all(isinstance(step, int) for step in steps)
 
 
-def test_a_curve_is_of_the_topics_that_are_drawn(here):
+def test_a_curve_is_of_the_topics_that_are_drawn(folder):
     write_jsonl("normal.jsonl", texts("normal"))
     write_jsonl("curve.jsonl", appended())
     options = {"curves": {"added": ["curve.jsonl"]}, "topics": 2}
     file = robustness({"normal": ["normal.jsonl"]}, **options).run(Path("run"), {})
     rows = [r for r in file.results if (r.metric, r.variant) == ("break_even", None)]
     assert [(row.kind, row.assessor) for row in rows] == [("added", "m"), ("added", "labels")]
-    told = Path("run/texts.jsonl").read_text()
-    drawn = {json.loads(line)["document"]["topic"] for line in told.splitlines()}
+    written = Path("run/texts.jsonl").read_text()
+    drawn = {json.loads(line)["document"]["topic"] for line in written.splitlines()}
     assert len(drawn) == 2
     write_jsonl("curve.jsonl", [r for r in appended() if r["topic"] not in drawn])
     with pytest.raises(UserError, match="curves: added: no text of the topics that are scored"):
         robustness({"normal": ["normal.jsonl"]}, **options).run(Path("other"), {})
 
 
-def test_selectors_stand_under_defences(here):
+def test_selector_in_metrics_raises_an_error(folder):
     rows = [{"topic": "Ann", "kind": "normal", "text": "x"}]
     write_jsonl("texts.jsonl", rows)
 
@@ -369,9 +375,9 @@ def test_selectors_stand_under_defences(here):
         def __call__(self, documents, claims):
             return [[] for _ in documents]
 
-    own = {"m": Pipeline(Sentences(), [Labels()], select=Everything())}
+    metrics = {"m": Pipeline(Sentences(), [Labels()], select=Everything())}
     with pytest.raises(UserError, match="metrics: m: select: move the selector to `defences`"):
-        Robustness(["texts.jsonl"], own).run(Path("run"), {})
+        Robustness(["texts.jsonl"], metrics).run(Path("run"), {})
     none = {"none": Defence(select=Everything())}
     with pytest.raises(UserError, match="defences: 'none' is always included"):
         robustness(["texts.jsonl"], defences=none).run(Path("run2"), {})
@@ -405,7 +411,7 @@ def test_core_command_keeps_every_claim(tmp_path, relation, unli):
         ["report", "--run", "{config}.absent"],
     ],
 )
-def test_mistakes_end_with_one_line_and_code_2(tmp_path, arguments):
+def test_user_errors_exit_with_one_line_and_code_2(tmp_path, arguments):
     config = tmp_path / "c.yaml"
     config.write_text("unknown_key: 1\n")
     words = [word.format(config=config) for word in arguments]

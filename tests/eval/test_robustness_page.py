@@ -25,38 +25,38 @@ LOG = "epoch,step,train/loss,dev/loss,dev/pearson\n0,9,0.7,,\n0,19,,0.5,0.41\n0,
 
 def row(metric, value, assessor="nli", selection="none", kind="normal", half=0.05, **more):
     interval = None if value is None else (value - half, value + half)
-    given = {"generator": "all", "domain": "biographies", "n": 24, "failed": 3, "ci95": interval}
-    given |= {"config_hash": "c0ffee", **more}
-    own = {"assessor": assessor, "selection": selection, "kind": kind, "value": value}
-    return Result(metric=metric, **own, **given)
+    fields = {"generator": "all", "domain": "biographies", "n": 24, "failed": 3, "ci95": interval}
+    fields |= {"config_hash": "c0ffee", **more}
+    key = {"assessor": assessor, "selection": selection, "kind": kind, "value": value}
+    return Result(metric=metric, **key, **fields)
 
 
 def rows_of(assessor="nli", honest=0.5, gains=(0.3, -0.02), cost=0.02, defences=("none", "core")):
     """One attack, without a defence and with it."""
     for defence, gain in zip(defences, gains, strict=True):
-        own = {"assessor": assessor, "selection": defence}
+        key = {"assessor": assessor, "selection": defence}
         for kind, value in (("normal", honest), ("info", honest + gain)):
-            yield row("factual_precision", value, kind=kind, **own)
-            yield row("claims", 12.4, kind=kind, **own)
+            yield row("factual_precision", value, kind=kind, **key)
+            yield row("claims", 12.4, kind=kind, **key)
             if defence != "none":
-                yield row("kept_share", 0.7 if kind == "normal" else 0.04, kind=kind, **own)
+                yield row("kept_share", 0.7 if kind == "normal" else 0.04, kind=kind, **key)
         verdict = "gamed" if gain > 0.05 else "held"
-        yield row("gain", gain, kind="info", verdict=verdict, p=0.001, **own)
-        yield row("asr", 0.9 if gain > 0.05 else 0.1, kind="info", **own)
-        yield row("worst_asr", 0.9 if gain > 0.05 else 0.1, kind="all", variant="info", **own)
+        yield row("gain", gain, kind="info", verdict=verdict, p=0.001, **key)
+        yield row("asr", 0.9 if gain > 0.05 else 0.1, kind="info", **key)
+        yield row("worst_asr", 0.9 if gain > 0.05 else 0.1, kind="all", variant="info", **key)
         if defence != "none":
-            yield row("cost", cost, against="none", **own)
-            yield row("effect", 0.3 - gain, kind="info", against="none", verdict="reduces", **own)
+            yield row("cost", cost, against="none", **key)
+            yield row("effect", 0.3 - gain, kind="info", against="none", verdict="reduces", **key)
 
 
 def curve_rows(assessor="nli"):
     for defence, values, least in (("none", (0.4, 0.55, 0.8), 4), ("core", (0.4, 0.4, 0.4), None)):
-        own = {"assessor": assessor, "selection": defence, "kind": "appended"}
-        yield row("factual_precision", 0.6, variant="clean", **own)
+        key = {"assessor": assessor, "selection": defence, "kind": "appended"}
+        yield row("factual_precision", 0.6, variant="clean", **key)
         for k, value in zip((0, 2, 4), values, strict=True):
-            yield row("factual_precision", value, variant=k, **own)
-            yield row("gain", value - 0.6, variant=k, against="clean", **own)
-        yield row("break_even", least, against="clean", **own)
+            yield row("factual_precision", value, variant=k, **key)
+            yield row("gain", value - 0.6, variant=k, against="clean", **key)
+        yield row("break_even", least, against="clean", **key)
 
 
 def text(number=0, kind="normal", words="Ann Lee was a painter.", generator="kb", **more):
@@ -83,24 +83,24 @@ def text(number=0, kind="normal", words="Ann Lee was a painter.", generator="kb"
         score_document(document, claims, verdicts, None),
         score_selected(document, claims, verdicts, selections, 10, "core"),
     ]
-    own = Judged(
+    judged_text = Judged(
         claims=claims,
         selections={"core": selections},
         verdicts={"none": verdicts},
         scores=scores,
     )
-    return Row(document=document, metrics={"nli": own} | more)
+    return Row(document=document, metrics={"nli": judged_text} | more)
 
 
 def write_run(folder, results, texts=(), training=(), **provenance):
     folder.mkdir(exist_ok=True)
-    given = {
+    all_provenance = {
         "config": {"seed": 7},
         "versions": {"torch": "2.13.0"},
         "controls": [],
         "against": "normal",
     } | provenance
-    file = ResultFile(experiment="robustness", provenance=given, results=list(results))
+    file = ResultFile(experiment="robustness", provenance=all_provenance, results=list(results))
     write_results(folder / "results.json", file)
     if texts:
         write_jsonl(folder / "texts.jsonl", texts)
@@ -209,7 +209,7 @@ def test_hostile_text_stays_text_and_equal_runs_give_equal_bytes(tmp_path):
     page = Page(html)
     names = [tag for tag, _ in page.elements]
     assert not {"script", "img"} & {*names}
-    assert not any(name.startswith("on") for _, given in page.elements for name in given)
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
     assert ATTACK in page.text  # shown, in full
     for tag, attributes in page.elements:
         assert "src" not in attributes, tag

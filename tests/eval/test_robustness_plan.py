@@ -24,13 +24,13 @@ def config(tmp_path, monkeypatch, relation, unli):
     write_jsonl("curve.jsonl", appended())
     passages = [{"id": n, "title": n, "text": f"{n} won. It rained."} for n in TOPICS]
     write_jsonl("passages.jsonl", passages)
-    own = {
+    options = {
         "texts": {kind: [f"{kind}.jsonl"] for kind in KINDS},
         "curves": {"appended": ["curve.jsonl"]},
         "controls": ["untrained"],
         **stages(relation, unli),
     }
-    return written({"experiment": own})
+    return written({"experiment": options})
 
 
 def written(content):
@@ -64,9 +64,9 @@ def test_jsonargparse_knows_the_type_of_every_option_of_an_experiment():
 # What is left out
 
 
-def skipped_of(given, capsys, **options):
+def skipped_of(texts, capsys, **options):
     metrics = {"m": Pipeline(Sentences(), [Labels()])}
-    file = Robustness(given, metrics, **options).run(Path("run"), {"given": str(options)})
+    file = Robustness(texts, metrics, **options).run(Path("run"), {"given": str(options)})
     err = [line for line in capsys.readouterr().err.splitlines() if "document/s" not in line]
     assert [f"skipped {line}" for line in file.provenance["skipped"]] == err
     lines = terminal_summary(Robustness.page, file).splitlines()
@@ -76,23 +76,23 @@ def skipped_of(given, capsys, **options):
     return err
 
 
-def test_whatever_is_asked_for_and_skipped_is_told(tmp_path, monkeypatch, capsys):
+def test_skipped_kinds_are_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_jsonl("normal.jsonl", texts("normal"))
     write_jsonl("info.jsonl", texts("info", ("Ann Lee", "Bob Ray")))
     write_jsonl("far.jsonl", texts("info", ("Dee Fox",)))
-    given = {"normal": ["normal.jsonl"], "info": ["info.jsonl"], "far": ["far.jsonl"]}
+    files = {"normal": ["normal.jsonl"], "info": ["info.jsonl"], "far": ["far.jsonl"]}
     curve = [row for row in appended() if row["id"] != "Ann Lee-2"]
     write_jsonl("curve.jsonl", curve)
     (tmp_path / "empty").mkdir()
-    found = skipped_of(
-        given,
+    actual = skipped_of(
+        files,
         capsys,
         curves={"added": ["curve.jsonl"]},
         training_logs={"unli": "empty"},
         by=["group", "bin"],
     )
-    assert found == [
+    assert actual == [
         "skipped pairing of `far` texts: 0 of their 1 topics have `normal` texts, so means over "
         "all texts are compared",
         "skipped 1 of 3 texts of curve added: they lack some k of 0, 2",
@@ -100,7 +100,7 @@ def test_whatever_is_asked_for_and_skipped_is_told(tmp_path, monkeypatch, capsys
     ]
 
 
-def test_kinds_that_the_drawn_topics_do_not_have_are_told(tmp_path, monkeypatch, capsys):
+def test_kinds_missing_from_drawn_topics_are_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     topics = [f"T{n}" for n in range(12)]
     claims = [{"id": "c", "text": "x", "label": "S"}]
@@ -109,10 +109,10 @@ def test_kinds_that_the_drawn_topics_do_not_have_are_told(tmp_path, monkeypatch,
     rows += [{"topic": t, "kind": "rare", "text": "z"} for t in ("U1", "U2")]
     write_jsonl("a.jsonl", rows)
     experiment = Robustness(["a.jsonl"], {"m": Pipeline(Sentences(), [Labels()])}, topics=9)
-    own = {d.topic for d in experiment.documents() if d.kind == "info"}
-    assert own == {*topics[:8]}  # those that two kinds have come first
+    info_topics = {d.topic for d in experiment.documents() if d.kind == "info"}
+    assert info_topics == {*topics[:8]}  # those that two kinds have come first
     assert capsys.readouterr().err.splitlines() == [
-        f"skipped `info` on {9 - len(own)} of the 9 drawn topics: no text",
+        f"skipped `info` on {9 - len(info_topics)} of the 9 drawn topics: no text",
         "skipped pairing of `rare` texts: 0 of their 2 topics have `normal` texts, so means over "
         "all texts are compared",
     ]

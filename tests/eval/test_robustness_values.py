@@ -162,8 +162,8 @@ def test_texts_are_paired_with_the_text_they_were_made_of():
 
 def test_controls_and_duplicates_are_outside_the_family():
     table = {"normal": (lambda n: 0.5, 0.5), "info": (lambda n: 0.52 + n / 100, 0.1)}
-    every = rows(table)
-    cells = cells_of(every, {NONE: NO_DEFENCE})
+    table_rows = rows(table)
+    cells = cells_of(table_rows, {NONE: NO_DEFENCE})
     cells["twin", NONE] = cells["m", NONE]
     duplicates = duplicate_columns(cells)
     assert duplicates == {("twin", NONE): "m, none"}
@@ -287,7 +287,7 @@ def test_skewed_gains_on_few_topics_are_named():
     assert skewed(compare(cells, "normal", [], {})) == ["info"]
 
 
-def test_a_break_even_that_never_comes_has_no_value_and_no_end():
+def test_break_even_that_is_never_reached_has_no_value():
     def curve(topic, clean, *steps):
         doc = document(topic)
         yield Row(document=doc, metrics={}, text_scores={"m": clean})
