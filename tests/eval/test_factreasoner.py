@@ -336,14 +336,11 @@ def test_files_as_the_released_code_writes_them(tmp_path):
     assert results["factuality_score_per_atom"][0] == {"a": {"score": p["a"], "support": "S"}}
 
 
-@pytest.mark.parametrize(("keep", "p"), [(False, 0.5), (True, 0.45)])
-def test_keep_unlikely_keeps_relations_below_one_half(keep, p):
+def test_relation_below_one_half_is_neutral():
     doc = document({"a": ["x"]}, ["x"])
-    stage = FactReasoner(
-        Told({("x", "a"): (E, 0.45)}), versions=[1], context_prior=1.0, keep_unlikely=keep
-    )
+    stage = FactReasoner(Told({("x", "a"): (E, 0.45)}), versions=[1], context_prior=1.0)
     ((verdict,),) = stage([doc], [doc.claims], [doc.passages])
-    assert verdict.p == pytest.approx(p)
+    assert verdict.p == pytest.approx(0.5)
 
 
 def test_the_majority_vote():

@@ -1,65 +1,13 @@
-"""The repository as a library: stages of one's own, and the metrics as evaluate modules."""
+"""Metrics as evaluate modules."""
 
 import evaluate
 import pytest
 
 from eval.models.encoder import Entailment, Unli
 from eval.select.core import Core
-from eval.select.decorator import core
-from eval.stages import Selection
 from records import Claim, Document
 
 BLEACHED = ["{topic} is a person."]
-
-
-class Distinct:
-    """A selector that keeps the first claim of each text, whatever its case."""
-
-    def __call__(self, documents, claims):
-        self.asked = [
-            (d.topic, [(c.source, c.text) for c in own])
-            for d, own in zip(documents, claims, strict=True)
-        ]
-        found = []
-        for own in claims:
-            seen = set()
-            found.append([])
-            for claim in own:
-                new = claim.text.lower() not in seen
-                seen.add(claim.text.lower())
-                found[-1].append(
-                    Selection(
-                        claim=claim.id,
-                        selected=new,
-                        weight=1,
-                        document_entailment=1,
-                        reason="selected" if new else "duplicate",
-                    )
-                )
-        return found
-
-
-def test_core_decorates_a_decomposer():
-    selector = Distinct()
-
-    @core(selector)
-    def halves(sentence: str) -> list[str]:
-        """Halves of a sentence."""
-        return sentence.rstrip(".").split(" and ")
-
-    assert halves("Ann sings and Ann boxes. Ann SINGS.", topic="Ann") == ["Ann sings", "Ann boxes"]
-    assert selector.asked == [
-        (
-            "Ann",
-            [
-                ("Ann sings and Ann boxes.", "Ann sings"),
-                ("Ann sings and Ann boxes.", "Ann boxes"),
-                ("Ann SINGS.", "Ann SINGS"),
-            ],
-        )
-    ]
-    assert halves.batch(["A and B.", ""], ["x", "y"]) == [["A", "B"], []]
-    assert (halves.__name__, halves.__doc__) == ("halves", "Halves of a sentence.")
 
 
 def module(pytestconfig, tmp_path, monkeypatch, name):

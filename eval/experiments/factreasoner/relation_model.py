@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -112,8 +111,6 @@ class RelationModel(Experiment):
     Args:
         factor: name to a FACTOR file (CSV, JSONL).
         relations: name to relation model, e.g. eval.models.encoder.Entailment with a checkpoint.
-        premise: ``passage`` is the prefix followed by the true sentence, ``completion`` the true
-            sentence alone (entailment pairs are then two equal texts).
         thresholds: probabilities for the table of true and false positive rates.
         documents: maximum number of documents per file, sampled at random; 0 for all.
         seed: seed of the sampling and the bootstrap.
@@ -134,7 +131,6 @@ class RelationModel(Experiment):
 
     factor: dict[str, str]
     relations: dict[str, EntailmentModel]
-    premise: Literal["passage", "completion"] = "passage"
     thresholds: list[float] = field(default_factory=lambda: [0.1, 0.3, 0.5, 0.7, 0.9])
     documents: int = 0
     seed: int = 0
@@ -172,10 +168,10 @@ class RelationModel(Experiment):
             raise UserError(f"{path}: no row has a true and a false sentence")
         by_document: dict[str, list[str]] = {}
         for row in complete:
-            by_document.setdefault(str(row.doc_id), []).append(self._premise(row))
+            by_document.setdefault(str(row.doc_id), []).append(_premise(row))
         pairs = []
         for row in complete:
-            document, true, text = str(row.doc_id), row.completion.strip(), self._premise(row)
+            document, true, text = str(row.doc_id), row.completion.strip(), _premise(row)
             pairs.append(Pair(document, "entailment", text, true))
             pairs += [Pair(document, "contradiction", text, false) for false in row.false_sentences]
             other_documents = [name for name in by_document if name != document]
@@ -184,11 +180,9 @@ class RelationModel(Experiment):
                 pairs.append(Pair(document, "neutral", other_premise, true))
         return pairs
 
-    def _premise(self, row: FactorRow) -> str:
-        true = row.completion.strip()
-        if self.premise == "completion":
-            return true
-        return f"{(row.turncated_prefixes or row.full_prefix).strip()} {true}".strip()
+
+def _premise(row: FactorRow) -> str:
+    return f"{(row.turncated_prefixes or row.full_prefix).strip()} {row.completion.strip()}".strip()
 
 
 def _judged(file: str, model: str, pair: Pair, row: Sequence[float]) -> JudgedPair:
