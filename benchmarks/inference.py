@@ -193,7 +193,9 @@ def main() -> None:
             )
             results.append(
                 {
-                    **{"size": text, "method": name, "networks": len(kept)},
+                    "size": text,
+                    "method": name,
+                    "networks": len(kept),
                     "ms": float(np.median(values["ms"])),
                     "error": means["error"]["value"],
                     "equal_labels": means["labels"]["value"],

@@ -98,8 +98,13 @@ VALUES: dict[Measure, TextValue] = {
 }
 # Measures whose values per text are compared between sources.
 COMPARED = (
-    *(FACTSCORE, D_FACTSCORE, GAP),
-    *map(Measure, ("biographies", "entities", "linked_people", "citation_recall")),
+    FACTSCORE,
+    D_FACTSCORE,
+    GAP,
+    Measure("biographies"),
+    Measure("entities"),
+    LINKED,
+    Measure("citation_recall"),
 )
 _VERDICTS: tuple[Name, ...] = ("independent", "grouped")
 _CORRELATIONS = {"pearson": pearson, "spearman": spearman}

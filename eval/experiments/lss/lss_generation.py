@@ -221,8 +221,13 @@ class LssGeneration(Experiment):
                     n = counts["answers"] - counts["failed"]
                     value = counts["not_subsequence"] / n if n else None
                     yield {
-                        **{"metric": ANSWERS, "variant": table, "kind": name, "value": value},
-                        **{"n": n, "failed": counts["failed"], "ci95": None},
+                        "metric": ANSWERS,
+                        "variant": table,
+                        "kind": name,
+                        "value": value,
+                        "n": n,
+                        "failed": counts["failed"],
+                        "ci95": None,
                     }
 
     def _ratings(self, examples: Sequence[LssExample], outputs: _Outputs) -> Iterator[dict]:
