@@ -16,7 +16,7 @@ from data_builders.topics import Stratum
 from data_builders.written.ambigbio.ambigbio import PROMPT, AmbigBio
 from data_builders.written.ambigbio.biographies import generations
 from data_builders.written.ambigbio.shared_names import csv_text, read_names, shares_name
-from eval.metrics.citations import cited_sentences, without_numbers
+from eval.metrics.citations import cited_sentences
 from eval.models.chat import Answer
 from eval.models.local import LocalModel
 from eval.prompting.prompts import Prompt
@@ -141,18 +141,6 @@ def test_a_demonstration_tells_of_one_person_and_only_the_careful_prompt_warns(a
         assert ("do not confuse them" in text) is careful
 
 
-def test_the_same_seed_gives_the_same_bytes(folder, writer):
-    for output in ("one", "two"):
-        build(output, writer=writer, max_new_tokens=12, seed=1)
-    build("three", writer=writer, max_new_tokens=12, seed=2)
-    first, second, other = (
-        {path.name: path.read_bytes() for path in Path(output).iterdir()}
-        for output in ("one", "two", "three")
-    )
-    assert first == second
-    assert other["generations.jsonl"] != first["generations.jsonl"]
-
-
 def test_a_biography_that_is_in_the_journal_is_not_written_again(tmp_path, writer):
     found = {name: PASSAGES for name in NAMES}
     files = {"names": "names.jsonl", "passages": "passages.jsonl"}
@@ -222,34 +210,6 @@ def test_who_shares_a_name(titles, shares):
     assert shares_name("JOHN BRUCE", titles) is shares
 
 
-def test_an_extract_loses_headings_and_lists():
-    extract = (
-        "Ann was a poet.\n\n\n== Life ==\nBorn in 1901.\n\n=== Notes ===\nA note.\n"
-        "==== Deeper ====\nDeep.\n=== Youth ===\nYoung.\n\n== References ==\nSmith 1990.\n"
-        "=== Books ===\nA book.\n== Work ==\nShe wrote.\n== See also ==\nBob"
-    )
-    assert article_text(extract) == "Ann was a poet. Born in 1901. Young. She wrote."
-
-
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        ("Ann won [1][2]. Bob lost [3].", [("Ann won.", [1, 2]), ("Bob lost.", [3])]),
-        ("Ann won. [1][2] Bob lost. [3]", [("Ann won.", [1, 2]), ("Bob lost.", [3])]),
-        ("Ann[2], a poet [1], won [2].", [("Ann, a poet, won.", [2, 1])]),
-        ("Ann won [1, 3]. So it is.", [("Ann won.", [1, 3]), ("So it is.", [])]),
-        ("Ann won in [sic] 1901 [x].", [("Ann won in [sic] 1901 [x].", [])]),
-        ("She “won [1].” Ann [2]", [("She “won.”", [1]), ("Ann", [2])]),
-        ("[1][2]", [("", [1, 2])]),
-        ("", []),
-    ],
-)
-def test_citations_are_read(text, sentences):
-    assert [tuple(cited) for cited in cited_sentences(text)] == sentences
-    bare = " ".join(claim for claim, _ in sentences)
-    assert without_numbers(text) == bare
-
-
 class Judge:
     """Entails what speaks of winning."""
 
@@ -302,3 +262,26 @@ def test_judged_citations_are_relation_pairs(tmp_path):
     ]
     (document,) = read_records(tmp_path / "g.jsonl", Document)
     assert [passage.id for passage in document.passages] == ["1", "2"]
+
+
+def test_extract_loses_headings_and_lists():
+    extract = (
+        "Ann was a poet.\n\n\n== Life ==\nBorn in 1901.\n\n=== Notes ===\nA note.\n"
+        "==== Deeper ====\nDeep.\n=== Youth ===\nYoung.\n\n== References ==\nSmith 1990.\n"
+        "=== Books ===\nA book.\n== Work ==\nShe wrote.\n== See also ==\nBob"
+    )
+    assert article_text(extract) == "Ann was a poet. Born in 1901. Young. She wrote."
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Ann[2], a poet [1], won [2].", [("Ann, a poet, won.", [2, 1])]),
+        ("Ann won in [sic] 1901 [x].", [("Ann won in [sic] 1901 [x].", [])]),
+        ("She “won [1].” Ann [2]", [("She “won.”", [1]), ("Ann", [2])]),
+        ("[1][2]", [("", [1, 2])]),
+        ("", []),
+    ],
+)
+def test_citations_within_sentences_are_read(text, sentences):
+    assert [tuple(cited) for cited in cited_sentences(text)] == sentences

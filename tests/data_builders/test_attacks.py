@@ -376,7 +376,7 @@ def test_a_fact_is_split_into_what_follows_from_it():
     assert "7 August" not in one.text
 
 
-def test_montage_tells_the_later_first():
+def test_montage_states_later_events_first():
     one = attacked(Montage())
     assert one.text.endswith("Ann Lee won the Copley Medal. Later, she joined the Royal Society.")
     assert {claim.label for claim in one.claims} == {"S"}
@@ -668,7 +668,7 @@ BREAKS = [
 
 
 @pytest.mark.parametrize(("promise", "one", "reason"), BREAKS)
-def test_what_breaks_a_promise_is_found(promise, one, reason):
+def test_invalid_text_has_the_reason_of_its_invariant(promise, one, reason):
     fault = next(promise.faults(ANN, one, WORLD), None)
     assert (fault and fault.reason) == reason
 
@@ -715,7 +715,7 @@ def test_a_correction_that_is_none_is_found(change, reason):
 
 
 @pytest.mark.parametrize("date", ["7 August 1932", "August 1932", "1932", "31 December 2000"])
-def test_what_is_coarser_follows_and_what_is_not_does_not(date):
+def test_coarser_times_are_entailed_by_a_date_and_other_times_are_not(date):
     (known,) = dates_in(date)
     base = f"She was born on {date}."
     assert all(has_same_times(f"She was born {when}.", base) for when in coarser_times(known))

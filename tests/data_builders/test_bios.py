@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ from data_builders.kb.bios.cells import Domain, draw_order, quotas, split_sizes,
 from data_builders.kb.bios.lookup import read_same_as
 from data_builders.kb.bios.npz import array_lengths, count_arrays
 from data_builders.splits import SPLITS
-from data_builders.topics import Stratum, read_topics
+from data_builders.topics import read_topics
 from records import BadInput, UserError, write_jsonl
 
 DBR = "http://dbpedia.org/resource/"
@@ -316,7 +315,10 @@ def test_every_drop_is_counted_with_its_reason(everyone):
     }
     assert sum(short.values()) == 16 * 62 - 82
     assert {entry["file"] for entry in manifest["inputs"]} == {
-        *("map.npz", "popqa.jsonl", "knowledge.sqlite", "taken.txt")
+        "map.npz",
+        "popqa.jsonl",
+        "knowledge.sqlite",
+        "taken.txt",
     }
 
 
@@ -405,12 +407,6 @@ def test_a_file_of_same_as_serves_as_well_as_the_endpoint(world, tmp_path):
     local = {"same_as": str(tmp_path / "same.tsv"), "dbpedia": "https://nowhere.invalid/sparql"}
     filed = builder(world, tmp_path / "filed", **local).build().parent
     assert rows_of(filed) == rows_of(served)
-
-
-def test_limit_is_of_candidates_in_each_bin(world, tmp_path):
-    folder = builder(world, tmp_path / "out", limit=9, topics=30).build().parent
-    counts = Counter(row["bin"] for row in rows_of(folder))
-    assert max(counts.values()) <= 9
 
 
 def test_the_snapshot_by_its_own_frequencies_and_the_files_as_topics(tmp_path):
@@ -512,15 +508,3 @@ def test_values_that_are_unknown_and_patterns_in_optional_cost_no_build(tmp_path
             population=["OPTIONAL { ?item wdt:P31 <https://x.example/village> }"],
             frequency="BIND(?item AS ?x) BIND(1 AS ?frequency)",
         )
-
-
-def test_files_of_topics(tmp_path):
-    (tmp_path / "a.txt").write_text("Ada\n\n Bo \n", encoding="utf-8")
-    write_jsonl(tmp_path / "b.jsonl", [{"topic": "Bo", "text": "x"}, {"topic": "Cy", "text": "y"}])
-    assert list(read_topics([tmp_path / "a.txt", tmp_path / "b.jsonl"])) == ["Ada", "Bo", "Cy"]
-    # As some editors write it; a topic keeps what any file says of it, in whatever order.
-    (tmp_path / "a.txt").write_text("\ufeffAda\n", encoding="utf-8")
-    (tmp_path / "bins.json").write_text('{"Ada": "rare"}')
-    write_jsonl(tmp_path / "b.jsonl", [{"topic": "Ada", "group": "C"}])
-    for order in permutations(("a.txt", "b.jsonl", "bins.json")):
-        assert read_topics([tmp_path / name for name in order]) == {"Ada": Stratum("C", "rare")}

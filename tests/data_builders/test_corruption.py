@@ -199,7 +199,7 @@ def test_about_half_is_drawn_and_by_the_claim_alone():
     assert 0.45 < sum(map(len, builder._drawn_claims(many))) / (400 * 5) < 0.55
 
 
-def test_a_claim_that_is_said_twice_has_one_fate():
+def test_equal_claims_get_the_same_change():
     claims = [
         {"id": f"c{i}", "text": "Ann Lee was born in 1950.", "label": label}
         for i, label in enumerate(["S", "S", "NS"])
@@ -254,7 +254,7 @@ def test_several_kinds_share_the_corruption_and_lack_topics_each_for_itself():
     assert (alone / name).read_bytes() == (folder / name).read_bytes()
 
 
-def test_what_is_true_of_anyone_is_said_of_a_topic_without_sentences():
+def test_topic_without_sentences_takes_those_of_another_topic_with_of_anyone():
     topics = read_appended({"info": ["info.jsonl"]}, None)["info"]
     assert sentences_for_topic("Eve Roe", topics, False, 0) == ("Eve Roe", [])
     other, sentences = sentences_for_topic("Eve Roe", topics, True, 0)
@@ -273,14 +273,6 @@ def test_what_is_true_of_anyone_is_said_of_a_topic_without_sentences():
     own = json.loads((folder / "statistics.json").read_text())["appended"]["info"]
     assert own["documents_with_sentences_of_another_topic"] == 1
     assert own["topics_without_sentences"] == []
-
-
-def test_the_same_seed_gives_the_same_bytes():
-    one, two = build("one"), build("two")
-    for path in one.iterdir():
-        assert path.read_bytes() == (two / path.name).read_bytes(), path.name
-    other = build("other", seed=1)
-    assert (one / "changes.jsonl").read_bytes() != (other / "changes.jsonl").read_bytes()
 
 
 def test_generations_of_the_knowledge_base_and_kinds():
@@ -402,7 +394,7 @@ def change(text: str, topic: str = "Cy Coe", seed: int = 0):
         ("Cy Coe lives in Sweden.", {"P27"}),
     ],
 )
-def test_values_are_exchanged_for_others_of_their_kind(text, kind):
+def test_value_is_replaced_by_another_of_its_kind(text, kind):
     seen = set()
     for seed in range(30):
         found = change(text, seed=seed)
@@ -415,22 +407,6 @@ def test_values_are_exchanged_for_others_of_their_kind(text, kind):
         if found.kind == "day":
             assert 1 <= int(found.new) <= 28
     assert seen == kind
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Cy Coe is quiet.",
-        "Cy Coe joined the Italian Academy.",  # part of a longer name
-        "Cy Coe led the University of Sweden.",
-        "Cy Coe wrote Seven Years.",  # a title
-        "Cy Coe studied chemistry.",  # a field says nothing of someone unknown
-        "Cy Coe paid $12.5.",
-        "Cy Coe may come.",
-    ],
-)
-def test_what_holds_nothing_stays(text):
-    assert change(text).reason == NOTHING_TO_CHANGE
 
 
 @pytest.mark.parametrize(
@@ -458,13 +434,6 @@ def test_a_range_is_made_narrower():
         assert all(other < text[last.start : last.end] for other in last.replacements)
         assert first.replacements
         assert last.replacements
-
-
-def test_a_true_value_is_never_offered():
-    # Ann Lee is a chemist and a poet, and a poet is a writer.
-    (find,) = Values(PEOPLE)._replaceable(ToChange("k", "Ann Lee", "Ann Lee is a chemist."))
-    assert "physicist" in find.replacements
-    assert not {"chemist", "poet", "writer"} & set(find.replacements)
 
 
 def test_a_new_value_is_neither_true_nor_ungrammatical():

@@ -52,16 +52,6 @@ def told(rule, sentence, **more):
             "She lived in Bergen and Rome.",
             "She lived in and Rome.",
         ),
-        ("pronoun_swap", "There he won.", "There she won.", "There won."),
-        ("negation", "It was sold.", "It was not sold.", "It was sold."),
-        (
-            "noise_clause",
-            "It was sold.",
-            "It was sold, and the bridge was built by Tor Lund in 1931.",
-            "It was sold .",
-        ),
-        ("foreign", "It fell.", "The bridge was built by Tor Lund in 1931.", ""),
-        ("whole", "It was sold.", "It was sold.", "It was sold."),
     ],
 )
 def test_a_rule_and_what_stays(rule, sentence, claim, lss):
@@ -84,23 +74,6 @@ def test_what_is_put_in_is_new_and_goes(rule, sentence, stays):
     assert {lss for _, lss in found} == stays
     assert all(claim != sentence for claim, _ in found)
     assert len(found) > 1
-
-
-@pytest.mark.parametrize(
-    ("rule", "sentence"),
-    [
-        ("entity_swap", "She painted all day."),
-        ("entity_swap", "She painted in May."),
-        ("date_swap", "She painted all day."),
-        ("number_swap", "She painted on 3 May."),
-        ("pronoun_swap", "It was sold."),
-        ("negation", "It was never sold."),
-        ("negation", "It fell."),
-        ("foreign", "The bridge fell."),
-    ],
-)
-def test_a_rule_that_does_not_apply_says_so(rule, sentence):
-    assert all(made(rule, sentence, seed=seed) is None for seed in range(20))
 
 
 def test_names_come_from_the_passage_or_from_others():

@@ -51,11 +51,11 @@ def person(key: str, name: str, sex: str, aliases: tuple[str, ...] = (), **facts
 
 
 ADA = person(
-    *("ada", "Ada Brook", "female"),
+    "ada", "Ada Brook", "female",
     P106=["novelist"], P27=["Poland"], P569=["7 November 1867"], P19=["Brooklyn"],
 )  # fmt: skip
 BEN = person(
-    *("ben", "Ben Stone", "male"),
+    "ben", "Ben Stone", "male",
     P106=["writer", "chemist"], P27=["France"], P569=["1835"], P19=["Brooklyn Heights"],
 )  # fmt: skip
 CYD = person("cyd", "Cyd Hall", "male", P106=["poet"], P569=["7 May 1861"], P19=["Queens"])

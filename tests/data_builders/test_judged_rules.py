@@ -288,19 +288,6 @@ def test_what_anyones_statements_have_to_do_with_a_claim(claim, to_bleached, fro
 
 
 @pytest.mark.parametrize(
-    ("rule", "label", "probability"),
-    [
-        ("from_sentence", "entailment", 0.97),
-        ("to_bleached", "entailment", 0.97),
-        ("from_bleached", "neutral", 0.03),
-        ("of_one_text", "neutral", None),
-    ],
-)
-def test_the_label_of_a_rule(rule, label, probability):
-    assert PAIR_RULES[f"distant/{rule}"][1:] == (label, probability)
-
-
-@pytest.mark.parametrize(
     ("text", "topic", "name", "sex"),
     [
         ("She sang. Her voice was high.", "Ann Lee (singer)", "Ann Lee", "female"),
@@ -311,7 +298,7 @@ def test_the_label_of_a_rule(rule, label, probability):
         ("She saw the show. She sang.", "Bo Ek", "Bo Ek", "female"),  # "the" has a "he"
     ],
 )
-def test_who_a_text_is_about(text, topic, name, sex):
+def test_person_of_a_text_has_its_name_and_sex(text, topic, name, sex):
     found = _person(text_with(text, topic=topic))
     assert (found.name, found.sex) == (name, sex)
 
@@ -356,7 +343,7 @@ VALUES = Values(PEOPLE)
         ("Cy Coe sang in March 1920.", "Cy Coe", "March", {"May"}, {"March"}),
     ],
 )  # fmt: skip
-def test_what_may_stand_for_a_value(claim, topic, old, may, never):
+def test_replacements_of_a_value_exclude_true_ones(claim, topic, old, may, never):
     offered = {
         claim[find.start : find.end]: set(find.replacements)
         for find in VALUES._replaceable(ToChange("k", topic, claim))
@@ -377,9 +364,11 @@ def test_what_may_stand_for_a_value(claim, topic, old, may, never):
         ("Cy Coe left the Brooklyn Bridge.", "Cy Coe"),  # a longer name
         ("Cy Coe led the Academy of Sweden.", "Cy Coe"),
         ("Cy Coe's First Song was loud.", "Cy Coe"),
+        ("Cy Coe paid $12.5.", "Cy Coe"),
+        ("Cy Coe may come.", "Cy Coe"),
     ],
 )
-def test_what_is_no_value_stays(claim, topic):
+def test_claim_without_a_value_is_unchanged(claim, topic):
     assert VALUES.change(ToChange("k", topic, claim), random.Random(0)).reason == NOTHING_TO_CHANGE
 
 
@@ -470,6 +459,11 @@ POOL = Pool(
         ("negation", "It wasn't sold without it.", set()),
         ("entity_swap", "It was cut by Ann Lee.", {("It was cut by Tor Lund.", "It was cut .")}),
         ("entity_swap", "It fell in Bergen.", set()),  # what is put in must be another
+        ("entity_swap", "It fell.", set()),
+        ("entity_swap", "It fell in May.", set()),
+        ("date_swap", "It fell.", set()),
+        ("number_swap", "It fell on 3 May.", set()),
+        ("pronoun_swap", "It was sold.", set()),
         ("noise_phrase", "It fell.", {("It fell in Bergen.", "It fell .")}),
         ("noise_clause", "The wall fell.",
          {("The wall fell, and the bridge was built by Tor Lund in 1931.", "The wall fell ."),
@@ -480,7 +474,7 @@ POOL = Pool(
         ("whole", "It fell.", {("It fell.", "It fell.")}),
     ],
 )  # fmt: skip
-def test_words_that_stay_true(rule, sentence, rows):
+def test_changed_sentence_has_the_lss_of_its_rule(rule, sentence, rows):
     found = set()
     for seed in range(30):
         setting = Setting(sentence, entities(sentence), POOL, 0.0)
@@ -514,7 +508,7 @@ TIE, NONE = "tie", "unaligned"
         (["won Ann", "Lee Ann"], None, NONE),
     ],
 )
-def test_what_annotators_decide(given, kept, decided):
+def test_vote_of_annotators_gives_kept_words(given, kept, decided):
     rows = LssExample(
         reference="r", claim=CLAIM, annotations=[Annotation(lss=text) for text in given]
     )

@@ -145,15 +145,6 @@ class Found(Scored):
     """A line of `scored.jsonl`, with the name that the reader asks for."""
 
 
-def test_the_same_seed_gives_the_same_bytes_and_another_other_texts(config):
-    one, two = build(config, output="one"), build(config, output="two")
-    for path in one.iterdir():
-        assert path.read_bytes() == (two / path.name).read_bytes(), path.name
-    other = build(config, "--seed", "1", output="three")
-    name = "samples.jsonl"
-    assert (one / name).read_bytes() != (other / name).read_bytes()
-
-
 class Killed(Exception):
     """Stands for the end of the process."""
 

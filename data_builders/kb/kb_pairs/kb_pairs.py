@@ -63,8 +63,14 @@ class KbPairs(KbBuilder):
     subject = "person"
     least: ClassVar = dict.fromkeys(
         (
-            *("shares", "unli", "relation", "articles", "lss"),
-            *("generations_per_person", "claims_per_person", "least_given"),
+            "shares",
+            "unli",
+            "relation",
+            "articles",
+            "lss",
+            "generations_per_person",
+            "claims_per_person",
+            "least_given",
         ),
         1,
     )

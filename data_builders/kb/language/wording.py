@@ -26,13 +26,39 @@ PRONOUNS = {
 }
 # Words after which {X} is the subject of a clause and may be a pronoun.
 BEFORE_SUBJECT = frozenset(
-    {"that", "where", "when", "what", "which", "who", "if", "day", "year", "country", "place"}
-    | {"passport", "team", "honours", "school"}
+    {
+        "that",
+        "where",
+        "when",
+        "what",
+        "which",
+        "who",
+        "if",
+        "day",
+        "year",
+        "country",
+        "place",
+        "passport",
+        "team",
+        "honours",
+        "school",
+    }
 )
 # Countries in which the family name often comes first or does not exist: no short names.
 FAMILY_FIRST = frozenset(
-    {"China", "Taiwan", "Japan", "South Korea", "North Korea", "Korea", "Vietnam", "Hungary"}
-    | {"Mongolia", "Indonesia", "Iceland"}
+    {
+        "China",
+        "Taiwan",
+        "Japan",
+        "South Korea",
+        "North Korea",
+        "Korea",
+        "Vietnam",
+        "Hungary",
+        "Mongolia",
+        "Indonesia",
+        "Iceland",
+    }
 )
 _NUMERAL = re.compile(r"^([IVX]+|Jr\.?|Sr\.?|\W*)$")
 _TENSE = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
