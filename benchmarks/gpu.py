@@ -202,7 +202,7 @@ def measure(name: str, options: argparse.Namespace) -> list[dict]:
             module = build(name, options, Path(folder))
             clock = fit(name, module, options, Path(folder))
             for phase, split in (("train", "train"), ("validate", "dev")):
-                items = module.trainer.datamodule.items[split]
+                items = module.encoder.splits[split].items
                 batches = [[items[index] for index in batch] for batch in clock.batches[split]]
                 rows.append(figures(module, phase, batches, clock.metered[split]))
             if SETTINGS[name].engine:

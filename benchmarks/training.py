@@ -25,14 +25,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from torch import Tensor
-from torch.optim.optimizer import register_optimizer_step_post_hook
 from transformers import (
     DataCollatorWithPadding,
     PreTrainedModel,
@@ -53,49 +51,28 @@ from train.export import evaluate
 from train.relation import Relation, relation_loss
 
 METHODS = ("fit", "plain", "grouped")
-PARTS = ("forward", "backward", "optimiser", "data", "other")
 LR, WEIGHT_DECAY, WARMUP_RATIO, CLIP = 1e-4, 0.01, 0.1, 1.0
 MEASURE = "entailment_auroc"
 
 
 class Clock:
-    """Time of training by part, measured with the same hooks for every method.
-
-    ``backward`` is the loss and all gradients, the last being that of the word embeddings;
-    ``optimiser`` is clipping and the step, ``data`` the creation of batches.
-    """
+    """Time and padding of a training, measured in the same way for every method."""
 
     def __init__(self) -> None:
-        self.spent = dict.fromkeys(PARTS, 0.0)
         self.examples = self.tokens = self.padded = 0
         self._running = False
-        self._mark = self._start = self._cpu = 0.0
+        self._start = self._cpu = 0.0
         self.seconds = self.cpu_seconds = self.peak_mib = 0.0
 
     def attach(self, model: PreTrainedModel) -> None:
-        """Register the hooks on a model and on every optimiser."""
-        model.register_forward_pre_hook(self._forward_begins, with_kwargs=True)
-        model.register_forward_hook(lambda *_: self._lap("forward"))
-        embeddings = model.get_input_embeddings().weight
-        embeddings.register_post_accumulate_grad_hook(lambda _: self._lap("backward"))
-        register_optimizer_step_post_hook(lambda *_: self._lap("optimiser"))
-
-    def collator(self, collate: Callable) -> Callable:
-        """Time the creation of batches."""
-
-        def timed(*arguments):
-            begin = time.perf_counter()
-            batch = collate(*arguments)
-            self.spent["data"] += time.perf_counter() - begin
-            return batch
-
-        return timed
+        """Count the inputs of a model."""
+        model.register_forward_pre_hook(self._count, with_kwargs=True)
 
     def begin(self) -> None:
         """Start timing before the first step."""
         Path("/proc/self/clear_refs").write_text("5")  # Linux: reset the peak memory of the warm-up
         self._running = True
-        self._mark = self._start = time.perf_counter()
+        self._start = time.perf_counter()
         self._cpu = time.process_time()
 
     def end(self) -> None:
@@ -103,27 +80,18 @@ class Clock:
         self._running = False
         self.seconds = time.perf_counter() - self._start
         self.cpu_seconds = time.process_time() - self._cpu
-        self.spent["other"] = self.seconds - sum(self.spent.values())
         status = Path("/proc/self/status").read_text()
         self.peak_mib = int(re.search(r"VmHWM:\s*(\d+) kB", status)[1]) / 1024
 
-    def _lap(self, part: str) -> None:
+    def _count(self, model: PreTrainedModel, arguments: tuple, inputs: dict) -> None:
         if self._running:
-            now = time.perf_counter()
-            self.spent[part] += now - self._mark
-            self._mark = now
-
-    def _forward_begins(self, model: PreTrainedModel, arguments: tuple, inputs: dict) -> None:
-        if not self._running:
-            return
-        mask = inputs["attention_mask"]
-        self.examples += len(mask)
-        self.tokens += int(mask.sum())
-        self.padded += mask.numel()
-        self._mark = time.perf_counter()
+            mask = inputs["attention_mask"]
+            self.examples += len(mask)
+            self.tokens += int(mask.sum())
+            self.padded += mask.numel()
 
     def result(self) -> dict:
-        """Rates, padding and shares of the time."""
+        """Rates and padding."""
         return {
             "seconds": self.seconds,
             "cpu_seconds": self.cpu_seconds,
@@ -131,7 +99,6 @@ class Clock:
             "examples_per_second": self.examples / self.seconds,
             "tokens_per_second": self.tokens / self.seconds,
             "padding": 1 - self.tokens / self.padded,
-            "shares": {part: self.spent[part] / self.seconds for part in PARTS},
             "peak_mib": self.peak_mib,
         }
 
@@ -144,7 +111,6 @@ class FitMarks(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         CLOCK.attach(pl_module.model)
-        pl_module.collate = CLOCK.collator(pl_module.collate)
         CLOCK.begin()
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -235,14 +201,14 @@ def run_trainer(job: dict, folder: Path) -> float | None:
         model=module.model,
         args=arguments,
         train_dataset=examples,
-        data_collator=CLOCK.collator(DataCollatorWithPadding(module.tokenizer)),
+        data_collator=DataCollatorWithPadding(module.tokenizer),
         compute_loss_func=loss,
         callbacks=[TrainerMarks()],
     )
     trainer.train()
     dev = read_records(job["dev"], RelationPair)
     items = module.encode(dev, train=False)
-    outputs = evaluate(module, FixedBatches(module, items, 64))
+    outputs = evaluate(module, FixedBatches(module.encoder, items, 64))
     return module.measures(dev, items, outputs)[MEASURE]["value"]
 
 
@@ -252,7 +218,7 @@ def warm_up(job: dict) -> None:
     module.model = load_classifier(job["base"], RELATIONS).train()
     items = module.encode(read_records(job["warm_up_rows"], RelationPair), train=True)
     dtype = torch.bfloat16 if job["precision"] == "bf16-mixed" else torch.float32
-    for batch in FixedBatches(module, items, job["batch_size"]):
+    for batch in FixedBatches(module.encoder, items, job["batch_size"]):
         with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
             loss, _ = module.model_step(batch)
         loss.mean.backward()
@@ -296,14 +262,13 @@ def sample(paths: list[str], count: int, seed: int) -> list[str]:
 def show(results: list[dict]) -> None:
     """Print the table and the ratios."""
     header = ["precision", "method", "ex/s", "tok/s", "pad %", "s", "CPU s", "MiB", MEASURE]
-    print("  ".join(f"{name:>9}" for name in [*header, *PARTS]))
+    print("  ".join(f"{name:>9}" for name in header))
     for r in results:
         cells = [r["precision"], r["method"], f"{r['examples_per_second']:.1f}"]
         cells += [f"{r['tokens_per_second']:.0f}", f"{100 * r['padding']:.1f}"]
         cells += [f"{r['seconds']:.1f}", f"{r['cpu_seconds']:.1f}", f"{r['peak_mib']:.0f}"]
         cells += ["-" if r[MEASURE] is None else f"{r[MEASURE]:.4f}"]
-        cells += [f"{100 * r['shares'][part]:.1f} %" for part in PARTS]
-        widths = (max(9, len(name)) for name in [*header, *PARTS])
+        widths = (max(9, len(name)) for name in header)
         print("  ".join(f"{c:>{w}}" for c, w in zip(cells, widths, strict=True)))
     for precision in dict.fromkeys(r["precision"] for r in results):
         by_method = {r["method"]: r for r in results if r["precision"] == precision}

@@ -50,7 +50,8 @@ class Component(BaseModel):
         prompt_template: with ``{topic}`` (adversary) or ``{reference}``, ``{claim}`` (seq2seq).
         chat: apply the tokenizer's chat template.
         keep_threshold: an LSS tagger keeps words with at least this probability.
-        chunk_words: words per window of long premises; the best window counts.
+        chunk_words: words per window of long premises; each window is a model call, and the best
+            one counts.
         focus_words: longer premises (windows) are reduced to the sentences with most words of the
             hypothesis, at most this many words.
         mark_new: mark words of the hypothesis (claim) that the premise lacks with ``*``.
@@ -58,10 +59,7 @@ class Component(BaseModel):
         temperature: divides the logits before softmax or sigmoid (calibrated on dev).
         shift: then added to the single logit (Platt scaling) or to entailment.
         metrics: values on ``metrics_split`` at the end of the fit.
-        evaluation: options of that evaluation (row selection, batching, metrics), reused by `python
-            -m train test`.
-        nearness: per field, TF-IDF cosine of dev rows with their nearest training rows: the share
-            ``near`` (0.8 or more), and quantiles.
+        evaluation: options of that evaluation: row selection, batching, metrics.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -86,7 +84,6 @@ class Component(BaseModel):
     metrics: dict[str, float] = {}
     metrics_split: str = "dev"
     evaluation: dict = {}
-    nearness: dict[str, dict[str, float]] = {}
     seed: int | None = None
     versions: dict[str, str] = {}
 

@@ -15,9 +15,7 @@ PAGES = sorted(
     for page in (ROOT / place).glob("*.md")
 )
 # The parsers of these commands read a checkpoint, or exist only while the command runs.
-NEEDS_A_CHECKPOINT = (
-    r"python -m (train (predict|push|sweep|test|validate)|eval (component|doctor|report))"
-)
+NEEDS_A_CHECKPOINT = r"python -m (train sweep|eval (component|doctor|report))"
 WITH_COMMANDS = (
     "README.md",
     "docs/api.md",

@@ -1,4 +1,4 @@
-"""``python -m train {fit,rl,validate,test,predict,sweep,push,convert} …``.
+"""``python -m train {fit,rl,sweep,convert} …``.
 
 Each command imports its own slow dependencies (torch), so that ``--help`` stays fast.
 """
@@ -13,31 +13,22 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("WANDB_SILENT", "true")
 
 from cli.command import choose_command, run_command
-from cli.parser import command_parser, function_parser, parse
+from cli.parser import command_parser, parse
 from train.options import RunOptions
 
 COMMANDS = {
     "fit": "train a component and export its checkpoint folder",
     "rl": "train an adversary against a metric by GRPO",
-    "validate": "evaluate a checkpoint on its dev data",
-    "test": "evaluate a checkpoint on test data",
-    "predict": "write a checkpoint's predictions",
-    "sweep": "search hyperparameters: run a wandb sweep file with Optuna",
-    "push": "upload a checkpoint folder to the Hugging Face Hub",
+    "sweep": "repeat a fit over a grid or random values of its options",
     "convert": "convert a published T5 that generates LSS to a checkpoint folder",
 }
 # Commands that do not use Lightning.
-FUNCTIONS = {
-    "sweep": "train.sweep.search",
-    "push": "train.hub.push",
-    "convert": "train.hub.convert",
-}
+FUNCTIONS = {"sweep": "train.sweep.search", "convert": "train.convert.convert"}
 
 # Help for options of Lightning's parser, which is slow to import.
 _HELP = {
     "seed_everything": "seed of the initial weights and the batch order; default: 1",
-    "ckpt_path": "fit: .ckpt file to resume from, or `last`; other commands: checkpoint folder, "
-    "`best`, `last` or .ckpt file to evaluate",
+    "ckpt_path": ".ckpt file to resume from, or `last`",
     "model": "train.unli.Unli, train.relation.Relation, train.lss_tagger.LssTagger, "
     "train.lss_seq2seq.LssSeq2Seq, train.adversary.Adversary, train.preference.Preference or a "
     "custom LightningModule; `--model.help CLASS` lists its options (--model.OPTION)",
@@ -51,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command."""
     command, rest = choose_command("python -m train", COMMANDS, arguments)
     if command in FUNCTIONS:
-        _function(command)(**parse(parser_of(command), rest))
+        options = parse(parser_of(command), rest)
+        options.pop("config")
+        _function(command)(**options)
         return 0
     if command == "rl":
         return import_module("train.rl").run(rest)
@@ -63,7 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser_of(command: str) -> ArgumentParser:
     """Return the parser of a command in ``FUNCTIONS``."""
-    return function_parser(f"python -m train {command}", _function(command))
+    parser = command_parser(f"python -m train {command}", COMMANDS[command])
+    parser.add_function_arguments(_function(command), as_group=False)
+    return parser
 
 
 def _function(command: str) -> Callable[..., None]:

@@ -301,9 +301,3 @@ class Adversary(CausalLora):
                 text = self.tokenizer.decode(item.inputs["input_ids"][item.target :])
             sizes.append(len(text.encode("utf-8")))
         return np.asarray(sizes)
-
-    def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
-        return [
-            {"topic": record.topic, "nll": nll, "tokens": tokens}
-            for record, (nll, tokens) in zip(rows_of(records, items), outputs, strict=True)
-        ]

@@ -1,6 +1,6 @@
 """The model card of a checkpoint: purpose, training, measures and calibration.
 
-``README.md`` with a Hub header (``model-index`` from the measures), and PNG files of the training
+``README.md`` with a Hub header, and PNG files of the training
 curves and the reliability plot whose bytes depend only on the numbers.
 """
 
@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from huggingface_hub import EvalResult, ModelCardData
+from huggingface_hub import ModelCardData
 from huggingface_hub.utils import HFValidationError, validate_repo_id
 from matplotlib.figure import Figure
 
 from components.calibration import expected_calibration_error, reliability_bins
 from components.checkpoint import Component
 from components.measures import Measures
-from components.nearness import format_nearness
 from records import escape_markdown
-from train.checks import MACRO
 
 CURVES, RELIABILITY = "curves.png", "reliability.png"
 
@@ -31,19 +29,6 @@ _PIPELINES = {
     "token_classifier": "token-classification",
     "seq2seq": "text2text-generation",
     "causal_lora": "text-generation",
-}
-# Our measure → metric id of the Hub.
-_METRIC_IDS = {
-    "pearson": "pearsonr",
-    "spearman": "spearmanr",
-    "macro_f1": "f1",
-    "word_f1": "f1",
-    "entailment_auroc": "roc_auc",
-    "brier": "brier_score",
-    "rouge_l_best": "rouge",
-    "rouge_l_mean": "rouge",
-    "bleu_best": "bleu",
-    "bleu_mean": "bleu",
 }
 _PROBABILITIES = {
     "unli": "values of p(hypothesis | premise)",
@@ -76,7 +61,7 @@ class Training:
     """Contents of a card that are not in ``component.json``.
 
     ``weights`` describes the exported weights, and ``curves`` is ``metrics.csv``, if a step was
-    taken. ``rows`` is the number of dev rows per source. ``before`` and ``after`` are predicted and
+    taken. ``before`` and ``after`` are predicted and
     observed dev probabilities before and after calibration, if the component predicts any.
     """
 
@@ -87,7 +72,6 @@ class Training:
     weights: str
     curves: Path | None
     measures: Measures
-    rows: Mapping[str, int]
     before: Probabilities | None
     after: Probabilities | None
 
@@ -114,10 +98,10 @@ def write_card(folder: Path, final_folder: Path, component: Component, training:
         parts += ["## Calibration", _calibration(component, training)]
         parts.append(f"![Observed against predicted probability]({RELIABILITY})")
     parts += ["## Data", _data(component)]
-    return f"---\n{header(component, final_folder.name)}\n---\n\n" + "\n\n".join(parts) + "\n"
+    return f"---\n{header(component)}\n---\n\n" + "\n\n".join(parts) + "\n"
 
 
-def header(component: Component, name: str) -> str:
+def header(component: Component) -> str:
     """The card's YAML header, without fences, datasets (local files) and licence (unknown)."""
     base = component.base.get("id", "")
     style = [component.style] if component.style else []
@@ -126,8 +110,6 @@ def header(component: Component, name: str) -> str:
         pipeline_tag=_PIPELINES.get(component.architecture),
         base_model=base if is_hub_id(base) else None,
         tags=["factuality", component.component, *style],
-        model_name=name if component.metrics else None,
-        eval_results=_results(component) or None,
     )
     return data.to_yaml()
 
@@ -139,27 +121,6 @@ def is_hub_id(base: str) -> bool:
     except HFValidationError:
         return False
     return not Path(base).exists()
-
-
-def _results(component: Component) -> list[EvalResult]:
-    files = [file for file in component.data if file.split == component.metrics_split]
-    dataset_names = ", ".join(dict.fromkeys(Path(file.path).stem for file in files)) or "unnamed"
-    results = []
-    for key, value in component.metrics.items():
-        source, _, measure = key.rpartition("/")
-        results.append(
-            EvalResult(
-                task_type=_PIPELINES.get(component.architecture, "text-generation"),
-                task_name=component.component,
-                dataset_type=source or dataset_names,
-                dataset_name=source or dataset_names,
-                dataset_split=component.metrics_split,
-                metric_type=_METRIC_IDS.get(measure, measure),
-                metric_name=measure,
-                metric_value=value,
-            )
-        )
-    return results
 
 
 def _usage(component: Component, final_folder: Path) -> str:
@@ -198,22 +159,12 @@ def portable(argument: str) -> str:
 
 
 def _measures(training: Training) -> str:
-    total = sum(training.rows.values())
     rows = [
-        f"| {escape_markdown(name)} | {measure['value']:.4f} | {_rows(name, training) or total} |"
+        f"| {escape_markdown(name)} | {measure['value']:.4f} |"
         for name, measure in training.measures.items()
         if measure["value"] is not None
     ]
-    return "\n".join(["| measure | value | n |", "|---|---|---|", *rows])
-
-
-def _rows(name: str, training: Training) -> int:
-    source, _, measure = name.rpartition("/")
-    if source in training.rows or source != MACRO:
-        return training.rows.get(source, 0)
-    # Count only sources with a value.
-    measured = {key: training.measures.get(f"{key}/{measure}") for key in training.rows}
-    return sum(training.rows[key] for key, m in measured.items() if m and m["value"] is not None)
+    return "\n".join(["| measure | value |", "|---|---|", *rows])
 
 
 def _calibration(component: Component, training: Training) -> str:
@@ -243,11 +194,7 @@ def _data(component: Component) -> str:
         f"| {d.split} | {escape_markdown(d.path)} | {d.rows} | `{d.sha256}` |"
         for d in component.data
     ]
-    table = "\n".join(["| split | file | rows | SHA-256 |", "|---|---|---|---|", *rows])
-    near = format_nearness(component.nearness)
-    return (
-        f"{table}\n\nNearest training row of a dev row (cosine, TF-IDF): {near}." if near else table
-    )
+    return "\n".join(["| split | file | rows | SHA-256 |", "|---|---|---|---|", *rows])
 
 
 Points = dict[str, list[tuple[int, float]]]

@@ -1,11 +1,9 @@
-"""``python -m train {fit,validate,test,predict}``: a LightningCLI in subclass mode.
+"""``python -m train fit``: a LightningCLI in subclass mode.
 
 The YAML selects module and data by ``class_path``. This module sets what all runs share: seed,
-precision, loggers, callbacks and the folder ``runs/train/NAME``. ``validate``, ``test`` and
-``predict`` also accept a checkpoint folder without YAML (``train/export.py``).
+precision, loggers, callbacks and the folder ``runs/train/NAME``.
 """
 
-import argparse
 import json
 import logging
 import os
@@ -27,7 +25,6 @@ from lightning.pytorch.cli import (
     ArgsType,
     LightningArgumentParser,
     LightningCLI,
-    SaveConfigCallback,
 )
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.plugins.environments import SLURMEnvironment
@@ -35,11 +32,9 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from cli.command import RESUME_HINT
 from cli.parser import parse
-from components.checkpoint import read_component
 from records import UserError, sha256_file, sha256_text
 from records.writing import lock_folder
 from train import export, resume
-from train.hub import check_push, push
 from train.options import TRAINER_DEFAULTS, RunOptions
 from train.resume import BEST, LAST, KeepSteps
 
@@ -57,7 +52,21 @@ def default_precision() -> str:
 
 
 class TrainCLI(LightningCLI):
-    """LightningCLI with run folder, loggers, resume and export."""
+    """LightningCLI with run folder, loggers, resume and export.
+
+    Args:
+        arguments: the command line, for the model card.
+        locks: holds the lock of the run's folder.
+    """
+
+    def __init__(self, arguments: Sequence[str], locks: ExitStack, **options: object):
+        self.arguments, self.locks = arguments, locks
+        super().__init__(LightningModule, LightningDataModule, args=list(arguments), **options)
+
+    @staticmethod
+    def subcommands() -> dict[str, set[str]]:
+        """Lightning's subcommands and their options that Lightning sets itself."""
+        return {"fit": LightningCLI.subcommands()["fit"]}
 
     def parse_arguments(self, parser: LightningArgumentParser, args: ArgsType) -> None:
         self.config = parse(parser, args, self._subcommand_parsers.get(args[0] if args else ""))
@@ -89,40 +98,14 @@ class TrainCLI(LightningCLI):
     def before_instantiate_classes(self) -> None:
         if self.options.trainer.precision is None:
             self.options.trainer.precision = default_precision()
-        self.options.trainer.default_root_dir = str(self.folder)
         if self.options.data is None:
             raise UserError("no data: set --data CLASS, --data.train and --data.dev")
-        if self.subcommand != "fit" and self.checkpoint is not None:
-            self._check_settings()
-        if self.subcommand == "fit":
-            if "WANDB_SWEEP_ID" in os.environ and "WANDB_RUN_ID" in os.environ:
-                self._add_suffix(f"-{os.environ['WANDB_RUN_ID']}")
-            if self.options.trainer.fast_dev_run:
-                self._add_suffix("_fast_dev_run")
-                self.options.push_to_hub = None
-            if self.options.push_to_hub is not None:
-                check_push(self.options.push_to_hub)
-            if resume.is_first():
-                self.entered.enter_context(lock_folder(self.folder, "--name"))
-
-    def _check_settings(self) -> None:
-        component = read_component(self.checkpoint)
-        path = export.class_path_of(self.checkpoint, component)
-        model_options = self.options.model
-        if model_options.class_path != path:
-            raise UserError(
-                f"{self.checkpoint}: --model: expected {path} ({component.component} as "
-                f"{component.architecture}), got {model_options.class_path}; omit --config and "
-                "--model, or pass those of the training"
-            )
-        changed = export.changed_settings(component, path, vars(model_options.init_args))
-        if changed:
-            print(f"{self.checkpoint}: using its settings: {'; '.join(changed)}", file=sys.stderr)
-
-    def _add_suffix(self, suffix: str) -> None:
-        self.options.export_to = f"{self.export_to}{suffix}"
-        self.options.name = f"{self.options.name}{suffix}"
+        if self.options.trainer.fast_dev_run:
+            self.options.export_to = f"{self.export_to}_fast_dev_run"
+            self.options.name = f"{self.options.name}_fast_dev_run"
         self.options.trainer.default_root_dir = str(self.folder)
+        if resume.is_first():
+            self.locks.enter_context(lock_folder(self.folder, "--name"))
 
     def instantiate_classes(self) -> None:
         try:
@@ -137,14 +120,10 @@ class TrainCLI(LightningCLI):
         callbacks = [trainer.callbacks] if is_single else list(trainer.callbacks or [])
         if trainer.enable_progress_bar is not False:
             callbacks.append(RichProgressBar(console_kwargs={"stderr": True}))
-        if self.subcommand == "fit":
-            fingerprint = self._fingerprint()
-            step = self._resolve_resume(fingerprint)
-            callbacks += self._fit_callbacks(fingerprint, step)
-            trainer.logger = self._loggers(step, trainer.logger)
-        else:
-            self._resolve_checkpoint()
-            trainer.logger = trainer.logger or False
+        fingerprint = self._fingerprint()
+        step = self._resolve_resume(fingerprint)
+        callbacks += self._fit_callbacks(fingerprint, step)
+        trainer.logger = self._loggers(step, trainer.logger)
         trainer.callbacks = callbacks
         try:
             instance = super().instantiate_trainer(**kwargs)
@@ -204,7 +183,7 @@ class TrainCLI(LightningCLI):
                 name=self.options.name,
                 project="factfoundry",
                 save_dir=self.folder,
-                offline=not {"WANDB_API_KEY", "WANDB_SWEEP_ID"} & set(os.environ),
+                offline="WANDB_API_KEY" not in os.environ,
                 # Lightning adds the options of model and data.
                 config={k: v for k, v in options.items() if k not in ("model", "data")},
                 settings=wandb.Settings(silent=True, console="off", disable_git=True),
@@ -247,59 +226,10 @@ class TrainCLI(LightningCLI):
         self.config_init[self.subcommand].ckpt_path = path
         return resume.read_state(Path(path))["step"] if path else 0
 
-    def _resolve_checkpoint(self) -> None:
-        """Load a checkpoint folder, or resolve ``best`` and ``last`` to files of the run."""
-        if self.checkpoint is not None:
-            export.load(self.model, self.checkpoint)
-            self.config_init[self.subcommand].ckpt_path = None
-            return
-        name = self.options.ckpt_path
-        path = {"best": self.folder / BEST, "last": self.folder / LAST}.get(name, name)
-        if path is None or not Path(path).is_file():
-            raise UserError(
-                f"--ckpt_path {path}: no such file; expected a checkpoint folder, a .ckpt file, or "
-                f"`best` or `last` of {self.folder}"
-            )
-        resume.read_state(Path(path))
-        if self.subcommand != "validate":  # which calibrates
-            print(f"{path}: uncalibrated; the exported checkpoint folder is calibrated")
-        self.config_init[self.subcommand].ckpt_path = str(path)
-
-    def after_fit(self) -> None:
-        if self.options.push_to_hub is not None and self.trainer.is_global_zero:
-            push(self.export_to, self.options.push_to_hub)
-
-    def after_validate(self) -> None:
-        self._print_measures("dev")
-
-    def after_test(self) -> None:
-        self._print_measures("test")
-
-    def _print_measures(self, split: str) -> None:
-        if not self.trainer.is_global_zero:
-            return
-        print(f"{split}: {export.format_measures(self.model.measured)}")
-        if self.checkpoint is not None:
-            files = [file for file in self.datamodule.files if file.split == split]
-            component = read_component(self.checkpoint)
-            if message := export.compare_measures(component, files, self.model.measured):
-                print(f"{self.checkpoint}: {message}")
-
 
 def _qualified_name(value: object) -> str:
     name = getattr(value, "__qualname__", None)
     return str(value) if name is None else f"{value.__module__}.{name}"
-
-
-def find_checkpoint_folder(arguments: Sequence[str]) -> Path | None:
-    """Return ``--ckpt_path`` if it is a folder."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    parser.add_argument("--ckpt_path")
-    path = parser.parse_known_args(arguments)[0].ckpt_path
-    if path and path not in {"best", "last"} and not Path(path).exists():
-        expected = "a checkpoint folder, a .ckpt file, `best` or `last`"
-        raise UserError(f"--ckpt_path {path}: no such file; expected {expected}")
-    return Path(path) if path and Path(path).is_dir() else None
 
 
 def silence_libraries() -> None:
@@ -324,32 +254,21 @@ def shorten_error(message: str) -> str:
 
 
 def run_lightning(arguments: list[str]) -> int:
-    """Run fit, validate, test or predict; invalid input raises ``UserError``."""
+    """Run fit; invalid input raises ``UserError``."""
     silence_libraries()
-    command, *rest = arguments or [""]
-    is_evaluation = command in {"validate", "test", "predict"}
-    TrainCLI.arguments = arguments
-    TrainCLI.checkpoint = find_checkpoint_folder(rest) if is_evaluation else None
-    options: ArgsType = list(arguments)
-    if TrainCLI.checkpoint is not None:
-        options = [command, *export.complete_options(TrainCLI.checkpoint, rest)]
     parser_options = {"exit_on_error": False}
-    commands = {name: dict(parser_options) for name in LightningCLI.subcommands()}
     try:
-        with ExitStack() as TrainCLI.entered:
+        with ExitStack() as locks:
             TrainCLI(
-                LightningModule,
-                LightningDataModule,
+                arguments,
+                locks,
                 subclass_mode_model=True,
                 subclass_mode_data=True,
                 seed_everything_default=1,
                 trainer_defaults=TRAINER_DEFAULTS,
-                # Evaluation must not overwrite the configuration of the training.
-                save_config_callback=None if is_evaluation else SaveConfigCallback,
                 save_config_kwargs={"overwrite": True},
                 auto_configure_optimizers=False,
-                parser_kwargs={**parser_options, **commands},
-                args=options,
+                parser_kwargs={**parser_options, "fit": dict(parser_options)},
             )
     except MisconfigurationException as error:
         raise UserError(shorten_error(str(error))) from None

@@ -1,7 +1,7 @@
 """The data module: splits of data files and their batches.
 
 The batch order depends on seed and epoch only, and step k covers the same rows with one process or
-several. Resume and DDP rely on this. Records are encoded by ``ComponentModule.encode``.
+several. Resume and DDP rely on this. Records are encoded by the ``Encoder`` of the module.
 """
 
 import hashlib
@@ -19,12 +19,11 @@ from lightning import LightningDataModule
 
 from components.checkpoint import DataFile, describe_data
 from components.encoding import batches_by_length
-from components.nearness import format_nearness, summarize_nearness, text_fields
 from components.ties import keys_of, tied_records
 from records import UserError, read_records
 from records.types import Record
 from train.checks import BadRow, check_labels
-from train.module import ComponentModule, Item
+from train.encoder import Encoder, Item, Split
 
 Train = dict[str, float] | list[str] | str
 Dev = float | list[str] | str
@@ -185,7 +184,7 @@ class TrainBatches:
     is too small, a process without items gets one item with ``counted`` false.
     """
 
-    module: ComponentModule
+    encoder: Encoder
     items: Sequence[Item]
     batch_size: int
     mixture: Mixture
@@ -228,7 +227,7 @@ class TrainBatches:
                 self.done = number + 1
                 share = batch[self.rank :: self.world]
                 indices = share or batch[:1]
-                collated = self.module.collate([self.items[index] for index in indices], indices)
+                collated = self.encoder.collate([self.items[index] for index in indices], indices)
                 yield {**collated, "counted": bool(share)}
 
     def state_dict(self) -> dict[str, int]:
@@ -249,13 +248,13 @@ class FixedBatches:
 
     def __init__(
         self,
-        module: ComponentModule,
+        encoder: Encoder,
         items: Sequence[Item],
         batch_size: int,
         rank: int = 0,
         world: int = 1,
     ):
-        self.module, self.items = module, items
+        self.encoder, self.items = encoder, items
         all_batches = list(batches_by_length([item.length for item in items], batch_size))
         steps = -(-len(all_batches) // world)
         numbers = ((step * world + rank) % len(all_batches) for step in range(steps))
@@ -266,7 +265,7 @@ class FixedBatches:
 
     def __iter__(self) -> Iterator[dict]:
         for batch in self.batches:
-            yield self.module.collate([self.items[index] for index in batch], batch)
+            yield self.encoder.collate([self.items[index] for index in batch], batch)
 
 
 class RecordData(LightningDataModule):
@@ -279,7 +278,6 @@ class RecordData(LightningDataModule):
         dev: file or files for selecting the best weights and for calibration. A number in (0, 1)
             holds back this share of the train rows; rows that share a group (article, name),
             premise, reference, topic, prompt, document or long line stay in one split.
-        test: file or files for ``test`` and ``predict``.
         dev_rows: evaluate only this many seeded random rows per dev file; null: all.
         kinds: use only texts of these kinds, e.g. ``[uninformative]``; null: all.
         batch_size: rows (pairs, claims, texts) per training batch and device; null: the module's
@@ -289,18 +287,13 @@ class RecordData(LightningDataModule):
     Attributes:
         paths: the files of each split; dev has those of train if it is held back from them.
         parts: the parts of each split, one per file.
-        records: the records of each split, file after file.
-        sources: the source of each record of each split.
-        items: the encoded records of each split.
         files: name, SHA-256 and number of rows of each file and split.
-        nearness: field → similarity of dev rows to their nearest train rows; set by a fit.
     """
 
     def __init__(
         self,
         train: Train,
         dev: Dev,
-        test: Paths | None = None,
         dev_rows: PositiveInt | None = None,
         kinds: list[str] | None = None,
         batch_size: PositiveInt | None = None,
@@ -316,59 +309,47 @@ class RecordData(LightningDataModule):
         dev_paths = self.weights if self.hold_back else dev
         self.paths = {
             split: [paths] if isinstance(paths, str) else list(paths or [])
-            for split, paths in (("train", self.weights), ("dev", dev_paths), ("test", test))
+            for split, paths in (("train", self.weights), ("dev", dev_paths))
         }
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
         self.parts: dict[str, list[Part]] = {}
-        self.records: dict[str, list[Record]] = {}
-        self.sources: dict[str, list[str]] = {}
-        self.items: dict[str, list[Item]] = {}
         self.files: list[DataFile] = []
         self._sides: tuple[list[list[str | None]], str] | None = None
         self._train_files: list[list[Record]] = []
-        self.nearness: dict[str, dict[str, float]] = {}
 
     @property
-    def module(self) -> ComponentModule:
-        return self.trainer.lightning_module
-
-    @property
-    def predict_split(self) -> str:
-        """``test`` if configured, else ``dev``."""
-        return "test" if self.paths["test"] else "dev"
+    def encoder(self) -> Encoder:
+        return self.trainer.lightning_module.encoder
 
     def setup(self, stage: str) -> None:
-        self.batch_size = self.batch_size or self.module.batch_size
-        self.eval_batch_size = self.eval_batch_size or self.module.eval_batch_size
-        needed = {"fit": ["train", "dev"], "validate": ["dev"], "test": ["test"]}
-        splits = needed.get(stage, [self.predict_split])
-        missing = [split for split in splits if split not in self.records]
-        kind = (stage == "predict" and self.module.unjudged_type) or self.module.record_type
+        self.batch_size = self.batch_size or self.encoder.batch_size
+        self.eval_batch_size = self.eval_batch_size or self.encoder.eval_batch_size
+        missing = [split for split in ("train", "dev") if split not in self.encoder.splits]
         for split in missing:
-            self._read(split, kind)
+            self._read(split)
         if "train" in missing:
-            check_labels(self.records["train"], self.paths["train"])
+            check_labels(self.encoder.splits["train"].records, self.paths["train"])
             if self.trainer.is_global_zero:
-                self._report_nearness()
+                self._report_shared()
         for split in missing:
+            rows = self.encoder.splits[split]
             try:
-                self.items[split] = self.module.encode(self.records[split], split == "train")
+                rows.items.extend(self.encoder.encode(rows.records, split == "train"))
             except BadRow as error:
-                raise UserError(f"{self._rows(split)[error.row]}: {error}") from None
+                raise UserError(f"{rows.places[error.row]}: {error}") from None
 
-    def _read(self, split: str, kind: type[Record]) -> None:
+    def _read(self, split: str) -> None:
         paths = self.paths[split]
         if not paths:
             raise UserError(f"no {split} data: set --data.{split} PATH")
-        splits_train = self.hold_back and split != "test"
         # A fit reads the files only once for train and dev.
-        file_rows = (splits_train and self._train_files) or [
-            self._read_file(path, kind) for path in paths
+        file_rows = (self.hold_back and self._train_files) or [
+            self._read_file(path) for path in paths
         ]
-        self._train_files = file_rows if splits_train and split == "train" else []
-        if splits_train and self._sides is None:
+        self._train_files = file_rows if self.hold_back and split == "train" else []
+        if self.hold_back and self._sides is None:
             self._sides = hold_back(file_rows, run_seed(), self.hold_back)
-        sides = self._sides[0] if splits_train else [[split] * len(rows) for rows in file_rows]
+        sides = self._sides[0] if self.hold_back else [[split] * len(rows) for rows in file_rows]
         arguments = zip(paths, file_rows, source_names(paths, file_rows), sides, strict=True)
         parts = [self._part(split, *file) for file in arguments]
         used = [part for part in parts if part.rows]
@@ -379,19 +360,23 @@ class RecordData(LightningDataModule):
             )
         self.files += [describe_data(split, part.path, len(part.rows)) for part in used]
         self.parts[split] = parts
-        self.records[split] = [row for part in parts for row in part.rows]
-        self.sources[split] = [name for part in parts for name in row_sources(part)]
+        self.encoder.splits[split] = Split(
+            paths,
+            records=[row for part in parts for row in part.rows],
+            sources=[name for part in parts for name in row_sources(part)],
+            places=[f"{part.path}:{number}" for part in parts for number in part.numbers],
+        )
 
-    def _read_file(self, path: str, kind: type[Record]) -> list[Record]:
+    def _read_file(self, path: str) -> list[Record]:
         skipped: Counter[str] = Counter()
-        rows = read_records(path, kind, skipped=skipped)
+        rows = read_records(path, self.encoder.record_type, skipped=skipped)
         for reason, n in skipped.items():
             if self.trainer.is_global_zero:
                 print(f"{path}: skipped {n:,} x {reason}")
         return rows
 
-    def _report_nearness(self) -> None:
-        train, dev = self.records["train"], self.records["dev"]
+    def _report_shared(self) -> None:
+        train, dev = (self.encoder.splits[split].records for split in ("train", "dev"))
         if self.hold_back:
             print(f"--data.dev {self.hold_back}: {self._sides[1]}")
         elif shared := shared_rows(dev, train):
@@ -399,14 +384,6 @@ class RecordData(LightningDataModule):
                 f"warning: {shared:,} of {len(dev):,} dev rows share a group, text or document "
                 "with training; remove them or hold back a share (--data.dev 0.15)"
             )
-        self.nearness = {
-            name: summarize_nearness(
-                *([getattr(row, name) for row in rows] for rows in (dev, train))
-            )
-            for name in text_fields(dev[0])
-        }
-        if self.nearness:
-            print(f"dev's nearest training row (cosine): {format_nearness(self.nearness)}")
 
     def _part(
         self, split: str, path: str, rows: list[Record], source: str, sides: Sequence[str | None]
@@ -434,16 +411,8 @@ class RecordData(LightningDataModule):
         options["eval_batch_size"] = self.eval_batch_size
         return {name: value for name, value in options.items() if value is not None}
 
-    def places(self, split: str, indices: list[int]) -> list[str]:
-        """``FILE:ROW`` of items for messages; the first record of a file is row 1."""
-        row_names = self._rows(split)
-        return [row_names[self.items[split][index].row] for index in indices]
-
-    def _rows(self, split: str) -> list[str]:
-        return [f"{part.path}:{number}" for part in self.parts[split] for number in part.numbers]
-
     def train_dataloader(self) -> TrainBatches:
-        items, start, mixture = self.items["train"], 0, []
+        items, start, mixture = self.encoder.splits["train"].items, 0, []
         if not any(item.weight for item in items):
             paths = ", ".join(self.paths["train"])
             raise UserError(f"{paths}: field 'weight': is 0 in all rows; set some weights above 0")
@@ -459,20 +428,13 @@ class RecordData(LightningDataModule):
             mixture.append((indices, part.weight))
             start = end
         world = self.trainer.global_rank, self.trainer.world_size
-        return TrainBatches(self.module, items, self.batch_size, mixture, *world)
+        return TrainBatches(self.encoder, items, self.batch_size, mixture, *world)
 
     def batches(self, split: str, rank: int = 0, world: int = 1) -> FixedBatches:
         """The evaluation batches of a split for one process."""
-        return FixedBatches(self.module, self.items[split], self.eval_batch_size, rank, world)
-
-    def _shared(self, split: str) -> FixedBatches:
-        return self.batches(split, self.trainer.global_rank, self.trainer.world_size)
+        return FixedBatches(
+            self.encoder, self.encoder.splits[split].items, self.eval_batch_size, rank, world
+        )
 
     def val_dataloader(self) -> FixedBatches:
-        return self._shared("dev")
-
-    def test_dataloader(self) -> FixedBatches:
-        return self._shared("test")
-
-    def predict_dataloader(self) -> FixedBatches:
-        return self._shared(self.predict_split)
+        return self.batches("dev", self.trainer.global_rank, self.trainer.world_size)

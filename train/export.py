@@ -1,22 +1,14 @@
-"""Export and evaluation of checkpoint folders.
+"""Export of checkpoint folders.
 
 ``fit`` exports the best weights. Without any step (``--trainer.max_steps 0``) it exports the base
-model with a new head, the control of an experiment.
-
-For ``validate``, ``test`` and ``predict``, ``component.json`` defines the module of a folder and
-every setting that affects its outputs. Weights are loaded strictly, and measures are computed in
-fp32 over the same fixed batches as on export, so they agree within ``TOLERANCE`` on the same rows.
+model with a new head, the control of an experiment. Measures are computed in fp32 over fixed
+batches; ``python -m eval component`` evaluates the folder.
 """
 
-import inspect
-import json
-import math
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -25,31 +17,19 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import CSVLogger, WandbLogger
 from lightning.pytorch.strategies import FSDPStrategy
-from peft import LoraConfig
 from tqdm import tqdm
-from transformers import PreTrainedModel
 
 from cli.printable import printable
-from components.base import (
-    LOAD_ERRORS,
-    describe_base,
-    load_classifier,
-    load_seq2seq,
-    load_tokenizer,
-)
+from components.base import describe_base
 from components.checkpoint import (
     Component,
-    DataFile,
     library_versions,
-    read_component,
     replace_folder,
     write_component,
 )
 from components.measures import Measures
 from records import UserError
-from records.errors import first_line
 from records.writing import report_write_errors
-from train.adversary import CausalLora, load_adapter
 from train.card import Training, write_card
 from train.data import FixedBatches, RecordData, run_seed
 from train.module import ComponentModule
@@ -158,12 +138,13 @@ class Export(Callback):
         if module.strict_loading:  # an adapter's base may be too large for fp32
             module.float()  # evaluation is in fp32, also after bf16-true
         module.to(trainer.strategy.root_device)
-        dev_split = data.records["dev"], data.items["dev"], evaluate(module, data.batches("dev"))
+        dev = module.encoder.splits["dev"]
+        dev_split = dev.records, dev.items, evaluate(module, data.batches("dev"))
         module.cpu()
         module.temperature, module.shift = 1.0, 0.0
         before = module.probabilities_of(*dev_split)
         module.calibrate(*dev_split)
-        measures = module.report(*dev_split, data.sources["dev"])
+        measures = module.report(*dev_split, dev.sources)
         logs = [Path(log.log_dir) for log in trainer.loggers if isinstance(log, CSVLogger)]
         training = Training(
             intended=module.intended,
@@ -173,7 +154,6 @@ class Export(Callback):
             weights=weights,
             curves=logs[0] / "metrics.csv" if logs and trainer.global_step else None,
             measures=measures,
-            rows=Counter(data.sources["dev"]),
             before=before,
             after=module.probabilities_of(*dev_split),
         )
@@ -206,165 +186,7 @@ def _component(module: ComponentModule, data: RecordData, measures: Measures) ->
         data=[file for file in data.files if file.split in {"train", "dev"}],
         metrics=measured_values(measures),
         evaluation=data.evaluation() | {k: v for k, v in evaluated_with.items() if v is not None},
-        nearness=data.nearness,
         seed=run_seed(),
         versions=library_versions(),
         **module.describe(),
     )
-
-
-# Evaluation of checkpoint folders
-
-# (component, architecture[, style]) → module.
-KINDS = {
-    ("unli", "sequence_classifier"): "train.unli.Unli",
-    ("relation", "sequence_classifier"): "train.relation.Relation",
-    ("lss", "token_classifier"): "train.lss_tagger.LssTagger",
-    ("lss", "seq2seq"): "train.lss_seq2seq.LssSeq2Seq",
-    ("lss_star", "seq2seq"): "train.lss_seq2seq.LssSeq2Seq",
-    ("adversary", "causal_lora", "info"): "train.adversary.Adversary",
-    ("adversary", "causal_lora", "repetitive"): "train.adversary.Adversary",
-    ("adversary", "causal_lora", "preference"): "train.preference.Preference",
-}
-
-# Absolute or relative tolerance of equal measures. fp32 logits of the same weights differ by about
-# 1e-6 between kernels (processor, number of threads, memory alignment).
-TOLERANCE = 1e-4
-
-# Fields of component.json that are not settings.
-_NO_SETTINGS = {
-    "schema_version", "component", "architecture", "labels", "base", "data", "metrics",
-    "metrics_split", "evaluation", "nearness", "seed", "versions",
-}  # fmt: skip
-_SETTINGS = [name for name in Component.model_fields if name not in _NO_SETTINGS]
-
-
-def class_path_of(folder: Path, component: Component) -> str:
-    """Class path of the module that a checkpoint needs."""
-    key = component.component, component.architecture
-    kind = KINDS.get((*key, component.style) if component.style else key)
-    if kind is None:
-        raise UserError(
-            f"{folder}: component.json: {key[0]} as {key[1]} cannot be evaluated; expected one of "
-            f"{', '.join(sorted({f'{name} as {kind}' for name, kind, *_ in KINDS}))}"
-        )
-    return kind
-
-
-def _settings_of(component: Component, class_path: str) -> dict[str, object]:
-    package, _, name = class_path.rpartition(".")
-    module = getattr(import_module(package), name)
-    inits = [vars(parent)["__init__"] for parent in module.__mro__ if "__init__" in vars(parent)]
-    arguments = {name for init in inits for name in inspect.signature(init).parameters}
-    recorded = {name: getattr(component, name) for name in _SETTINGS if name in arguments}
-    return recorded | {n: v for n, v in component.evaluation.items() if n in module.judged_with}
-
-
-def complete_options(folder: Path, user_options: Sequence[str]) -> list[str]:
-    """Add the options that a folder implies to the user's options.
-
-    The user's options override them, except that a ``--config`` does not change the seed, which
-    determines the dev rows.
-    """
-    component = read_component(folder)
-    path = class_path_of(folder, component)
-    settings = _settings_of(component, path)
-    options = {"name": folder.resolve().name, "trainer.precision": "32-true", "model": path}
-    options |= {f"model.{name}": value for name, value in settings.items()}
-    options |= {"data": "train.data.RecordData", "data.train": [], "data.dev": []}
-    data_options = {n: v for n, v in component.evaluation.items() if n not in settings}
-    options |= {f"data.{name}": value for name, value in data_options.items()}
-    implied = [
-        f"--{name}={value if isinstance(value, str) else json.dumps(value)}"
-        for name, value in options.items()
-    ]
-    has_seed = any(argument.startswith("--seed_everything") for argument in user_options)
-    fix_seed = component.seed is not None and not has_seed
-    return [*implied, *user_options, *([f"--seed_everything={component.seed}"] if fix_seed else [])]
-
-
-def changed_settings(component: Component, class_path: str, user_options: dict) -> list[str]:
-    """User options that differ from the settings in ``component.json``."""
-    return [
-        f"{name} is {json.dumps(value)}, not {json.dumps(user_options[name])}"
-        for name, value in _settings_of(component, class_path).items()
-        if name in user_options and user_options[name] != value
-    ]
-
-
-def load(module: ComponentModule, folder: Path) -> None:
-    """Load settings, calibration, tokenizer and weights of a folder into a module."""
-    component = read_component(folder)
-    for name in _SETTINGS:
-        value = getattr(component, name)
-        # Without a tuned threshold the module's default applies.
-        if hasattr(module, name) and not (name == "keep_threshold" and value is None):
-            setattr(module, name, value)
-    module.calibrated = True
-    try:
-        module.tokenizer = load_tokenizer(str(folder))
-        if isinstance(module, CausalLora):
-            _load_adapter(module, folder, component)
-        elif component.architecture == "seq2seq":
-            module.model = load_seq2seq(str(folder))
-        else:
-            module.model = _load_model(module, folder, component)
-    except (*LOAD_ERRORS, RuntimeError) as error:
-        reason = first_line(error)
-        raise UserError(f"{folder}: cannot be loaded ({reason}); export it again") from None
-
-
-def _load_model(module: ComponentModule, folder: Path, component: Component) -> PreTrainedModel:
-    ours, theirs = module.describe()["labels"], component.labels
-    if len(ours) != len(theirs):
-        raise UserError(
-            f"{folder}: expected labels {ours} ({type(module).__name__}), got {theirs}; the folder "
-            "can be used by `python -m eval` but not evaluated here"
-        )
-    # A single label may have any name; several are reordered to the module's labels.
-    labels = theirs if len(theirs) == 1 else ours
-    tokens = component.architecture == "token_classifier"
-    return load_classifier(str(folder), labels, tokens=tokens, strict=True)
-
-
-def _load_adapter(module: CausalLora, folder: Path, component: Component) -> None:
-    module.base, module.revision = component.base["id"], component.base.get("revision")
-    weights = component.base.get("sha256")
-    if weights and describe_base(module.base, module.revision)["sha256"] != weights:
-        raise UserError(
-            f"{folder}: trained on other weights of {module.base}; install version "
-            f"{component.base.get('package_version')} of the package"
-        )
-    module.lora = LoraConfig.from_pretrained(folder)
-    module.configure_model()
-    load_adapter(module.model, folder, "default")
-
-
-def compare_measures(
-    component: Component, files: Sequence[DataFile], measures: Measures
-) -> str | None:
-    """Compare measures to those of ``component.json``; ``None`` if the data files differ."""
-    recorded = [file for file in component.data if file.split == component.metrics_split]
-    if not recorded or sorted(f.sha256 for f in recorded) != sorted(f.sha256 for f in files):
-        return None
-    recorded_rows, rows = sum(file.rows for file in recorded), sum(file.rows for file in files)
-    if recorded_rows != rows:
-        return (
-            f"component.json has measures of {recorded_rows} rows of the same files, this run of "
-            f"{rows}; pass the --config of the training"
-        )
-    values = measured_values(measures)
-    changed = [
-        f"{name} {component.metrics.get(name)} in component.json, now {values.get(name)}"
-        for name in sorted({*values, *component.metrics})
-        if not _is_close(component.metrics.get(name), values.get(name))
-    ]
-    if not changed:
-        return f"measures equal those of component.json (within {TOLERANCE})"
-    return f"measures differ from component.json on the same rows: {'; '.join(changed[:3])}"
-
-
-def _is_close(recorded: float | None, value: float | None) -> bool:
-    if recorded is None or value is None:
-        return recorded is value
-    return math.isclose(recorded, value, rel_tol=TOLERANCE, abs_tol=TOLERANCE)

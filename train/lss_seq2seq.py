@@ -71,8 +71,8 @@ class LssSeq2Seq(ComponentModule):
     log-likelihood of target tokens.
 
     During ``fit``, validation computes only perplexity and token accuracy of the targets. Generated
-    text is evaluated (word F1, ROUGE, BLEU, correlation with ratings) on export and by
-    ``validate``, ``test`` and ``predict``, on ``--data.dev_rows`` rows per dev file.
+    text is evaluated (word F1, ROUGE, BLEU, correlation with ratings) on export, on
+    ``--data.dev_rows`` rows per dev file.
 
     Args:
         base: base model with safetensors weights: hub id, folder, or ``package:NAME/PATH``; null:
@@ -272,7 +272,7 @@ class LssSeq2Seq(ComponentModule):
     def _decode(self, batch: dict) -> list[list[int]]:
         token_ids: list[list[int]] = [[] for _ in batch["claims"]]
         chosen = [index for index, decode in enumerate(batch["decode"]) if decode]
-        if self.training or self._inside_fit() or not chosen:
+        if self.training or self._is_validating() or not chosen:
             return token_ids
         inputs = {name: tensor[chosen] for name, tensor in batch["inputs"].items()}
         claims = [batch["claims"][index] for index in chosen]
@@ -281,11 +281,9 @@ class LssSeq2Seq(ComponentModule):
             token_ids[index] = ids
         return token_ids
 
-    def _inside_fit(self) -> bool:
+    def _is_validating(self) -> bool:
         trainer = self._trainer
-        if trainer is None or trainer.state.fn != "fit":
-            return False
-        return trainer.validating or trainer.sanity_checking
+        return trainer is not None and (trainer.validating or trainer.sanity_checking)
 
     def _texts(
         self, records: Sequence[LssExample], items: Sequence[Item], outputs: Sequence[np.ndarray]
@@ -304,11 +302,6 @@ class LssSeq2Seq(ComponentModule):
         result = target_measures(*numbers.T, weight, groups, resamples=0)
         rows, texts = self._texts(records, items, outputs)
         return result | (lss_measures(rows, texts, self.star, resamples=0) if rows else {})
-
-    def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
-        rows, texts = self._texts(records, items, outputs)
-        pairs = zip(rows, texts, strict=True)
-        return [{"claim": row.claim, self.component: text} for row, text in pairs]
 
 
 def _full_target(record: LssExample, star: bool) -> str:

@@ -161,8 +161,3 @@ class LssTagger(ComponentModule):
             return np.empty(0), np.empty(0)
         predicted, observed = zip(*annotated, strict=True)
         return np.concatenate(predicted), np.concatenate(observed)
-
-    def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
-        rows = rows_of(records, items)
-        texts = self._texts(rows, outputs)
-        return [{"claim": r.claim, "lss": text} for r, text in zip(rows, texts, strict=True)]

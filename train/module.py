@@ -4,7 +4,6 @@ A module defines its component: encoding, loss, measures and the fields of ``com
 modules only read files and make batches.
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,36 +25,16 @@ from transformers import PreTrainedTokenizerBase, get_linear_schedule_with_warmu
 from components.base import LOAD_ERRORS, load_tokenizer, max_positions
 from components.encoding import pad
 from components.measures import SMALLER_IS_BETTER, Measures
-from records import UserError, write_jsonl
+from records import UserError
 from records.errors import first_line
 from records.types import Record
 from train import checks
 from train.checks import MACRO, BadRow
+from train.encoder import Encoder, Item
 
 _NO_DECAY = re.compile(r"bias$|(norm|\bln_\w+)\.weight$", re.IGNORECASE)
 # Parts of parameter names added by FSDP and activation checkpointing.
 _WRAPPER_PREFIXES = re.compile(r"_fsdp_wrapped_module\.|_checkpoint_wrapped_module\.")
-
-
-@dataclass(frozen=True)
-class Item:
-    """One encoded input.
-
-    Attributes:
-        row: index of its record; a long premise gives several items of one row.
-        inputs: token ids and token types, without padding.
-        target: target of the loss, defined by each module.
-    """
-
-    row: int
-    inputs: dict[str, list[int]]
-    target: object
-    weight: float = 1.0
-
-    @property
-    def length(self) -> int:
-        """Tokens of the input, including special tokens."""
-        return len(self.inputs["input_ids"])
 
 
 @dataclass(frozen=True)
@@ -76,12 +55,6 @@ def rows_of(records: Sequence, items: Sequence[Item]) -> list:
     return [records[item.row] for item in items]
 
 
-def relabel(record: Record, label: object) -> dict:
-    """Replace the label of a row; other fields (group, documents) stay, as splits use them."""
-    row = json.loads(record.model_dump_json(exclude={"label", "soft"}, exclude_none=True))
-    return row | {"label": label}
-
-
 def to_numpy(tensor: Tensor) -> np.ndarray:
     """Convert a tensor to fp32 numpy."""
     return tensor.detach().float().cpu().numpy()
@@ -91,7 +64,7 @@ class ComponentModule(LightningModule):
     """Base class of the trainable components.
 
     Subclasses set the class attributes and implement ``configure_model``, ``encode``,
-    ``collate_targets``, ``model_step``, ``measures`` and ``predictions``.
+    ``collate_targets``, ``model_step`` and ``measures``.
 
     Args:
         base: base model: hub id, folder, or ``package:NAME/PATH``.
@@ -108,7 +81,6 @@ class ComponentModule(LightningModule):
 
     Attributes:
         record_type: record type of the training data.
-        unjudged_type: record type of unlabelled rows for ``predict``; None: ``record_type``.
         batch_size, eval_batch_size: defaults for training and evaluation.
         component, architecture: the fields in ``component.json``.
         intended: intended use, for the model card.
@@ -118,7 +90,6 @@ class ComponentModule(LightningModule):
     """
 
     record_type: type[Record]
-    unjudged_type: type[Record] | None = None
     batch_size, eval_batch_size = 32, 64
     component: str
     architecture: str
@@ -147,13 +118,16 @@ class ComponentModule(LightningModule):
         self.weight_decay, self.warmup_ratio = float(weight_decay), float(warmup_ratio)
         self.optimizer, self.schedule = optimizer, schedule
         self.temperature, self.shift = 1.0, 0.0
-        # A loaded checkpoint folder is not calibrated again.
-        self.calibrated = False
-        self.measured: Measures = {}
         self.model: torch.nn.Module | None = None
         self._gathered: dict[int, object] = {}
         self._losses: dict[int, tuple[float, float]] = {}
         self._last_rows: list[int] = []
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """Encoding, batches and splits, shared with the data module."""
+        sizes = self.batch_size, self.eval_batch_size
+        return Encoder(self.record_type, *sizes, self.encode, self.collate)
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerBase:
@@ -173,8 +147,8 @@ class ComponentModule(LightningModule):
 
     def too_long_error(self, row: int, text: str) -> BadRow:
         """The error for a row whose text exceeds ``max_length``."""
-        remedy = "drop the row" if self.calibrated else "raise --model.max_length"
-        return BadRow(row, f"{text[:60]!r} does not fit into {self.max_length} tokens; {remedy}")
+        remedy = f"does not fit into {self.max_length} tokens; raise --model.max_length"
+        return BadRow(row, f"{text[:60]!r} {remedy}")
 
     @property
     def monitor_mode(self) -> str:
@@ -184,12 +158,11 @@ class ComponentModule(LightningModule):
     def setup(self, stage: str) -> None:
         """Check the monitored measure before training."""
         if stage == "fit" and self.monitor.startswith("dev/"):
-            data = self.trainer.datamodule
-            if self.monitor.startswith(f"dev/{MACRO}/") and len(set(data.sources["dev"])) == 1:
+            dev = self.encoder.splits["dev"]
+            if self.monitor.startswith(f"dev/{MACRO}/") and len(set(dev.sources)) == 1:
                 self.replace_monitor(self.monitor.replace(f"{MACRO}/", ""), "dev has one source")
-            self.choose_monitor(data.records["dev"], data.sources["dev"])
-            rows, sources, paths = (x["dev"] for x in (data.records, data.sources, data.paths))
-            checks.check_monitor(self.monitor, rows, sources, paths)
+            self.choose_monitor(dev.records, dev.sources)
+            checks.check_monitor(self.monitor, dev.records, dev.sources, dev.paths)
 
     def on_fit_start(self) -> None:
         """Check that the model supports inputs of ``max_length``."""
@@ -243,10 +216,6 @@ class ComponentModule(LightningModule):
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Predicted and observed probabilities, each of shape (n,); ``None`` without any."""
         return None
-
-    def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
-        """One dictionary per record, for ``python -m train predict``."""
-        raise NotImplementedError
 
     # Shared by all components
 
@@ -356,7 +325,8 @@ class ComponentModule(LightningModule):
             self.trainer.precision_plugin.clip_grad_by_value(optimizer, limit)
 
     def _nonfinite_error(self, value: float, rows: Sequence[int]) -> UserError:
-        places = self.trainer.datamodule.places("train", rows)
+        train = self.encoder.splits["train"]
+        places = [train.places[train.items[index].row] for index in rows]
         return checks.nonfinite_error(
             value, self.trainer.global_step, places, self.trainer.precision
         )
@@ -366,47 +336,28 @@ class ComponentModule(LightningModule):
         self._losses[batch["indices"][0]] = float(loss.total), float(loss.count)
         self._gathered.update(zip(batch["indices"], outputs, strict=True))
 
-    test_step = predict_step = validation_step
-
     def on_validation_epoch_end(self) -> None:
-        self._log_measures("dev", calibrate=True)
-
-    def on_test_epoch_end(self) -> None:
-        self._log_measures("test", calibrate=False)
-
-    def _log_measures(self, split: str, calibrate: bool) -> None:
-        records, items, outputs, loss = self._collect(split)
-        if calibrate and not self.calibrated:
-            self.calibrate(records, items, outputs)
-        measures = self.report(records, items, outputs, self.trainer.datamodule.sources[split])
-        self.measured = measures
-        self.log(f"{split}/loss", loss)
+        records, items, outputs, loss = self._collect()
+        self.calibrate(records, items, outputs)
+        measures = self.report(records, items, outputs, self.encoder.splits["dev"].sources)
+        self.log("dev/loss", loss)
         for name, measure in measures.items():
             # Undefined measures (correlation of a constant) are logged as NaN and never the best.
             value = math.nan if measure["value"] is None else measure["value"]
-            self.log(f"{split}/{name}", value, prog_bar="/" not in name)
-        if self.trainer.state.fn == "fit":
-            checks.check_measured(self.monitor, self.trainer.callback_metrics)
+            self.log(f"dev/{name}", value, prog_bar="/" not in name)
+        checks.check_measured(self.monitor, self.trainer.callback_metrics)
 
-    def on_predict_epoch_end(self) -> None:
-        """Write ``predictions.jsonl`` into the run's folder."""
-        records, items, outputs, _ = self._collect(self.trainer.datamodule.predict_split)
-        if self.trainer.is_global_zero:
-            path = Path(self.trainer.default_root_dir) / "predictions.jsonl"
-            write_jsonl(path, self.predictions(records, items, outputs))
-            print(f"predictions: {path}")
-
-    def _collect(self, split: str) -> tuple[Sequence, list[Item], list, float]:
-        data, world = self.trainer.datamodule, self.trainer.world_size
+    def _collect(self) -> tuple[Sequence, list[Item], list, float]:
+        dev, world = self.encoder.splits["dev"], self.trainer.world_size
         outputs = gather(self._gathered, world)
         losses = gather(self._losses, world).values()
         self._gathered, self._losses = {}, {}
         totals, counts = zip(*losses, strict=True)
         loss = sum(totals) / max(sum(counts), 1e-6)
-        items = [data.items[split][index] for index in outputs]
+        items = [dev.items[index] for index in outputs]
         row_loss = self.loss_of_rows(items, list(outputs.values()))
         loss = loss if row_loss is None else float(row_loss.mean)
-        return data.records[split], items, list(outputs.values()), loss
+        return dev.records, items, list(outputs.values()), loss
 
     def configure_optimizers(self) -> dict:
         """The optimizer, with decayed and undecayed weights, and the schedule per step."""

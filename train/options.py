@@ -1,4 +1,4 @@
-"""Options shared by ``fit``, ``validate``, ``test`` and ``predict``."""
+"""Options of ``fit`` next to those of Lightning's parser."""
 
 from dataclasses import dataclass, field
 
@@ -25,7 +25,6 @@ class RunOptions:
         save_every: steps between two saves of last.ckpt.
         export_steps: also export the weights of these steps, each to the checkpoint folder
             EXPORT_TO_step_STEP, when the fit ends; 0 is the initial weights.
-        push_to_hub: Hub repository ORG/NAME to upload the exported folder to; null: no upload.
     """
 
     name: str = "run"
@@ -34,4 +33,3 @@ class RunOptions:
     patience: PositiveInt = 10
     save_every: PositiveInt = 100
     export_steps: list[NonNegativeInt] = field(default_factory=list)
-    push_to_hub: str | None = None

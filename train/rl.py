@@ -12,7 +12,6 @@ import json
 import shutil
 import sys
 from argparse import ArgumentError
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -295,7 +294,6 @@ class _Trainer(GRPOTrainer):
             weights=describe_step(state.global_step),
             curves=Path(self.args.output_dir) / "metrics.csv" if steps else None,
             measures={name: {"value": value, "ci95": None} for name, value in metrics.items()},
-            rows=Counter(),
             before=None,
             after=None,
         )

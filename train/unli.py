@@ -15,9 +15,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from components.calibration import fit_platt, probabilities
 from components.measures import Measures, unli_measures
-from records import UnjudgedUnliPair, UnliPair
-from train.module import Item, relabel, rows_of
-from train.relation import PairClassifier
+from records import UnliPair
+from train.module import Item, rows_of
+from train.pair_classifier import PairClassifier
 
 LABELS = ["probability"]
 
@@ -29,7 +29,6 @@ class Unli(PairClassifier):
     """
 
     record_type = UnliPair
-    unjudged_type = UnjudgedUnliPair
     component = "unli"
     labels = LABELS
     intended = (
@@ -65,9 +64,3 @@ class Unli(PairClassifier):
     ) -> tuple[np.ndarray, np.ndarray]:
         predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)
         return predicted, np.asarray([item.target for item in items], dtype=np.float64)
-
-    def predictions(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> list:
-        """Rows labelled with the predicted probability, usable to train a smaller model."""
-        predicted, _ = self.probabilities_of(records, items, outputs)
-        rows = zip(rows_of(records, items), predicted, strict=True)
-        return [relabel(record, float(p)) for record, p in rows]

@@ -6,18 +6,20 @@ The last line of standard output is one JSON object::
      "metrics": {"pearson": {"value": 0.51, "ci95": [0.48, 0.53]}, …}}
 
 ``n`` rows enter the metrics; ``failed`` rows could not be judged and are excluded. Models run in
-float32 in fixed batches, without a cache, with the same measures as training.
+float32 in fixed batches, without a cache, with the same measures as training. With ``predictions``,
+UNLI and relation models label rows instead, e.g. to train a smaller model on their probabilities.
 """
 
 import json
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from cli.parser import function_parser, parse
-from components.checkpoint import component_of, read_component
+from components.checkpoint import RELATIONS, component_of, read_component
 from components.measures import (
     Measures,
     adversary_measures,
@@ -31,14 +33,19 @@ from records import (
     Generation,
     LssExample,
     RelationPair,
+    UnjudgedRelationPair,
+    UnjudgedUnliPair,
     UnliPair,
     UserError,
     group_of,
     read_records,
+    write_jsonl,
 )
 
 # The record type that each component is evaluated on.
 RECORDS = {"unli": UnliPair, "relation": RelationPair, "lss": LssExample, "adversary": Generation}
+# Records of ``predictions``, whose labels are ignored.
+UNJUDGED = {"unli": UnjudgedUnliPair, "relation": UnjudgedRelationPair}
 
 Judged = tuple[int, int, Measures]  # rows, failed rows, measures of the rest
 
@@ -59,36 +66,48 @@ def _read(data: str, component: str, checkpoint: str) -> list:
         raise
 
 
-def _unli(checkpoint: str, data: str, batch_size: int, against: str | None = None) -> Judged:
-    from eval.models.encoder import Unli
-
-    pairs = _read(data, "unli", checkpoint)
-    inputs = [(pair.premise, pair.hypothesis) for pair in pairs]
-    predicted = [
-        Unli(folder, batch_size, dtype="float32").likelihood(inputs) if folder else None
-        for folder in (checkpoint, against)
-    ]
-    labels = np.asarray([pair.label for pair in pairs])
-    groups = [pair.premise for pair in pairs]
-    return len(pairs), 0, unli_measures(predicted[0], labels, groups, against=predicted[1])
-
-
-def _relation(
-    checkpoint: str, data: str, batch_size: int, against: str | None = None, **published: Any
+def _pairs(
+    component: str,
+    checkpoint: str,
+    data: str,
+    batch_size: int,
+    against: str | None = None,
+    predictions: str | None = None,
+    **published: Any,
 ) -> Judged:
-    from eval.models.encoder import Entailment
+    from eval.models.encoder import Entailment, Unli
 
-    pairs = _read(data, "relation", checkpoint)
+    pairs = (
+        read_records(data, UNJUDGED[component])
+        if predictions
+        else _read(data, component, checkpoint)
+    )
     inputs = [(pair.premise, pair.hypothesis) for pair in pairs]
-    predicted = [
-        Entailment(folder, batch_size, dtype="float32", **more).relations(inputs)
-        if folder
-        else None
-        for folder, more in ((checkpoint, published), (against, {}))
-    ]
-    groups = [group_of(pair) for pair in pairs]
-    labels = [pair.label for pair in pairs]
-    return len(pairs), 0, relation_measures(predicted[0], labels, groups, against=predicted[1])
+
+    def predict(folder: str, **more: Any) -> np.ndarray:
+        if component == "unli":
+            return Unli(folder, batch_size, dtype="float32").likelihood(inputs)
+        return Entailment(folder, batch_size, dtype="float32", **more).relations(inputs)
+
+    predicted = predict(checkpoint, **published)
+    if predictions:
+        rows = zip(pairs, predicted, strict=True)
+        write_jsonl(predictions, (relabel(pair, output) for pair, output in rows))
+        return len(pairs), 0, {}
+    other = predict(against) if against else None
+    if component == "unli":
+        labels, groups = np.asarray([p.label for p in pairs]), [p.premise for p in pairs]
+        return len(pairs), 0, unli_measures(predicted, labels, groups, against=other)
+    labels, groups = [p.label for p in pairs], [group_of(p) for p in pairs]
+    return len(pairs), 0, relation_measures(predicted, labels, groups, against=other)
+
+
+def relabel(pair: UnliPair | RelationPair, predicted: np.ndarray) -> dict[str, Any]:
+    """Return a row with predicted probabilities as its label; splits use its other fields."""
+    row = json.loads(pair.model_dump_json(exclude={"label", "soft"}, exclude_none=True))
+    values = np.atleast_1d(predicted).tolist()
+    label = values[0] if len(values) == 1 else dict(zip(RELATIONS, values, strict=True))
+    return row | {"label": label}
 
 
 def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:
@@ -141,8 +160,8 @@ def _check_judged(rows: Sequence, total: int, content: str, limit: str, longest:
 
 
 _KINDS: dict[str, Callable[..., Judged]] = {
-    "unli": _unli,
-    "relation": _relation,
+    "unli": partial(_pairs, "unli"),
+    "relation": partial(_pairs, "relation"),
     "lss": _lss,
     "lss_star": _lss,
     "adversary": _adversary,
@@ -157,6 +176,7 @@ def judge(
     batch_size: int = 64,
     labels: list[str] | None = None,
     revision: str | None = None,
+    predictions: str | None = None,
 ) -> dict[str, Any]:
     """Evaluate a trained component on held-out data.
 
@@ -174,6 +194,8 @@ def judge(
         batch_size: rows per batch; affects speed only.
         labels: classes of a published NLI model in its order, if its config does not name them.
         revision: branch, tag or commit of a hub model.
+        predictions: for UNLI and relation models, a JSONL file for the rows with predicted
+            probabilities as labels; labels of ``data`` are ignored and no metrics are computed.
     """
     component = component_of(checkpoint)
     if prompt is not None and component != "adversary":
@@ -189,7 +211,10 @@ def judge(
         raise UserError(f"{checkpoint}: expected one of {kinds}, got a {component}")
     if batch_size < 1:
         raise UserError(f"--batch_size: expected at least 1, got {batch_size}")
+    if predictions is not None and component not in UNJUDGED:
+        raise UserError(f"--predictions is for UNLI and relation models, not {component} ones")
     options = {"prompt": prompt, "against": against, "labels": labels, "revision": revision}
+    options["predictions"] = predictions
     more = {name: value for name, value in options.items() if value is not None}
     rows, failed, metrics = _KINDS[component](checkpoint, data, batch_size, **more)
     return {"component": component, "n": rows - failed, "failed": failed, "metrics": metrics}

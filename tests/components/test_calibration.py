@@ -72,8 +72,8 @@ def test_one_class_alone_is_not_shifted():
     logits = np.random.default_rng(0).normal(size=(50, 3))
     assert fit_classes(logits, np.zeros(50, dtype=int))[1] == 0
     assert fit_classes(logits, np.full(50, 3))[1] == 0
-    for one in (0.0, 1.0):
-        assert fit_platt(logits[:, 0], np.full(50, one)) == (1, 0)
+    for first in (0.0, 1.0):
+        assert fit_platt(logits[:, 0], np.full(50, first)) == (1, 0)
     # All as likely as each other is no extreme.
     assert probabilities(logits[:, 0], *fit_platt(logits[:, 0], np.full(50, 0.9))).mean() > 0.85
 

@@ -66,9 +66,9 @@ def test_words_stay_apart_where_blanks_belong_to_tokens(word_tokenizer):
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     roberta = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>")
     words = split_words("she was a poet")
-    for own, blank in ((roberta, "Ġ"), (word_tokenizer(pairs=True), "")):
-        encoding = encode_words(own, words, LONG, 40)
-        tokens = own.convert_ids_to_tokens(encoding["input_ids"][0])
+    for each_tokenizer, blank in ((roberta, "Ġ"), (word_tokenizer(pairs=True), "")):
+        encoding = encode_words(each_tokenizer, words, LONG, 40)
+        tokens = each_tokenizer.convert_ids_to_tokens(encoding["input_ids"][0])
         read = [tokens[place] for place in first_tokens(encoding, 0, len(words))]
         assert read == [f"{blank}{word.text}" for word in words]
 

@@ -20,10 +20,10 @@ from records import LssExample
 
 def test_unli_keys_and_values():
     label = np.array([0.1, 0.4, 0.6, 0.9])
-    found = unli_measures(label, label, range(4), resamples=50)
-    assert list(found) == ["pearson", "spearman", "mse", "ece"]
-    assert found["pearson"]["value"] == pytest.approx(1)
-    assert found["mse"]["value"] == 0
+    result = unli_measures(label, label, range(4), resamples=50)
+    assert list(result) == ["pearson", "spearman", "mse", "ece"]
+    assert result["pearson"]["value"] == pytest.approx(1)
+    assert result["mse"]["value"] == 0
     constant = unli_measures(np.full(4, 0.5), label, range(4), resamples=5)
     assert constant["pearson"] == {"value": None, "ci95": None}
     assert constant["mse"]["value"] == pytest.approx((0.4**2 + 0.1**2) / 2)
@@ -55,12 +55,12 @@ def test_calibration_error_has_no_interval():
     p, other = random.random(300), random.random(300)
     true = random.random(300) < p
     soft = unli_measures(p, true * 1.0, range(300), resamples=20, against=other)
-    labels = ["entailment" if one else "not_entailment" for one in true]
-    three = [np.stack([one, 1 - one, 0 * one], axis=1) for one in (p, other)]
+    labels = ["entailment" if first else "not_entailment" for first in true]
+    three = [np.stack([first, 1 - first, 0 * first], axis=1) for first in (p, other)]
     hard = relation_measures(three[0], labels, range(300), resamples=20, against=three[1])
-    for found in (soft, hard):
-        assert 0.02 < found["ece"]["value"] < 0.1
-        without = [name for name, measure in found.items() if measure["ci95"] is None]
+    for result in (soft, hard):
+        assert 0.02 < result["ece"]["value"] < 0.1
+        without = [name for name, measure in result.items() if measure["ci95"] is None]
         assert without == ["ece", "ece_difference"]
 
 
@@ -87,22 +87,22 @@ def test_lss_measures():
         lss_example("Bob lost it", "", ratings=[1]),
         lss_example("Eve ran", "Eve ran"),
     ]
-    found = lss_measures(records, ["Ann won the race", "", "Mallory ran"], resamples=5)
-    assert list(found) == [
+    result = lss_measures(records, ["Ann won the race", "", "Mallory ran"], resamples=5)
+    assert list(result) == [
         "pearson_bleu_rating", "spearman_bleu_rating", "word_precision", "word_recall", "word_f1",
         "rouge_l_best", "rouge_l_mean", "bleu_best", "bleu_mean", "subsequence_share",
     ]  # fmt: skip
-    assert found["pearson_bleu_rating"]["value"] == pytest.approx(1)
+    assert result["pearson_bleu_rating"]["value"] == pytest.approx(1)
     for name in ("word_precision", "word_recall", "word_f1"):
-        assert found[name]["value"] == pytest.approx(2 / 3)
-    assert found["subsequence_share"]["value"] == pytest.approx(2 / 3)
-    assert found["rouge_l_best"]["value"] == pytest.approx((1 + 1 + 0.5) / 3)
+        assert result[name]["value"] == pytest.approx(2 / 3)
+    assert result["subsequence_share"]["value"] == pytest.approx(2 / 3)
+    assert result["rouge_l_best"]["value"] == pytest.approx((1 + 1 + 0.5) / 3)
 
 
 def test_lss_against_the_best_and_the_mean_human():
     record = lss_example("Ann won the long race", "Ann won the long race", "Ann won", "Bob slept")
-    found = lss_measures([record], ["Ann won"], resamples=0)
-    value = {name: measure["value"] for name, measure in found.items()}
+    result = lss_measures([record], ["Ann won"], resamples=0)
+    value = {name: measure["value"] for name, measure in result.items()}
     # "Bob slept" is no subsequence and has no words of the claim to be compared with.
     assert value["word_precision"] == 1
     assert value["word_recall"] == pytest.approx((2 / 5 + 1) / 2)
@@ -130,27 +130,27 @@ def test_ratings_count_by_their_mean():
     pairs = zip(records, predicted, strict=True)
     bleu = [sentence_bleu_of(record.claim, text) for record, text in pairs]
     expected = np.corrcoef(bleu, [2, 3, 5])[0, 1]
-    found = lss_measures(records, predicted)["pearson_bleu_rating"]
-    assert found["value"] == pytest.approx(expected)
+    result = lss_measures(records, predicted)["pearson_bleu_rating"]
+    assert result["value"] == pytest.approx(expected)
 
 
 def test_words_without_order_are_counted_as_often_as_they_are_there():
-    found = bag_scores(["Ann has won", "won won"], "Ann won today")
-    assert found == [pytest.approx((2 / 3, 2 / 3, 2 / 3)), pytest.approx((1 / 3, 1 / 2, 2 / 5))]
+    result = bag_scores(["Ann has won", "won won"], "Ann won today")
+    assert result == [pytest.approx((2 / 3, 2 / 3, 2 / 3)), pytest.approx((1 / 3, 1 / 2, 2 / 5))]
 
 
 def test_lss_of_other_scripts_and_of_nothing():
     record = lss_example("Анна выиграла гонку", "Анна выиграла", "")
-    found = lss_measures([record], ["Анна выиграла"], resamples=0)
-    assert found["rouge_l_best"]["value"] == 1
-    assert found["word_f1"]["value"] == pytest.approx(0.5)
+    result = lss_measures([record], ["Анна выиграла"], resamples=0)
+    assert result["rouge_l_best"]["value"] == 1
+    assert result["word_f1"]["value"] == pytest.approx(0.5)
     assert lss_measures([record], [""], resamples=0)["word_f1"]["value"] == pytest.approx(0.5)
     # ROUGE sees no word of it, which is not to say that none is shared.
-    found = lss_measures(
+    result = lss_measures(
         [lss_example("Анна выиграла гонку", "Анна")], ["Анна выиграла"], resamples=0
     )
-    assert found["rouge_l_best"]["value"] is found["rouge_l_mean"]["value"] is None
-    assert found["word_f1"]["value"] == pytest.approx(2 / 3)
+    assert result["rouge_l_best"]["value"] is result["rouge_l_mean"]["value"] is None
+    assert result["word_f1"]["value"] == pytest.approx(2 / 3)
 
 
 def test_lss_star_is_compared_with_lss_star():
@@ -158,41 +158,41 @@ def test_lss_star_is_compared_with_lss_star():
         lss_example("Ann won the race", "Ann won", stars=["Ann has won"]),
         lss_example("Bob slept", "Bob slept"),
     ]
-    found = lss_measures(records, ["Ann has won", "Bob sleeps"], star=True, resamples=0)
-    assert found["word_f1"]["value"] == found["rouge_l_mean"]["value"] == 1
-    assert found["subsequence_share"]["value"] == 0
+    result = lss_measures(records, ["Ann has won", "Bob sleeps"], star=True, resamples=0)
+    assert result["word_f1"]["value"] == result["rouge_l_mean"]["value"] == 1
+    assert result["subsequence_share"]["value"] == 0
     plain = lss_measures(records, ["Ann has won", "Bob slept"], resamples=0)
     assert plain["word_f1"]["value"] == 0.5
 
 
 def test_perplexity_is_corpus_level():
-    found = adversary_measures(
+    result = adversary_measures(
         np.array([math.log(2) * 10, math.log(8) * 30]),
         np.array([10, 30]),
         np.array([20, 60]),
         range(2),
         resamples=5,
     )
-    assert found["perplexity"]["value"] == pytest.approx(2**2.5)
-    assert found["bits_per_byte"]["value"] == pytest.approx(100 / 80)
+    assert result["perplexity"]["value"] == pytest.approx(2**2.5)
+    assert result["bits_per_byte"]["value"] == pytest.approx(100 / 80)
 
 
 def test_perplexity_and_accuracy_of_targets_are_weighted():
-    given = {
+    command = {
         "negative_log_likelihood": np.array([math.log(2) * 10, math.log(8) * 30, 99]),
         "tokens": np.array([10, 30, 5]),
         "hits": np.array([5, 25, 5]),
         "groups": range(3),
         "resamples": 0,
     }
-    found = target_measures(weight=np.array([3.0, 1.0, 0.0]), **given)
-    assert found["perplexity"]["value"] == pytest.approx(2 ** ((3 * 10 + 3 * 30) / 60))
-    assert found["token_accuracy"]["value"] == pytest.approx((3 * 5 + 25) / 60)
-    assert target_measures(weight=np.zeros(3), **given)["perplexity"]["value"] is None
+    result = target_measures(weight=np.array([3.0, 1.0, 0.0]), **command)
+    assert result["perplexity"]["value"] == pytest.approx(2 ** ((3 * 10 + 3 * 30) / 60))
+    assert result["token_accuracy"]["value"] == pytest.approx((3 * 5 + 25) / 60)
+    assert target_measures(weight=np.zeros(3), **command)["perplexity"]["value"] is None
 
 
 def test_a_tie_of_rewards_is_no_preference():
-    found = preference_measures(np.array([1.0, 0.5]), np.array([0.0, 0.5]), range(2), 0)
-    assert found["reward_accuracy"]["value"] == found["reward_margin"]["value"] == 0.5
+    result = preference_measures(np.array([1.0, 0.5]), np.array([0.0, 0.5]), range(2), 0)
+    assert result["reward_accuracy"]["value"] == result["reward_margin"]["value"] == 0.5
     sure = math.log(1 + math.exp(-1))
-    assert found["dpo_loss"]["value"] == pytest.approx((sure + math.log(2)) / 2)
+    assert result["dpo_loss"]["value"] == pytest.approx((sure + math.log(2)) / 2)

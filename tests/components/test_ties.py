@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from components.english import stems
-from components.nearness import nearest_similarities
 from components.ties import LINE_WORDS, Ties, keys_of, tied_records
+from data_builders.published.pairs.nearness import nearest_similarities
 from records import LssExample
 
 LONG = " ".join(f"word{place}" for place in range(LINE_WORDS))
@@ -54,23 +54,23 @@ def test_ties_go_on_from_row_to_row() -> None:
 
 def test_what_would_tie_everything_is_told_instead() -> None:
     rows = [(str(place), f"t{place}", [f"d{place // 2}", "all"]) for place in range(100)]
-    found = tied(rows)
-    assert len(set(found.names)) == 50
-    assert found.common == 1
-    assert not found.crossing([True] * 2 + [False] * 98).any()
+    result = tied(rows)
+    assert len(set(result.names)) == 50
+    assert result.common == 1
+    assert not result.crossing([True] * 2 + [False] * 98).any()
     # A chain: each group shares a text with the next.
     chain = [(str(place), f"t{place + more}") for place in range(100) for more in range(2)]
     mixed = random.Random(0).sample(chain, len(chain))
-    found, other = tied(chain), tied(mixed)
-    assert 3 <= len(set(found.names)) <= 40
-    assert max(Counter(found.names).values()) <= 200 / 6 + 2
-    assert dict(zip(chain, found.names, strict=True)) == dict(zip(mixed, other.names, strict=True))
-    held = [name == found.names[0] for name in found.names]
-    away = found.crossing(held)
+    result, other = tied(chain), tied(mixed)
+    assert 3 <= len(set(result.names)) <= 40
+    assert max(Counter(result.names).values()) <= 200 / 6 + 2
+    assert dict(zip(chain, result.names, strict=True)) == dict(zip(mixed, other.names, strict=True))
+    heldout = [name == result.names[0] for name in result.names]
+    away = result.crossing(heldout)
     assert 0 < away.sum() < 10
-    texts = {row[1] for row, side in zip(chain, held, strict=True) if side}
-    groups = {row[0] for row, side in zip(chain, held, strict=True) if side}
-    for row, side, out in zip(chain, held, away, strict=True):
+    texts = {row[1] for row, side in zip(chain, heldout, strict=True) if side}
+    groups = {row[0] for row, side in zip(chain, heldout, strict=True) if side}
+    for row, side, out in zip(chain, heldout, away, strict=True):
         assert not (side and out)
         assert out == (not side and (row[0] in groups or row[1] in texts))
 
@@ -88,10 +88,10 @@ def test_a_group_of_most_rows_stays_whole() -> None:
     rows = [("big", f"t{place}") for place in range(60)] + [(f"g{i}", f"s{i}") for i in range(40)]
     assert tied(rows).names[:60] == ["big"] * 60
     # Also where one of them is tied to another group, and all have one document.
-    found = tied([*((*row, ["d"]) for row in rows[:60]), *rows[60:], ("a", "t0")])
-    assert found.names[:60] == ["big"] * 60
-    assert found.common == 0
-    assert np.flatnonzero(found.crossing([True] * 60 + [False] * 41)).tolist() == [100]
+    result = tied([*((*row, ["d"]) for row in rows[:60]), *rows[60:], ("a", "t0")])
+    assert result.names[:60] == ["big"] * 60
+    assert result.common == 0
+    assert np.flatnonzero(result.crossing([True] * 60 + [False] * 41)).tolist() == [100]
 
 
 def test_references_and_claims() -> None:
@@ -101,14 +101,14 @@ def test_references_and_claims() -> None:
     ]
     first, second, third = tied_records([rows], 0.5).names
     assert first == third != second
-    own = [keys_of(row) for row in rows]
-    assert [keys.isdisjoint(own[0]) for keys in own] == [False, True, False]
+    row_keys = [keys_of(row) for row in rows]
+    assert [keys.isdisjoint(row_keys[0]) for keys in row_keys] == [False, True, False]
 
 
 def test_the_nearest_training_text() -> None:
     train = ["the cat sat on the mat", "a dog runs", "the dogs are running fast"]
-    held = ["the cat sat on the mat", "a cat runs", "nobody knows", ""]
-    found = nearest_similarities(held, iter(train))
+    heldout = ["the cat sat on the mat", "a cat runs", "nobody knows", ""]
+    result = nearest_similarities(heldout, iter(train))
 
     df = Counter(stem for text in train for stem in set(stems(text)))
 
@@ -122,7 +122,7 @@ def test_the_nearest_training_text() -> None:
         a, b = vector(left), vector(right)
         return sum(a[s] * b.get(s, 0) for s in a)
 
-    assert found == pytest.approx([max(cosine(h, t) for t in train) for h in held], abs=1e-6)
-    assert found[0] == pytest.approx(1)
-    assert found[2] == found[3] == 0
+    assert result == pytest.approx([max(cosine(h, t) for t in train) for h in heldout], abs=1e-6)
+    assert result[0] == pytest.approx(1)
+    assert result[2] == result[3] == 0
     assert nearest_similarities(["a"], []).tolist() == [0]

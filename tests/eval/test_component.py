@@ -71,10 +71,10 @@ def component(tmp_path: Path, capsys: pytest.CaptureFixture):
     return run
 
 
-def check(found: dict, component: str, n: int, failed: int, keys: str) -> None:
-    assert (found["component"], found["n"], found["failed"]) == (component, n, failed)
-    assert sorted(found["metrics"]) == sorted(keys.split())
-    for name, measure in found["metrics"].items():
+def check(result: dict, component: str, n: int, failed: int, keys: str) -> None:
+    assert (result["component"], result["n"], result["failed"]) == (component, n, failed)
+    assert sorted(result["metrics"]) == sorted(keys.split())
+    for name, measure in result["metrics"].items():
         assert math.isfinite(measure["value"])
         if name == "ece":
             assert measure["ci95"] is None
@@ -101,14 +101,25 @@ def test_two_checkpoints_on_the_same_rows_give_paired_differences(component, mak
 
 
 def test_relation_models_are_compared_as_well(component, relation):
-    found = component(relation, WICE, "--against", str(relation))["metrics"]
-    assert found["entailment_auroc_difference"] == {"value": 0.0, "ci95": [0.0, 0.0]}
+    result = component(relation, WICE, "--against", str(relation))["metrics"]
+    assert result["entailment_auroc_difference"] == {"value": 0.0, "ci95": [0.0, 0.0]}
 
 
-@pytest.mark.parametrize(("own", "other"), [("unli", "relation"), ("lss", "lss")])
-def test_only_like_encoders_are_compared(request, tmp_path, own, other):
-    own, other = request.getfixturevalue(own), request.getfixturevalue(other)
-    argv = ["component", "--checkpoint", str(own), "--data", "x", "--against", str(other)]
+@pytest.mark.parametrize(("checkpoint_name", "other"), [("unli", "relation"), ("lss", "lss")])
+def test_only_like_encoders_are_compared(request, tmp_path, checkpoint_name, other):
+    checkpoint_name, other = (
+        request.getfixturevalue(checkpoint_name),
+        request.getfixturevalue(other),
+    )
+    argv = [
+        "component",
+        "--checkpoint",
+        str(checkpoint_name),
+        "--data",
+        "x",
+        "--against",
+        str(other),
+    ]
     with pytest.raises(UserError, match="--against"):
         main(argv)
 
@@ -119,16 +130,16 @@ def test_relation(component, relation):
 
 
 def test_wice_has_two_classes_and_its_own_groups(component, relation):
-    found = component(relation, WICE)
-    check(found, "relation", 12, 0, "entailment_auroc brier ece")
+    result = component(relation, WICE)
+    check(result, "relation", 12, 0, "entailment_auroc brier ece")
 
 
 def test_lss_counts_unaligned_annotations_but_keeps_their_rows(component, lss):
     keys = "pearson_bleu_rating spearman_bleu_rating word_precision word_recall word_f1 "
     keys += "rouge_l_best rouge_l_mean bleu_best bleu_mean subsequence_share"
-    found = component(lss, LSS)
-    check(found, "lss", 10, 0, keys)
-    assert found["metrics"]["subsequence_share"]["value"] == 1.0
+    result = component(lss, LSS)
+    check(result, "lss", 10, 0, keys)
+    assert result["metrics"]["subsequence_share"]["value"] == 1.0
 
 
 def test_lss_rows_that_do_not_fit_have_failed(component, lss):
@@ -139,40 +150,42 @@ def test_lss_rows_that_do_not_fit_have_failed(component, lss):
 
 
 def test_wice_token_rows_have_no_rating(component, lss):
-    found = component(lss, TOKENS)
-    assert (found["n"], found["failed"]) == (3, 0)
-    assert found["metrics"]["pearson_bleu_rating"] == {"value": None, "ci95": None}
-    assert 0 <= found["metrics"]["word_f1"]["value"] <= 1
+    result = component(lss, TOKENS)
+    assert (result["n"], result["failed"]) == (3, 0)
+    assert result["metrics"]["pearson_bleu_rating"] == {"value": None, "ci95": None}
+    assert 0 <= result["metrics"]["word_f1"]["value"] <= 1
 
 
 def test_adversary_is_judged_at_corpus_level(component, adversary):
-    found = component(adversary, TEXTS)
-    check(found, "adversary", 6, 0, "perplexity bits_per_byte")
+    result = component(adversary, TEXTS)
+    check(result, "adversary", 6, 0, "perplexity bits_per_byte")
     lm = CausalLM(adversary, dtype="float32")
     rows = lm.log_likelihoods([(lm.prompt_for(t["topic"]), t["text"]) for t in TEXTS])
     nll, size = sum(r.nll for r in rows), sum(len(t["text"].encode()) for t in TEXTS)
     perplexity = math.exp(nll / sum(r.tokens for r in rows))
-    assert found["metrics"]["perplexity"]["value"] == pytest.approx(perplexity)
-    assert found["metrics"]["bits_per_byte"]["value"] == pytest.approx(nll / math.log(2) / size)
+    assert result["metrics"]["perplexity"]["value"] == pytest.approx(perplexity)
+    assert result["metrics"]["bits_per_byte"]["value"] == pytest.approx(nll / math.log(2) / size)
 
 
 def test_overlong_texts_have_failed_and_are_not_in_the_perplexity(component, adversary):
     endless = {"topic": "Ada", "text": "Ada is. " * 40}
-    found, without = component(adversary, [*TEXTS, endless]), component(adversary, TEXTS)
-    assert (found["n"], found["failed"]) == (6, 1)
+    result, without = component(adversary, [*TEXTS, endless]), component(adversary, TEXTS)
+    assert (result["n"], result["failed"]) == (6, 1)
     for name, measure in without["metrics"].items():
-        assert found["metrics"][name]["value"] == pytest.approx(measure["value"], rel=1e-6)
+        assert result["metrics"][name]["value"] == pytest.approx(measure["value"], rel=1e-6)
     with pytest.raises(UserError, match="none of 1 rows could be judged"):
         component(adversary, [endless])
 
 
 def test_the_prompt_can_be_replaced(component, adversary):
-    own = component(adversary, TEXTS)
-    assert component(adversary, TEXTS, "--prompt", "Tell me of {topic}.") == own
-    assert component(adversary, TEXTS, "--prompt", "What of {topic}?") != own
+    unchanged = component(adversary, TEXTS)
+    assert component(adversary, TEXTS, "--prompt", "Tell me of {topic}.") == unchanged
+    assert component(adversary, TEXTS, "--prompt", "What of {topic}?") != unchanged
 
 
 def test_the_result_does_not_depend_on_order_or_batch_size(component, relation):
     first = component(relation, RELATION)["metrics"]["ece"]["value"]
-    again = component(relation, RELATION[::-1], "--batch_size", "3")["metrics"]["ece"]["value"]
-    assert again == pytest.approx(first, abs=1e-5)
+    reversed_value = component(relation, RELATION[::-1], "--batch_size", "3")["metrics"]["ece"][
+        "value"
+    ]
+    assert reversed_value == pytest.approx(first, abs=1e-5)

@@ -61,14 +61,14 @@ def relation_rows() -> list[dict]:
 
 def lss_rows() -> list[dict]:
     claim = "ada lovelace was a mathematician and poet born in paris ."
-    found = ["ada lovelace was a mathematician .", "ada was a poet", "ada lovelace born in paris"]
+    result = ["ada lovelace was a mathematician .", "ada was a poet", "ada lovelace born in paris"]
     return [
         {
             "reference": f"{text} ada lovelace was born in london .",
             "claim": claim,
             "annotations": [
-                {"lss": found[i % 3], "rating": 1 + i % 5},
-                {"lss": found[(i + 1) % 3], "rating": 1 + (i + 1) % 5},
+                {"lss": result[i % 3], "rating": 1 + i % 5},
+                {"lss": result[(i + 1) % 3], "rating": 1 + (i + 1) % 5},
             ],
         }
         for i, text in enumerate(HYPOTHESES * 2)
@@ -118,7 +118,7 @@ def arguments(
     def _arguments(component: str, *more: str, run: str = "run", command: str = "fit") -> list[str]:
         module, rows, base = parts[component]
         file = write(component, rows())
-        given = {
+        inputs = {
             "--model": module,
             "--model.base": base,
             "--model.max_length": "48",
@@ -138,6 +138,6 @@ def arguments(
             "--trainer.val_check_interval": "3",
             "--trainer.check_val_every_n_epoch": "null",
         }
-        return [command, *[part for pair in given.items() for part in pair], *more]
+        return [command, *[part for pair in inputs.items() for part in pair], *more]
 
     return _arguments

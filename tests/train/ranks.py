@@ -36,12 +36,12 @@ class Gradients(Callback):
     """Keeps the gradients that reach the optimiser, of every step, and the loss that is logged."""
 
     def __init__(self) -> None:
-        self.found: list[dict[str, torch.Tensor]] = []
+        self.steps: list[dict[str, torch.Tensor]] = []
 
     def on_before_optimizer_step(self, trainer, pl_module, optimizer) -> None:
         named = pl_module.named_parameters()
         step = {name: p.grad.clone() for name, p in named if p.grad is not None}
-        self.found.append(step | {"loss": trainer.callback_metrics["train/loss"].clone()})
+        self.steps.append(step | {"loss": trainer.callback_metrics["train/loss"].clone()})
 
 
 def gradients(name: str, folder: Path, world: int = 1) -> list[dict[str, torch.Tensor]]:
@@ -71,12 +71,12 @@ def gradients(name: str, folder: Path, world: int = 1) -> list[dict[str, torch.T
         enable_model_summary=False,
         use_distributed_sampler=False,
     ).fit(module, RecordData(train=file, dev=file, batch_size=6 // world))
-    return kept.found
+    return kept.steps
 
 
 if __name__ == "__main__":
     to = Path(sys.argv[1])
     for each in MODULES:
-        found = gradients(each, to, world=3)
+        steps = gradients(each, to, world=3)
         if torch.distributed.get_rank() == 0:
-            torch.save(found, to / f"{each}.pt")
+            torch.save(steps, to / f"{each}.pt")

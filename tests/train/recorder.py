@@ -18,7 +18,9 @@ class Recorder(Callback):
             {
                 "optimizer": type(optimizer).__name__,
                 "rates": {group["lr"] for group in optimizer.param_groups},
-                "decayed": {d: {names[id(p)] for p in own} for d, own in groups.items()},
+                "decayed": {
+                    d: {names[id(p)] for p in parameters} for d, parameters in groups.items()
+                },
                 "names": {n for n, w in pl_module.named_parameters() if w.requires_grad},
                 "whole": norm(pl_module),
             }

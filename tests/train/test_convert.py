@@ -46,22 +46,15 @@ def test_it_becomes_a_checkpoint_that_is_used_like_a_trained_one(published: Path
     assert component.base["id"] == "lss_archive"
     assert list(component.base["sha256"]) == ["model.safetensors"]
     assert str(published.parent) not in (to / "component.json").read_text(encoding="utf-8")
-    (found,) = LssSeq2Seq(to).subsequences([(CLAIM, "Ada wrote.")])
-    assert is_subsequence(found.text, CLAIM)
+    (result,) = LssSeq2Seq(to).subsequences([(CLAIM, "Ada wrote.")])
+    assert is_subsequence(result.text, CLAIM)
     assert "evaluated here" in (to / "README.md").read_text(encoding="utf-8")
 
 
-def test_it_is_judged_like_a_trained_one(
-    published: Path, write: Callable, capsys: pytest.CaptureFixture
-) -> None:
+def test_it_is_judged_like_a_trained_one(published: Path, write: Callable) -> None:
     to, file = convert(published), write("lss", lss_rows())
-    found = judge(str(to), file)
-    assert (found["n"], found["failed"]) == (10, 0)
-    runs = ["--runs", str(published.parent / "runs"), "--trainer.accelerator", "cpu"]
-    main(["test", "--ckpt_path", str(to), "--data.test", file, *runs])
-    told = capsys.readouterr().out
-    assert f"word_f1 {found['metrics']['word_f1']['value']:.4f}" in told
-    assert "measures equal those of component.json" not in told
+    result = judge(str(to), file)
+    assert (result["n"], result["failed"]) == (10, 0)
 
 
 def test_a_star_and_a_free_one_write_what_they_will(published: Path) -> None:

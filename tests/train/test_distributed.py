@@ -65,8 +65,10 @@ def test_two_processes_are_one(
     )
     assert done.returncode == 0, done.stderr
 
-    one, two = (load_file(tmp_path / f"checkpoints/{r}/model.safetensors") for r in ("one", "two"))
-    assert all(torch.allclose(one[name], two[name], atol=1e-5) for name in one)
+    single, two = (
+        load_file(tmp_path / f"checkpoints/{r}/model.safetensors") for r in ("one", "two")
+    )
+    assert all(torch.allclose(single[name], two[name], atol=1e-5) for name in single)
     first, second = (read_component(tmp_path / f"checkpoints/{r}").metrics for r in ("one", "two"))
     assert second == pytest.approx(first, abs=1e-4)
     for name in ("train/loss", "dev/loss", "dev/pearson"):
@@ -140,10 +142,10 @@ def of_three_processes(eight_rows: Path) -> Path:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_several_processes_give_the_gradient_of_one(name: str, of_three_processes: Path) -> None:
-    one = gradients(name, of_three_processes)
+    single = gradients(name, of_three_processes)
     all_three = torch.load(of_three_processes / f"{name}.pt", weights_only=True)
-    assert len(one) == len(all_three) == 2  # the third process has no item in one of them
-    for ours, theirs in zip(one, all_three, strict=True):
+    assert len(single) == len(all_three) == 2  # the third process has no item in one of them
+    for ours, theirs in zip(single, all_three, strict=True):
         assert set(ours) == set(theirs)
         assert any(gradient.abs().max() > 1e-3 for gradient in ours.values())
         for part, gradient in ours.items():
@@ -164,8 +166,8 @@ def test_gathering_is_by_index_whatever_the_order() -> None:
     ids=["bert", "gpt2", "t5"],
 )
 def test_weight_decay_by_name_is_that_of_matrices(model: Callable) -> None:
-    found = {name: (has_weight_decay(name), p.ndim > 1) for name, p in model().named_parameters()}
-    assert all(by_name == by_shape for by_name, by_shape in found.values()), found
+    result = {name: (has_weight_decay(name), p.ndim > 1) for name, p in model().named_parameters()}
+    assert all(by_name == by_shape for by_name, by_shape in result.values()), result
 
 
 def test_names_without_wrappers() -> None:

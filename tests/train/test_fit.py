@@ -26,6 +26,7 @@ from components.checkpoint import RELATIONS, read_component
 from components.encoding import encode_completion, encode_pairs, encode_words, first_tokens
 from components.measures import word_f1
 from components.words import keep_targets
+from eval.commands.component import judge
 from records import Generation, LssExample, RelationPair, UnliPair, UserError, read_records
 from train.__main__ import main
 from train.resume import read_state
@@ -73,8 +74,8 @@ def test_unli_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> N
     brier = {"before": expit(logits), "after": predicted}
     card = (folder / "README.md").read_text(encoding="utf-8")
     for name, p in brier.items():
-        (shown,) = re.findall(rf"^\| {name} \| [\d.]+ \| ([\d.]+) \|$", card, re.MULTILINE)
-        assert float(shown) == pytest.approx(np.mean((p - gold) ** 2), abs=1e-4)
+        (displayed,) = re.findall(rf"^\| {name} \| [\d.]+ \| ([\d.]+) \|$", card, re.MULTILINE)
+        assert float(displayed) == pytest.approx(np.mean((p - gold) ** 2), abs=1e-4)
 
 
 def test_relation_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> None:
@@ -93,8 +94,8 @@ def test_relation_exports_what_it_measured(arguments: Callable, tmp_path: Path) 
         windows = [" ".join(words[start : start + 4]) for start in range(0, len(words) - 2, 2)]
         pairs = [(window, record.hypothesis) for window in windows]
         encoding = encode_pairs(tokenizer, pairs, component.max_length)
-        found = [forward(model, encoding, index) for index in range(len(pairs))]
-        scaled = np.asarray(found) / component.temperature
+        results = [forward(model, encoding, index) for index in range(len(pairs))]
+        scaled = np.asarray(results) / component.temperature
         scaled[:, 0] += component.shift
         p = softmax(scaled, axis=1)
         correct += RELATIONS[p[p[:, 0].argmax()].argmax()] == record.label
@@ -168,7 +169,7 @@ def test_no_step_exports_the_untrained_control(
 def test_a_trial_of_a_few_batches_replaces_nothing(arguments: Callable, tmp_path: Path) -> None:
     main(arguments("unli"))
     made = {path: path.read_bytes() for path in tmp_path.glob("*/run/*") if path.is_file()}
-    main(arguments("unli", "--trainer.fast_dev_run", "true", "--push_to_hub", "lab/unli"))
+    main(arguments("unli", "--trainer.fast_dev_run", "true"))
     assert (tmp_path / "checkpoints/run_fast_dev_run/component.json").is_file()
     assert {path: path.read_bytes() for path in tmp_path.glob("*/run/*") if path.is_file()} == made
     assert {path.name for path in made} >= {"last.ckpt", "best.ckpt", "component.json"}
@@ -210,8 +211,8 @@ def test_same_seed_same_bytes(arguments: Callable, tmp_path: Path) -> None:
     main(arguments("lss", run="two"))
 
     for name in ("model.safetensors", "config.json", "tokenizer.json"):
-        one, two = (tmp_path / "checkpoints" / run / name for run in ("one", "two"))
-        assert one.read_bytes() == two.read_bytes(), name
+        first, two = (tmp_path / "checkpoints" / run / name for run in ("one", "two"))
+        assert first.read_bytes() == two.read_bytes(), name
 
 
 @pytest.mark.parametrize(
@@ -233,55 +234,6 @@ def test_the_last_step_is_validated_too(
     assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == judged[-1]
 
 
-def test_validate_and_predict_read_the_best_weights(
-    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    main(arguments("unli"))
-    main(arguments("unli", "--ckpt_path", "best", command="validate"))
-    assert "uncalibrated" not in capsys.readouterr().out
-    main(arguments("unli", "--ckpt_path", "best", command="predict"))
-    assert "best.ckpt: uncalibrated" in capsys.readouterr().out
-
-    lines = (tmp_path / "runs/run/predictions.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert len(rows) == 10
-    assert all(0 <= row["label"] <= 1 for row in rows)
-
-
-@pytest.mark.parametrize("component", ["unli", "relation"])
-def test_what_a_teacher_predicts_trains_a_pupil(
-    component: str, arguments: Callable, tmp_path: Path
-) -> None:
-    teacher = tmp_path / "checkpoints/run"
-    main(arguments(component))
-    rows = str(tmp_path / f"{component}.jsonl")
-    main(
-        ["predict", "--ckpt_path", str(teacher), "--data.test", rows, "--runs", str(tmp_path / "t")]
-    )
-    (told,) = (tmp_path / "t").rglob("predictions.jsonl")
-    main(arguments(component, "--data.train", str(told), run="pupil"))
-    (data, *_) = read_component(tmp_path / "checkpoints/pupil").data
-    assert (data.path, data.rows) == ("predictions.jsonl", 10)
-
-
-@pytest.mark.parametrize("component", ["unli", "relation"])
-def test_rows_without_a_label_of_the_kind_can_be_predicted(
-    component: str, arguments: Callable, write: Callable, tmp_path: Path
-) -> None:
-    teacher = tmp_path / "checkpoints/run"
-    main(arguments(component))
-    pair = {"premise": "ada was a poet .", "hypothesis": "she was early ."}
-    labels = [{}, {"label": "neutral"}, {"label": 0.5}, {"label": None}, {"label": "yes"}]
-    rows = str(write("unjudged", [pair | label for label in labels]))
-    main(["predict", "--ckpt_path", str(teacher), "--data.test", rows, "--runs", str(tmp_path)])
-    (told,) = tmp_path.rglob("predictions.jsonl")
-    found = [json.loads(line)["label"] for line in told.read_text(encoding="utf-8").splitlines()]
-    assert len(found) == len(labels)
-    assert all(label == pytest.approx(found[0], abs=1e-5) for label in found)
-    with pytest.raises(UserError, match=r"label: field required"):
-        main(["test", "--ckpt_path", str(teacher), "--data.test", rows, "--runs", str(tmp_path)])
-
-
 def test_two_class_dev_is_monitored_by_auroc(
     arguments: Callable, write: Callable, tmp_path: Path
 ) -> None:
@@ -300,29 +252,37 @@ def test_two_class_dev_is_monitored_by_auroc(
     assert (tmp_path / "runs/run/best.ckpt").is_file()
 
 
-@pytest.mark.parametrize("component", ["unli", "relation"])
-def test_a_predicted_row_keeps_what_else_it_had(
-    component: str, arguments: Callable, write: Callable, tmp_path: Path
-) -> None:
-    main(arguments(component))
-    pair = {"premise": "ada was a poet .", "hypothesis": "she was early ."}
-    own = {"source": "wice", "weight": 0.5, "group": "Ada", "documents": ["a page"]}
-    rows = write("own", [pair | own, pair | {"label": "neutral"}])
-    folder = str(tmp_path / "checkpoints/run")
-    main(["predict", "--ckpt_path", folder, "--data.test", rows, "--runs", str(tmp_path)])
-    (told,) = tmp_path.rglob("predictions.jsonl")
-    found = [json.loads(line) for line in told.read_text(encoding="utf-8").splitlines()]
-    labels = [row.pop("label") for row in found]
-    assert found == [pair | own, pair]
-    assert all(isinstance(label, (float, dict)) for label in labels)
-
-
 def test_what_was_trained_in_bf16_is_judged_and_exported_in_fp32(
-    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+    arguments: Callable, tmp_path: Path
 ) -> None:
     main(arguments("unli", "--trainer.precision", "bf16-true"))
     folder, data = tmp_path / "checkpoints/run", str(tmp_path / "unli.jsonl")
     assert {w.dtype for w in load_file(folder / "model.safetensors").values()} == {torch.float32}
-    capsys.readouterr()
-    main(["test", "--ckpt_path", str(folder), "--data.test", data, "--runs", str(tmp_path)])
-    assert "measures equal those of component.json" in capsys.readouterr().out
+    metrics = judge(str(folder), data)["metrics"]
+    for name, value in read_component(folder).metrics.items():
+        assert metrics[name]["value"] == pytest.approx(value, abs=1e-3)
+
+
+@pytest.mark.parametrize("component", ["unli", "relation"])
+def test_predictions_are_rows_that_train_another_model(
+    component: str, arguments: Callable, write: Callable, tmp_path: Path
+) -> None:
+    main(arguments(component))
+    pair = {"premise": "ada was a poet .", "hypothesis": "she was early ."}
+    columns = {"source": "wice", "weight": 0.5, "group": "Ada", "documents": ["a page"]}
+    pairs = [pair | columns, pair, pair | {"hypothesis": "ada was born ."}]
+    rows = [pairs[0], pairs[1] | {"label": 0.5}, pairs[2] | {"label": "yes"}]
+    predictions = tmp_path / "predictions.jsonl"
+    folder = str(tmp_path / "checkpoints/run")
+    result = judge(folder, write("unlabelled", rows), predictions=str(predictions))
+    assert (result["n"], result["metrics"]) == (3, {})
+    written = [json.loads(line) for line in predictions.read_text(encoding="utf-8").splitlines()]
+    labels = [row.pop("label") for row in written]
+    assert written == pairs
+    assert labels[0] == pytest.approx(labels[1], abs=1e-5)
+    with pytest.raises(UserError, match=r"label: field required"):
+        judge(folder, write("unlabelled", rows))
+
+    main(arguments(component, "--data.train", str(predictions), run="pupil"))
+    (data, *_) = read_component(tmp_path / "checkpoints/pupil").data
+    assert (data.path, data.rows) == ("predictions.jsonl", 3)

@@ -32,10 +32,10 @@ def test_eval_reads_extracts_and_marks_as_training_did(
     folder = tmp_path / "checkpoints/run"
     exported = read_component(folder, component)
     assert (exported.focus_words, exported.mark_new) == (focus_words, True)
-    found = judge(str(folder), str(tmp_path / f"{component}.jsonl"))["metrics"]
-    assert set(exported.metrics) <= set(found)
+    result = judge(str(folder), str(tmp_path / f"{component}.jsonl"))["metrics"]
+    assert set(exported.metrics) <= set(result)
     for name, value in exported.metrics.items():
-        assert found[name]["value"] == pytest.approx(value, abs=1e-5), name
+        assert result[name]["value"] == pytest.approx(value, abs=1e-5), name
 
 
 def test_unli_starts_from_the_encoder_of_our_relation_model(
@@ -45,8 +45,8 @@ def test_unli_starts_from_the_encoder_of_our_relation_model(
     nli = tmp_path / "checkpoints/nli"
     options = ["--model.base", str(nli), "--trainer.max_steps", "0"]
     main(arguments("unli", *options, run="unli"))
-    said = "head probability initialised as entailment minus contradiction"
-    assert said in capsys.readouterr().out
+    message = "head probability initialised as entailment minus contradiction"
+    assert message in capsys.readouterr().out
     before = load_file(nli / "model.safetensors")
     after = load_file(tmp_path / "checkpoints/unli/model.safetensors")
     head = before["classifier.weight"]
@@ -61,5 +61,5 @@ def test_platt_scaling_of_unli_is_exported_and_applied(arguments: Callable, tmp_
     folder = tmp_path / "checkpoints/run"
     exported = read_component(folder, "unli")
     assert (exported.temperature, exported.shift) != (1.0, 0.0)
-    found = judge(str(folder), str(tmp_path / "unli.jsonl"))["metrics"]
-    assert found["ece"]["value"] == pytest.approx(exported.metrics["ece"], abs=1e-6)
+    result = judge(str(folder), str(tmp_path / "unli.jsonl"))["metrics"]
+    assert result["ece"]["value"] == pytest.approx(exported.metrics["ece"], abs=1e-6)

@@ -103,8 +103,8 @@ def test_adversary_trains_on_the_completion_and_its_end_alone(adversary: Adversa
     record = Generation(topic="ada", text="she is a person .")
     (item,) = adversary.encode([record], train=True)
     batch = adversary.collate([item], [0])
-    known = batch["target"][0] != -100
-    seen = adversary.tokenizer.convert_ids_to_tokens(batch["target"][0][known].tolist())
+    is_target = batch["target"][0] != -100
+    seen = adversary.tokenizer.convert_ids_to_tokens(batch["target"][0][is_target].tolist())
     assert seen == ["she", "is", "a", "person", ".", "[SEP]"]
 
     loss, ((nll, tokens),) = adversary.model_step(batch)
@@ -169,8 +169,6 @@ def test_unli_is_measured_as_it_is_calibrated(tiny_bert: str) -> None:
     predicted, observed = module.probabilities_of(records, items, outputs)
     assert observed.tolist() == label.tolist()
     assert predicted == pytest.approx(label, abs=1e-3)
-    written = [row["label"] for row in module.predictions(records, items, outputs)]
-    assert written == pytest.approx(label, abs=1e-3)
     assert module.measures(records, items, outputs)["mse"]["value"] < 1e-6
     # The error of one prediction for all is that of their mean.
     same = module.measures(records, items, [1.0] * 4)["ece"]["value"]
@@ -216,8 +214,8 @@ def test_dev_loss_is_of_the_windows_that_count(
         _, outputs = module.eval().model_step(module.collate(items, range(len(items))))
     log_p = log_softmax(np.asarray(outputs), axis=1)
     judged = [log_p[[item.row == row for item in items]] for row in range(3)]
-    assert [len(own) for own in judged] == [8, 1, 8]
-    best = [own[own[:, 0].argmax()] for own in judged]
+    assert [len(row_logits) for row_logits in judged] == [8, 1, 8]
+    best = [row_logits[row_logits[:, 0].argmax()] for row_logits in judged]
     by_hand = -(best[0][0] + best[1][1] + best[2][1]) / 3
     assert loss == pytest.approx(by_hand, rel=1e-4)
 
@@ -278,7 +276,10 @@ def test_of_several_annotators_the_threshold_suits_the_mean(tiny_bert: str) -> N
     claim, output = "ada was in paris", logit(np.asarray([0.9, 0.9, 0.42, 0.1]))
     # What three drop and what one keeps: each row has one voice.
     annotations = ([{"lss": "ada was"}] * 3, [{"lss": "ada was in"}])
-    records = [LssExample(reference="ada .", claim=claim, annotations=own) for own in annotations]
+    records = [
+        LssExample(reference="ada .", claim=claim, annotations=row_logits)
+        for row_logits in annotations
+    ]
     items = module.encode(records, train=False)
     module.calibrate(records, items, [output, output])
     assert module.keep_threshold == 0.3
@@ -292,10 +293,10 @@ def test_the_lss_loss_is_of_the_words_that_were_judged(tiny_bert: str) -> None:
     module = LssTagger(base=tiny_bert, max_length=48)
     module.configure_model()
     module.eval()
-    given = (("ada was born in london", "ada was"), ("she wrote", "she wrote"))
+    command = (("ada was born in london", "ada was"), ("she wrote", "she wrote"))
     records = [
         LssExample(reference="ada was a poet .", claim=claim, annotations=[{"lss": lss}])
-        for claim, lss in given
+        for claim, lss in command
     ]
     items = module.encode(records, train=True)
     loss, outputs = module.model_step(module.collate(items, [0, 1]))

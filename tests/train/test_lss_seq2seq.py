@@ -41,10 +41,10 @@ def run(arguments: Callable, tiny_t5: str) -> Callable[..., list[str]]:
     """The command line of a small run."""
 
     def _run(*more: str, **options: str) -> list[str]:
-        given = arguments("lss", "--model.decoding", DECODING, *more, **options)
-        given[given.index("--model") + 1] = "train.lss_seq2seq.LssSeq2Seq"
-        given[given.index("--model.base") + 1] = tiny_t5
-        return given
+        settings = arguments("lss", "--model.decoding", DECODING, *more, **options)
+        settings[settings.index("--model") + 1] = "train.lss_seq2seq.LssSeq2Seq"
+        settings[settings.index("--model.base") + 1] = tiny_t5
+        return settings
 
     return _run
 
@@ -68,14 +68,14 @@ def test_exports_what_eval_measures(run: Callable, tmp_path: Path) -> None:
     assert "{reference}" in component.prompt_template
     assert component.metrics["subsequence_share"] == 1.0
     assert component.metrics["perplexity"] < 100
-    found = judge(str(folder), str(tmp_path / "lss.jsonl"))
-    assert (found["n"], found["failed"]) == (10, 0)
-    for name, measure in found["metrics"].items():
+    result = judge(str(folder), str(tmp_path / "lss.jsonl"))
+    assert (result["n"], result["failed"]) == (10, 0)
+    for name, measure in result["metrics"].items():
         assert component.metrics.get(name) == pytest.approx(measure["value"], abs=1e-9), name
     assert "trained from random weights" not in (folder / "README.md").read_text(encoding="utf-8")
 
 
-def test_it_learns_and_predicts(run: Callable, tmp_path: Path, write: Callable) -> None:
+def test_it_learns(run: Callable, tmp_path: Path, write: Callable) -> None:
     rows = [row | {"annotations": row["annotations"][:1]} for row in lss_rows()[:5]] * 2
     file = write("one", rows)
     options = ["--data.train", file, "--data.dev", file, "--trainer.max_steps", "80"]
@@ -85,17 +85,8 @@ def test_it_learns_and_predicts(run: Callable, tmp_path: Path, write: Callable) 
     assert metrics["perplexity"] < 1.3
     assert metrics["word_f1"] > 0.9
 
-    main(run(*options, "--ckpt_path", "best", command="predict"))
-    lines = (tmp_path / "runs/run/predictions.jsonl").read_text(encoding="utf-8").splitlines()
-    found = [json.loads(line) for line in lines]
-    assert [row["claim"] for row in found] == [CLAIM] * 10
-    right = [f["lss"] == row["annotations"][0]["lss"] for f, row in zip(found, rows, strict=True)]
-    assert sum(right) >= 8
 
-
-def test_lss_star_is_free(
-    run: Callable, tmp_path: Path, write: Callable, capsys: pytest.CaptureFixture
-) -> None:
+def test_lss_star_is_free(run: Callable, tmp_path: Path, write: Callable) -> None:
     rows = lss_rows()
     for row in rows:
         row["annotations"][0]["lss_star"] = "she is a poet and a person"
@@ -108,20 +99,16 @@ def test_lss_star_is_free(
     assert component.decoding["constrained"] is False
     assert component.metrics["word_f1"] > 0.9
     assert component.metrics["subsequence_share"] < 0.5
-    found = judge(str(tmp_path / "checkpoints/run"), file)
-    assert found["metrics"]["bleu_best"]["value"] == pytest.approx(component.metrics["bleu_best"])
-    runs = ["--runs", str(tmp_path / "runs"), "--trainer.accelerator", "cpu"]
-    folder = str(tmp_path / "checkpoints/run")
-    main(["test", "--ckpt_path", folder, "--data.test", file, *runs])
-    assert "measures equal those of component.json" in capsys.readouterr().out
+    result = judge(str(tmp_path / "checkpoints/run"), file)
+    assert result["metrics"]["bleu_best"]["value"] == pytest.approx(component.metrics["bleu_best"])
     with pytest.raises(UserError, match="no annotation has an lss_star"):
         judge(str(tmp_path / "checkpoints/run"), write("plain", lss_rows()))
 
 
 def test_from_random_weights(run: Callable, tmp_path: Path, tiny_bert: str) -> None:
-    given = run("--model.tokenizer", tiny_bert, "--model.t5", json.dumps(SIZES))
-    given[given.index("--model.base") + 1] = "null"
-    main([*given, "--trainer.max_steps", "2"])
+    settings = run("--model.tokenizer", tiny_bert, "--model.t5", json.dumps(SIZES))
+    settings[settings.index("--model.base") + 1] = "null"
+    main([*settings, "--trainer.max_steps", "2"])
 
     folder = tmp_path / "checkpoints/run"
     component = read_component(folder, "lss")
@@ -133,10 +120,10 @@ def test_from_random_weights(run: Callable, tmp_path: Path, tiny_bert: str) -> N
 
 
 def test_the_optimizer_of_one_gpu_takes_steps(run: Callable, tmp_path: Path) -> None:
-    own = yaml.safe_load((ROOT / "configs/train/paper/lss_t5_one_gpu.yaml").read_text("utf-8"))
-    own = own["model"]["init_args"]
-    options = ["--model.optimizer", json.dumps(own["optimizer"])]
-    options += ["--model.lr", str(own["lr"])]
+    config = yaml.safe_load((ROOT / "configs/train/paper/lss_t5_one_gpu.yaml").read_text("utf-8"))
+    config = config["model"]["init_args"]
+    options = ["--model.optimizer", json.dumps(config["optimizer"])]
+    options += ["--model.lr", str(config["lr"])]
     main(run("--trainer.max_steps", "4", *options))
     assert read_component(tmp_path / "checkpoints/run", "lss").metrics["perplexity"] > 1
 
@@ -224,13 +211,3 @@ def test_the_loss_is_the_weighted_mean_over_target_tokens(tiny_t5: str) -> None:
         total += item.weight * nll
         count += item.weight * labels.shape[1]
     assert float(loss.mean.detach()) == pytest.approx(total / count, rel=1e-5)
-
-
-def test_the_folder_is_judged_as_on_export(
-    run: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    main(run("--trainer.max_steps", "2"))
-    folder = str(tmp_path / "checkpoints/run")
-    runs = ["--runs", str(tmp_path / "runs"), "--trainer.accelerator", "cpu"]
-    main(["test", "--ckpt_path", folder, "--data.test", str(tmp_path / "lss.jsonl"), *runs])
-    assert "measures equal those of component.json" in capsys.readouterr().out

@@ -67,8 +67,8 @@ def test_copies_of_a_row_stand_apart() -> None:
     (order,) = orders([(range(100), 3.0), (range(100, 200), 3.0)], 1)
 
     places = {index: [p for p, other in enumerate(order) if other == index] for index in set(order)}
-    thirds = [sorted(place // 200 for place in found) for found in places.values()]
-    assert all(found == [0, 1, 2] for found in thirds)
+    thirds = [sorted(place // 200 for place in result) for result in places.values()]
+    assert all(result == [0, 1, 2] for result in thirds)
 
 
 def test_a_fraction_survives_a_resume() -> None:
@@ -84,12 +84,12 @@ def test_a_fraction_survives_a_resume() -> None:
     whole = loader()
     assert len(whole) == len(list(whole)) == 10
     whole.set_epoch(1)
-    found = iter(whole)
-    next(found)
-    again = loader()
-    again.load_state_dict(whole.state_dict())
-    again.set_epoch(1)
-    assert list(again) == list(found)
+    result = iter(whole)
+    next(result)
+    resumed = loader()
+    resumed.load_state_dict(whole.state_dict())
+    resumed.set_epoch(1)
+    assert list(resumed) == list(result)
 
 
 def test_fixed_batches_are_shared_out_in_step() -> None:
@@ -103,24 +103,24 @@ def test_fixed_batches_are_shared_out_in_step() -> None:
     assert [len(FixedBatches(None, items[:2], 3, rank, 3)) for rank in range(3)] == [1, 1, 1]
 
 
-def held(files: list[list[RelationPair]], seed: int, share: float) -> list[list[bool]]:
+def heldout(files: list[list[RelationPair]], seed: int, share: float) -> list[list[bool]]:
     return [[side == "dev" for side in sides] for sides in hold_back(files, seed, share)[0]]
 
 
 def test_the_group_of_a_row_decides_where_it_is_held_back() -> None:
     rows = [RelationPair(**row) for row in pairs(400, "x")]
-    (dev,) = held([rows], 1, 0.25)
+    (dev,) = heldout([rows], 1, 0.25)
 
     assert 70 < sum(dev) < 130
     row = next(row for row, side in zip(rows, dev, strict=True) if side)
     twin = RelationPair(premise=row.premise, hypothesis="other", label="neutral", source="b")
-    assert held([rows, [twin]], 1, 0.25) == [dev, [True]]
-    assert held([rows], 2, 0.25) != [dev]
+    assert heldout([rows, [twin]], 1, 0.25) == [dev, [True]]
+    assert heldout([rows], 2, 0.25) != [dev]
     # The order of rows and files is nothing to it.
-    assert held([[twin], rows[::-1]], 1, 0.25) == [[True], dev[::-1]]
+    assert heldout([[twin], rows[::-1]], 1, 0.25) == [[True], dev[::-1]]
     grouped = [RelationPair(**row, group="g") for row in pairs(9, "y")]
     assert {group_of(row) for row in grouped} == {"g"}
-    (side,) = held([grouped], 1, 0.5)
+    (side,) = heldout([grouped], 1, 0.5)
     assert len(set(side)) == 1
 
 
@@ -159,7 +159,7 @@ def test_pairs_of_each_others_sentences_stand_on_one_side() -> None:
         )
         for place in range(400)
     ]
-    (dev,) = held([rows], 0, 0.3)
+    (dev,) = heldout([rows], 0, 0.3)
     assert 60 < sum(dev) < 180
     assert all(len(set(dev[start : start + 4])) == 1 for start in range(0, 400, 4))
     assert len(set(dev[3::4])) == 2  # a hypothesis alone ties no rows
@@ -195,8 +195,8 @@ def test_rows_of_several_sources_in_a_file_are_judged_by_their_own() -> None:
 def test_a_weighted_mixture_with_held_back_groups(
     arguments: Callable, write: Callable, tmp_path: Path
 ) -> None:
-    one, two = write("one", pairs(60, "one")), write("two", pairs(60, "two"))
-    mixture = f"{{{one}: 2, {two}: 0.5}}"
+    single, two = write("one", pairs(60, "one")), write("two", pairs(60, "two"))
+    mixture = f"{{{single}: 2, {two}: 0.5}}"
     options = ["--data.train", mixture, "--data.dev", "0.3", "--trainer.max_epochs", "2"]
     options += ["--trainer.val_check_interval", "1.0", "--trainer.check_val_every_n_epoch", "1"]
     main(arguments("relation", *options, "--trainer.max_steps", "-1"))
@@ -217,7 +217,7 @@ def test_a_weighted_mixture_with_held_back_groups(
     parts = [component.metrics[f"{source}/accuracy"] for source in ("one", "two")]
     assert component.metrics["accuracy"] == pytest.approx(np.average(parts, weights=weights))
     config = (tmp_path / "runs/run/config.yaml").read_text(encoding="utf-8")
-    assert f"{one}: 2.0" in config
+    assert f"{single}: 2.0" in config
 
 
 def test_report_adds_each_source() -> None:
@@ -231,15 +231,15 @@ def test_report_adds_each_source() -> None:
     records = [RelationPair(**row) for row in pairs(6, "x")]
     items = [Item(row, {}, 0) for row in range(6)]
     outputs = np.eye(3)[[0, 1, 2, 0, 0, 0]]
-    found = module.report(records, items, outputs, ["a", "b"] * 3)
+    result = module.report(records, items, outputs, ["a", "b"] * 3)
 
-    assert found["accuracy"]["value"] == pytest.approx(4 / 6)
-    assert found["a/accuracy"]["value"] == pytest.approx(2 / 3)  # rows 0, 2, 4
-    assert found["b/accuracy"]["value"] == pytest.approx(2 / 3)
-    assert found["macro/accuracy"]["value"] == pytest.approx(2 / 3)
-    found = module.report(records, items, outputs, ["a", "a", "a", "a", "a", "b"])
-    assert found["a/accuracy"]["value"] == pytest.approx(4 / 5)
-    assert found["macro/accuracy"]["value"] == pytest.approx((4 / 5 + 0) / 2)
+    assert result["accuracy"]["value"] == pytest.approx(4 / 6)
+    assert result["a/accuracy"]["value"] == pytest.approx(2 / 3)  # rows 0, 2, 4
+    assert result["b/accuracy"]["value"] == pytest.approx(2 / 3)
+    assert result["macro/accuracy"]["value"] == pytest.approx(2 / 3)
+    result = module.report(records, items, outputs, ["a", "a", "a", "a", "a", "b"])
+    assert result["a/accuracy"]["value"] == pytest.approx(4 / 5)
+    assert result["macro/accuracy"]["value"] == pytest.approx((4 / 5 + 0) / 2)
     alone = module.report(records, items, outputs, ["a"] * 6)
     assert not {"a/accuracy", "macro/accuracy"} & set(alone)
 
@@ -262,9 +262,9 @@ def test_a_source_can_be_monitored(
     assert "dev/wice/entailment_auroc" in (tmp_path / "runs/run/metrics.csv").read_text()
     macro = ["--model.monitor", "dev/macro/macro_f1"]
     main(arguments("relation", *options, *macro, run="macro"))
-    found = read_component(tmp_path / "checkpoints/macro").metrics
-    parts = [found[f"{name}/entailment_auroc"] for name in ("wice", "plain")]
-    assert found["macro/entailment_auroc"] == pytest.approx(np.mean(parts), abs=1e-6)
+    result = read_component(tmp_path / "checkpoints/macro").metrics
+    parts = [result[f"{name}/entailment_auroc"] for name in ("wice", "plain")]
+    assert result["macro/entailment_auroc"] == pytest.approx(np.mean(parts), abs=1e-6)
     assert "dev/macro/entailment_auroc" in (tmp_path / "runs/macro/metrics.csv").read_text()
     # Of one source the mean is its own.
     main(arguments("relation", *macro, "--trainer.max_steps", "3", run="alone"))
@@ -287,7 +287,7 @@ def with_label(rows: list[dict], label: object) -> list[dict]:
 
 
 @pytest.mark.parametrize(
-    ("component", "rows", "option", "said"),
+    ("component", "rows", "option", "expected_message"),
     [
         ("unli", with_label(unli_rows(), 0.5), "train", "have the label 0.5"),
         ("unli", with_label(unli_rows(), 0.5), "dev", "dev/pearson is undefined"),
@@ -302,14 +302,14 @@ def test_data_that_cannot_be_learnt_or_judged(
     component: str,
     rows: list[dict],
     option: str,
-    said: str,
+    expected_message: str,
 ) -> None:
     path = write("bad", rows)
     options = [f"--data.{option}", path]
     if option == "held":
         options = ["--data.train", path, "--data.dev", "0.2"]
     error = complaint(arguments(component, *options), capsys)
-    assert said in error
+    assert expected_message in error
     assert "bad.jsonl" in error
 
 

@@ -24,15 +24,15 @@ def steps(arguments: Callable) -> Callable[..., list[dict]]:
     return _steps
 
 
-def rates(found: list[dict]) -> list[float]:
-    return [rate for step in found for rate in step["rates"]]
+def rates(result: list[dict]) -> list[float]:
+    return [rate for step in result for rate in step["rates"]]
 
 
 def test_the_rate_rises_and_falls_in_straight_lines(steps: Callable) -> None:
-    found = rates(steps("--model.lr", "0.006", "--model.warmup_ratio", "0.5"))
-    assert found == pytest.approx([0.0, 0.002, 0.004, 0.006, 0.004, 0.002])
-    found = rates(steps("--model.lr", "0.006", "--model.warmup_ratio", "0"))
-    assert found == pytest.approx([0.006, 0.005, 0.004, 0.003, 0.002, 0.001])
+    result = rates(steps("--model.lr", "0.006", "--model.warmup_ratio", "0.5"))
+    assert result == pytest.approx([0.0, 0.002, 0.004, 0.006, 0.004, 0.002])
+    result = rates(steps("--model.lr", "0.006", "--model.warmup_ratio", "0"))
+    assert result == pytest.approx([0.006, 0.005, 0.004, 0.003, 0.002, 0.001])
 
 
 def test_decay_is_of_weight_matrices_alone(steps: Callable) -> None:
@@ -65,10 +65,10 @@ def test_the_gradient_is_clipped_by_value(steps: Callable, precision: str) -> No
 def test_another_optimizer_and_schedule(steps: Callable) -> None:
     options = ["--model.optimizer", "torch.optim.SGD", "--model.optimizer.momentum", "0.9"]
     options += ["--model.schedule", "transformers.get_cosine_schedule_with_warmup"]
-    found = steps(*options, "--model.warmup_ratio", "0.5", "--model.lr", "0.006")
-    assert found[0]["optimizer"] == "SGD"
-    assert set(found[0]["decayed"]) == {0.01, 0.0}  # its rate and decay are the module's
-    assert rates(found) == pytest.approx([0.0, 0.002, 0.004, 0.006, 0.0045, 0.0015])
+    result = steps(*options, "--model.warmup_ratio", "0.5", "--model.lr", "0.006")
+    assert result[0]["optimizer"] == "SGD"
+    assert set(result[0]["decayed"]) == {0.01, 0.0}  # its rate and decay are the module's
+    assert rates(result) == pytest.approx([0.0, 0.002, 0.004, 0.006, 0.0045, 0.0015])
 
 
 def test_every_run_is_clipped_unless_told_otherwise(

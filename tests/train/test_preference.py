@@ -55,9 +55,9 @@ def preference(arguments: Callable, write: Callable) -> Callable[..., list[str]]
     file = write("preference", preference_rows())
 
     def _arguments(*more: str, run: str = "run", command: str = "fit") -> list[str]:
-        given = ["--model", "train.preference.Preference", "--data", "train.data.RecordData"]
-        given += ["--data.train", file, "--data.dev", file, *more]
-        return arguments("adversary", *given, run=run, command=command)
+        settings = ["--model", "train.preference.Preference", "--data", "train.data.RecordData"]
+        settings += ["--data.train", file, "--data.dev", file, *more]
+        return arguments("adversary", *settings, run=run, command=command)
 
     return _arguments
 
@@ -151,10 +151,10 @@ def test_loss_and_margins_equal_trl(tiny_llama: str, tmp_path: Path, start: bool
     assert abs(loss.item() - math.log(2)) > 0.01
     assert rewards[:, 0].mean() == pytest.approx(logged["rewards/chosen"], abs=1e-5)
     assert rewards[:, 1].mean() == pytest.approx(logged["rewards/rejected"], abs=1e-5)
-    found = preference_measures(rewards[:, 0], rewards[:, 1], range(10), resamples=0)
-    assert found["reward_margin"]["value"] == pytest.approx(logged["rewards/margins"], abs=1e-5)
-    assert found["reward_accuracy"]["value"] == pytest.approx(logged["rewards/accuracies"])
-    assert found["dpo_loss"]["value"] == pytest.approx(loss.item(), abs=1e-5)
+    result = preference_measures(rewards[:, 0], rewards[:, 1], range(10), resamples=0)
+    assert result["reward_margin"]["value"] == pytest.approx(logged["rewards/margins"], abs=1e-5)
+    assert result["reward_accuracy"]["value"] == pytest.approx(logged["rewards/accuracies"])
+    assert result["dpo_loss"]["value"] == pytest.approx(loss.item(), abs=1e-5)
     for name, weight in module.model.named_parameters():
         if weight.requires_grad:
             assert torch.allclose(weight.grad, theirs[name].grad, atol=1e-5), name
@@ -238,9 +238,9 @@ def test_the_exported_folder_is_judged_as_an_adversary(
     argv = ["component", "--checkpoint", str(tmp_path / "checkpoints/run")]
     capsys.readouterr()
     assert evaluate([*argv, "--data", write("texts", rows)]) == 0
-    found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (found["component"], found["n"], found["failed"]) == ("adversary", 4, 0)
-    assert found["metrics"]["perplexity"]["value"] > 1
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (result["component"], result["n"], result["failed"]) == ("adversary", 4, 0)
+    assert result["metrics"]["perplexity"]["value"] > 1
 
 
 def test_a_crash_changes_nothing(preference: Callable, started: str, tmp_path: Path) -> None:
@@ -255,26 +255,18 @@ def test_a_crash_changes_nothing(preference: Callable, started: str, tmp_path: P
         last = str(tmp_path / f"runs/{run}/last.ckpt")
         main(preference(*options, "--ckpt_path", last, run=run))
 
-        one, two = (
+        trained, two = (
             (tmp_path / "checkpoints" / name / "adapter_model.safetensors").read_bytes()
             for name in ("whole", run)
         )
-        assert one == two
+        assert trained == two
         whole, resumed = weights(tmp_path, "whole"), weights(tmp_path, run)
         assert all(".default." in name for name in whole)
         assert all(torch.equal(whole[name], resumed[name]) for name in whole)
 
 
-def test_predict_writes_rewards(preference: Callable, tmp_path: Path) -> None:
-    main(preference("--trainer.max_steps", "3"))
-    main(preference("--ckpt_path", "best", command="predict"))
-    lines = (tmp_path / "runs/run/predictions.jsonl").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 10
-    assert set(json.loads(lines[0])) == {"prompt", "reward_chosen", "reward_rejected"}
-
-
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--model.start", "nosuch"], "nosuch: no component.json"),
         (["--model.start", "STARTED", "--model.r", "4"], "r 8"),
@@ -289,16 +281,16 @@ def test_mistakes_are_one_line(
     started: str,
     capsys: pytest.CaptureFixture,
     options: list[str],
-    said: str,
+    message: str,
 ) -> None:
     capsys.readouterr()
-    given = [started if word == "STARTED" else word for word in options]
+    settings = [started if word == "STARTED" else word for word in options]
     with pytest.raises(SystemExit) as stop:
-        run_command(partial(main, preference(*given)))
+        run_command(partial(main, preference(*settings)))
     assert stop.value.code == 2
     lines = capsys.readouterr().err.splitlines()
     (error,) = [line for line in lines if not line.startswith("Seed set to")]
-    assert said in error
+    assert message in error
 
 
 def test_a_start_of_another_base_is_refused(tiny_llama: str, started: str, tmp_path: Path) -> None:
@@ -310,24 +302,26 @@ def test_a_start_of_another_base_is_refused(tiny_llama: str, started: str, tmp_p
 def test_the_config_of_the_paper_goes_on_from_the_adversary_of_the_paper() -> None:
     folder = Path(__file__).parents[2] / "configs/train/paper"
     read = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in folder.glob("*.yaml")}
-    own = read["preference"]["model"]["init_args"]
-    (start,) = [one for one in read.values() if one.get("export_to") == own["start"]]
+    model_options = read["preference"]["model"]["init_args"]
+    (start,) = [
+        trained for trained in read.values() if trained.get("export_to") == model_options["start"]
+    ]
     theirs = start["model"]["init_args"]
     for name in ("base", "prompt_template", "chat", "r", "alpha", "target_modules"):
-        assert own[name] == theirs[name], name
+        assert model_options[name] == theirs[name], name
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"score_chosen": 0.3, "score_rejected": 0.3}, "score_chosen above score_rejected"),
         ({"prompt": "Tell me a bio of " + "ada " * 60 + "."}, "max_length"),
     ],
 )
-def test_records_that_cannot_be_learnt(tiny_llama: str, change: dict, said: str) -> None:
+def test_records_that_cannot_be_learnt(tiny_llama: str, change: dict, message: str) -> None:
     module = Preference(base=tiny_llama, max_length=48)
     record = PreferenceRecord(**(preference_rows()[0] | change))
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         module.encode([record], train=True)
 
 
@@ -349,14 +343,3 @@ def test_another_start_is_another_run(
     main(preference(*options, "--ckpt_path", "last"))
     assert "another configuration" in capsys.readouterr().err
     assert (tmp_path / "checkpoints/run/adapter_model.safetensors").read_bytes() != before
-
-
-def test_an_exported_folder_is_judged_as_its_fit_judged_it(
-    preference: Callable, started: str, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    main(preference("--model.start", started, "--model.beta", "0.3", "--trainer.max_steps", "3"))
-    folder, data = tmp_path / "checkpoints/run", tmp_path / "preference.jsonl"
-    capsys.readouterr()
-    given = ["--ckpt_path", str(folder), "--data.dev", str(data), "--runs", str(tmp_path / "again")]
-    main(["validate", *given, "--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false"])
-    assert "measures equal those of component.json" in capsys.readouterr().out

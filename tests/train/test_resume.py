@@ -32,8 +32,8 @@ class Crash(Callback):
         self.step, self.validating, self.batch = step, validating, batch
 
     def on_train_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
-        here = trainer.global_step == self.step and self.batch in (None, batch_idx)
-        if here and not self.validating:
+        is_due = trainer.global_step == self.step and self.batch in (None, batch_idx)
+        if is_due and not self.validating:
             raise RuntimeError("crash")
 
     def on_validation_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
@@ -82,7 +82,7 @@ def test_a_crash_anywhere_changes_nothing(
         assert (tmp_path / f"runs/{run}/metrics.csv").read_text(encoding="utf-8") == curve, run
 
 
-def test_last_of_another_configuration_starts_anew(
+def test_last_of_another_configuration_starts_at_step_0(
     arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     main(arguments("unli", run="a"))
@@ -90,23 +90,23 @@ def test_last_of_another_configuration_starts_anew(
     main(arguments("unli", "--model.lr", "0.001", "--ckpt_path", "last", run="a"))
 
     assert "another configuration" in capsys.readouterr().err
-    one, two = weights(tmp_path, "a"), weights(tmp_path, "b")
-    assert all(torch.equal(one[name], two[name]) for name in one)
+    single, two = weights(tmp_path, "a"), weights(tmp_path, "b")
+    assert all(torch.equal(single[name], two[name]) for name in single)
 
 
-def test_last_of_other_data_starts_anew(
+def test_last_of_other_data_starts_at_step_0(
     arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     for split in ("train", "dev"):
-        given = arguments("unli", "--trainer.max_steps", "3", "--ckpt_path", "last", run=split)
+        inputs = arguments("unli", "--trainer.max_steps", "3", "--ckpt_path", "last", run=split)
         file = tmp_path / f"{split}.jsonl"
-        given += [f"--data.{split}", str(file)]
+        inputs += [f"--data.{split}", str(file)]
         rows = (tmp_path / "unli.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-        for count, anew in ((10, False), (10, False), (9, True)):  # fresh, finished, other rows
+        for count, is_fresh in ((10, False), (10, False), (9, True)):  # fresh, finished, other rows
             file.write_text("".join(rows[:count]), encoding="utf-8")
-            main(given)
-            said = capsys.readouterr().err
-            assert ("from another configuration or other data" in said) is anew
+            main(inputs)
+            message = capsys.readouterr().err
+            assert ("from another configuration or other data" in message) is is_fresh
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
@@ -130,11 +130,11 @@ def test_killed_and_resumed_with_last(
     main(arguments("unli", *options, "--ckpt_path", "last", run="killed"))
 
     assert "another configuration" not in capsys.readouterr().err
-    one, two = (
+    single, two = (
         (tmp_path / f"checkpoints/{run}/model.safetensors").read_bytes()
         for run in ("whole", "killed")
     )
-    assert one == two
+    assert single == two
 
 
 def test_a_fresh_run_forgets_the_weights_of_an_earlier_one(
@@ -212,11 +212,11 @@ def test_a_run_whose_patience_was_over_does_not_train_on(
 
 def test_a_run_that_goes_on_has_the_patience_that_is_given() -> None:
     monitored = {"monitor": "dev/mse", "mode": "min"}
-    stopped, given = (Patience(**monitored, patience=patience) for patience in (1, 7))
+    stopped, inputs = (Patience(**monitored, patience=patience) for patience in (1, 7))
     stopped.wait_count = 1
-    given.load_state_dict(stopped.state_dict())
-    assert (given.patience, given.wait_count) == (7, 1)
-    assert given.state_key == EarlyStopping(**monitored).state_key
+    inputs.load_state_dict(stopped.state_dict())
+    assert (inputs.patience, inputs.wait_count) == (7, 1)
+    assert inputs.state_key == EarlyStopping(**monitored).state_key
 
 
 def test_curves_go_on_from_a_torn_line_with_all_their_values(tmp_path: Path) -> None:
@@ -245,11 +245,11 @@ def test_the_best_so_far_goes_along_into_another_folder(
     if moved:
         folder = folder.rename(tmp_path / "runs/other")
     main(arguments("unli", *options, "--ckpt_path", str(folder / "last.ckpt"), run="other"))
-    one, two = (
+    single, two = (
         (tmp_path / f"checkpoints/{run}/model.safetensors").read_bytes()
         for run in ("whole", "other")
     )
-    assert one == two
+    assert single == two
 
 
 def test_training_does_not_go_on_from_weights_alone(arguments: Callable, tmp_path: Path) -> None:
@@ -291,15 +291,15 @@ def test_every_row_once_an_epoch_and_epochs_differ() -> None:
 
 def test_processes_divide_the_steps_of_one_process() -> None:
     # 430 rows in steps of 12: the last step has 10, which are dealt out as 4, 3 and 3.
-    one = batches(430)
-    whole = indices(TrainBatches(one.module, one.items, 12, one.mixture))
+    single = batches(430)
+    whole = indices(TrainBatches(single.encoder, single.items, 12, single.mixture))
     parts = [list(batches(430, world=3, rank=rank)) for rank in range(3)]
 
     assert [len(part) for part in parts] == [len(whole)] * 3 == [len(batches(430, world=3))] * 3
     for step, batch in enumerate(whole):
-        mine = [part[step] for part in parts]
-        assert sorted(batch) == sorted(chain(*(m["indices"] for m in mine)))
-        assert all(m["counted"] for m in mine)
+        step_parts = [part[step] for part in parts]
+        assert sorted(batch) == sorted(chain(*(m["indices"] for m in step_parts)))
+        assert all(m["counted"] for m in step_parts)
 
 
 def test_a_process_without_items_takes_part_and_counts_nothing() -> None:
@@ -313,12 +313,12 @@ def test_a_process_without_items_takes_part_and_counts_nothing() -> None:
 def test_a_loader_goes_on_where_its_state_was_taken() -> None:
     loader = batches(40)
     loader.set_epoch(3)
-    found = iter(loader)
+    result = iter(loader)
     for _ in range(4):
-        next(found)
+        next(result)
     state = loader.state_dict()
     resumed = batches(40)
     resumed.load_state_dict(state)
     resumed.set_epoch(3)
-    assert list(resumed) == list(found)
+    assert list(resumed) == list(result)
     assert len(list(resumed)) == 10  # only once

@@ -55,10 +55,10 @@ class Terminated(Callback):
 class Handlers(Callback):
     """Keeps what answers a signal in training."""
 
-    found: object = None
+    handler: object = None
 
     def on_train_start(self, trainer, pl_module) -> None:
-        Handlers.found = signal.getsignal(signal.SIGUSR1)
+        Handlers.handler = signal.getsignal(signal.SIGUSR1)
 
 
 def poison(step: int, gradient: bool) -> str:
@@ -84,20 +84,20 @@ def test_a_broken_step_stops_the_fit_and_spares_the_checkpoint(
         run_command(partial(main, broken))
 
     assert stop.value.code == 2
-    (said,) = [x for x in capsys.readouterr().err.splitlines() if x.startswith("error: ")]
-    assert said.startswith("error: step 4: the loss or its gradient is ")
-    assert f"{tmp_path / 'unli.jsonl'}:" in said  # the rows of the step
-    assert "--model.lr" in said
+    (message,) = [x for x in capsys.readouterr().err.splitlines() if x.startswith("error: ")]
+    assert message.startswith("error: step 4: the loss or its gradient is ")
+    assert f"{tmp_path / 'unli.jsonl'}:" in message  # the rows of the step
+    assert "--model.lr" in message
     last = tmp_path / "runs/broken/last.ckpt"
     state = torch.load(last, weights_only=True)
     assert state["global_step"] == 4
     assert all(torch.isfinite(weight).all() for weight in state["state_dict"].values())
     main(arguments("unli", *options, "--ckpt_path", str(last), run="broken"))
-    one, two = (
+    first, two = (
         (tmp_path / f"checkpoints/{run}/model.safetensors").read_bytes()
         for run in ("whole", "broken")
     )
-    assert one == two
+    assert first == two
 
 
 def records() -> list[UnliPair]:

@@ -22,14 +22,14 @@ def test_a_training_holds_no_key(
     capfd: pytest.CaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    given = arguments("unli", "--trainer.max_steps", "3")
+    command = arguments("unli", "--trainer.max_steps", "3")
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_API_KEY", KEY)
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    main(given)
+    main(command)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any("wandb" in path.parts for path in files)
-    said = "".join(capfd.readouterr()) + caplog.text
+    message = "".join(capfd.readouterr()) + caplog.text
     for secret in (KEY, TOKEN):
-        assert secret not in said
+        assert secret not in message
         assert [path for path in files if secret.encode() in path.read_bytes()] == []

@@ -34,9 +34,9 @@ def exported(tmp_path: Path, run: str) -> dict[str, dict[str, bytes]]:
 def test_each_step_is_a_checkpoint_of_its_own(arguments: Callable, tmp_path: Path) -> None:
     more = ["--trainer.val_check_interval", "6"]  # the best weights are those of step 6
     main(arguments("unli", *STEPS, *more))
-    found = exported(tmp_path, "run")
-    assert sorted(found) == ["0", "2", "6"]
-    weights = {step: own["model.safetensors"] for step, own in found.items()}
+    result = exported(tmp_path, "run")
+    assert sorted(result) == ["0", "2", "6"]
+    weights = {step: step_weights["model.safetensors"] for step, step_weights in result.items()}
     assert len(set(weights.values())) == 3
     assert weights["6"] == (tmp_path / "checkpoints/run/model.safetensors").read_bytes()
     shorter = arguments("unli", "--trainer.max_steps", "0", run="none")
@@ -44,9 +44,9 @@ def test_each_step_is_a_checkpoint_of_its_own(arguments: Callable, tmp_path: Pat
     assert weights["0"] == (tmp_path / "checkpoints/none/model.safetensors").read_bytes()
     metrics = [read_component(tmp_path / f"checkpoints/run_step_{s}").metrics for s in (0, 6)]
     assert metrics[0] != metrics[1] == read_component(tmp_path / "checkpoints/run").metrics
-    said = {"none": "before the first step", "run": "with the best `dev/pearson`"}
-    said |= {"run_step_0": "before the first step", "run_step_2": "of step 2"}
-    for name, which in said.items():
+    message = {"none": "before the first step", "run": "with the best `dev/pearson`"}
+    message |= {"run_step_0": "before the first step", "run_step_2": "of step 2"}
+    for name, which in message.items():
         card = (tmp_path / f"checkpoints/{name}/README.md").read_text("utf-8")
         assert f"# {name}\n" in card
         assert f"The weights are those {which}." in card
@@ -77,14 +77,14 @@ def test_an_adversary_starts_as_the_one_it_goes_on_from(
         for s in (0, 1, 2)
     ]
     assert all(torch.equal(start[name], adapters[0][name]) for name in start)
-    for one, other in itertools.pairwise(adapters):
-        assert any(not torch.equal(one[name], other[name]) for name in one)
+    for single, other in itertools.pairwise(adapters):
+        assert any(not torch.equal(single[name], other[name]) for name in single)
 
 
 def test_no_step_at_all_is_the_start(arguments: Callable, tmp_path: Path) -> None:
     main(arguments("unli", "--trainer.max_steps", "0", "--export_steps", "[0]"))
-    found = exported(tmp_path, "run")["0"]["model.safetensors"]
-    assert found == (tmp_path / "checkpoints/run/model.safetensors").read_bytes()
+    result = exported(tmp_path, "run")["0"]["model.safetensors"]
+    assert result == (tmp_path / "checkpoints/run/model.safetensors").read_bytes()
 
 
 def test_steps_that_an_early_end_leaves_out_are_told_and_not_those_of_an_earlier_run(

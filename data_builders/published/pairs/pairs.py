@@ -14,10 +14,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from tqdm import tqdm
 
-from components.nearness import format_nearness, summarize_nearness
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import Card, read_card
 from data_builders.evenness import even_weights, overlaps
+from data_builders.published.pairs.nearness import format_nearness, summarize_nearness
 from data_builders.published.pairs.store import PairStore, digest
 from data_builders.rows import source_name, source_rows
 from data_builders.splits import SPLITS, by_split

@@ -1,6 +1,4 @@
-"""Upload and conversion of checkpoint folders: ``python -m train {push,convert}``.
-
-The Hub token is read from ``HF_TOKEN`` or from ``hf auth login``, and is never printed.
+"""``python -m train convert``: a checkpoint folder from a published T5 that generates LSS.
 
 The authors of 2308.12157 released their LSS and LSS* models as archives of Hugging Face folders
 (facebookresearch/lss_eval, README). Weights must be safetensors, since loading a pickle can execute
@@ -13,29 +11,16 @@ code. Convert a ``pytorch_model.bin`` in a sandbox::
 
 from pathlib import Path
 
-import huggingface_hub
-from huggingface_hub import constants  # not an attribute of the package until imported
-from huggingface_hub.errors import HFValidationError, HTTPError
-from huggingface_hub.utils import validate_repo_id
-
 from components.checkpoint import (
     LSS_TEMPLATE,
     Component,
     library_versions,
-    read_component,
     replace_folder,
     write_component,
 )
 from records import UserError, sha256_file
 from records.errors import first_line
 
-# Only these files of a checkpoint folder are uploaded.
-FILES = [
-    "component.json", "README.md", "curves.png", "reliability.png", "*.safetensors",
-    "*.safetensors.index.json", "config.json", "adapter_config.json", "generation_config.json",
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-    "vocab.json", "vocab.txt", "merges.txt", "*.model", "chat_template.jinja",
-]  # fmt: skip
 _CARD = """\
 # {name}
 
@@ -43,50 +28,6 @@ Generates the longest subsequence of a claim's words that a reference supports
 (arXiv 2308.12157{star}). Converted from `{base}` by `python -m train convert`; not trained or
 evaluated here. To evaluate it, run `python -m eval component --checkpoint {name} --data FILE`.
 """
-
-
-def check_push(repo_id: str) -> None:
-    """Check repository name, network and token before training starts."""
-    try:
-        validate_repo_id(repo_id)
-    except HFValidationError:
-        repo_id = ""
-    if repo_id.count("/") != 1:
-        raise UserError("--push_to_hub, --repo_id: expected ORG/NAME, e.g. my-lab/unli-minilm")
-    if constants.is_offline_mode():
-        raise UserError("cannot push: HF_HUB_OFFLINE is set; unset it, or do not push")
-    if huggingface_hub.get_token() is None:
-        raise UserError("cannot push: no token; run `hf auth login` or set HF_TOKEN")
-
-
-def push(checkpoint: Path, repo_id: str, private: bool = False) -> None:
-    """Upload a checkpoint folder to the Hugging Face Hub, and print the repository's address.
-
-    Args:
-        checkpoint: the checkpoint folder; files outside the checkpoint format are not uploaded.
-        repo_id: the repository, ORG/NAME; created if it does not exist.
-        private: create a new repository as private.
-    """
-    check_push(repo_id)
-    component = read_component(checkpoint)
-    base = str(component.base.get("id", ""))
-    if component.architecture == "causal_lora" and Path(base).exists():
-        print(f"note: the adapter's base {Path(base).name} is a local folder and is not uploaded")
-    hub = huggingface_hub.HfApi()
-    try:
-        repository = hub.create_repo(repo_id, private=private or None, exist_ok=True)
-        hub.upload_folder(
-            repo_id=repository.repo_id,
-            folder_path=checkpoint,
-            allow_patterns=FILES,
-            commit_message=f"{component.component} checkpoint",
-        )
-    except (HTTPError, OSError) as error:
-        message = str(error).strip() or type(error).__name__
-        # The server's message may contain the token.
-        reason = message.splitlines()[-1].replace(huggingface_hub.get_token(), "***")
-        raise UserError(f"push to {repo_id} failed: {reason}") from None
-    print(f"pushed: {repository}")
 
 
 def convert(model: str, output: Path, star: bool = False, constrained: bool | None = None) -> None:
@@ -115,7 +56,7 @@ def convert(model: str, output: Path, star: bool = False, constrained: bool | No
     except LOAD_ERRORS as error:
         raise UserError(
             f"--model: {model}: {first_line(error)} Weights must be safetensors; to convert a "
-            "pytorch_model.bin, see train/hub.py"
+            "pytorch_model.bin, see train/convert.py"
         ) from None
     tokenizer = load_tokenizer(model)
     is_constrained = not star if constrained is None else constrained

