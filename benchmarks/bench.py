@@ -36,7 +36,7 @@ DESCRIPTIONS = {
     "sampling_speedup": "tokens/s of `CausalLM.write` / `generate` in batches of equal length",
     "sampling_speedup_generate": "the same / `generate` in left-padded batches",
     "builders_records_per_second": "`pairs`, records per second",
-    "builders_entities_per_second": "`bios` from a SPARQL server, entities per second",
+    "builders_entities_per_second": "`bios` from a Turtle file, entities per second",
     "builders_memory_growth": "peak memory at ten times the size / at the size, largest ratio",
 }
 
@@ -94,7 +94,8 @@ def figures(parts: dict[str, object]) -> dict[str, object]:
     precision = parts["training"][-1]["precision"]
     seconds = {r["method"]: r["seconds"] for r in parts["training"] if r["precision"] == precision}
     sampled = {row["way"]: row["per_second"] for row in parts["sampling"]}
-    builder_rows = {row["part"]: row for row in parts["builders"]["rows"]}  # largest size
+    smallest = {row["part"]: row for row in reversed(parts["builders"])}
+    builder_rows = {row["part"]: row for row in parts["builders"]}  # largest size
     return {
         "pairs_saved": gates["cosine"]["pairs_saved"],
         "pairs_saved_precision_moved": gates["cosine"]["precision_moved"],
@@ -105,9 +106,13 @@ def figures(parts: dict[str, object]) -> dict[str, object]:
         "core_seconds_at_5000": max(row["seconds"] for row in largest),
         "sampling_speedup": sampled["engine"] / sampled["equal lengths"],
         "sampling_speedup_generate": sampled["engine"] / sampled["generate"],
-        "builders_records_per_second": builder_rows["pairs"]["records_per_second"],
-        "builders_entities_per_second": builder_rows["bios"]["entities_per_second"],
-        "builders_memory_growth": max(row["memory_growth"] for row in parts["builders"]["growth"]),
+        "builders_records_per_second": builder_rows["pairs"]["records"]
+        / builder_rows["pairs"]["seconds"],
+        "builders_entities_per_second": builder_rows["bios"]["entities"]
+        / builder_rows["bios"]["seconds"],
+        "builders_memory_growth": max(
+            row["peak_mib"] / smallest[name]["peak_mib"] for name, row in builder_rows.items()
+        ),
         "inference": parts["inference"],
     }
 

@@ -13,13 +13,71 @@ from typing import NamedTuple
 
 # Block elements; each ends an open paragraph.
 _BLOCKS = frozenset(
-    """address article aside blockquote body caption center dd details dialog div dl dt fieldset
-    figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main menu nav
-    ol option p pre section select summary table tbody td tfoot th thead tr ul""".split()  # noqa: SIM905
+    {
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "caption",
+        "center",
+        "dd",
+        "details",
+        "dialog",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "head",
+        "header",
+        "hr",
+        "html",
+        "legend",
+        "li",
+        "main",
+        "menu",
+        "nav",
+        "ol",
+        "option",
+        "p",
+        "pre",
+        "section",
+        "select",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "tr",
+        "ul",
+    }
 )
 # Elements whose content is not displayed, or not markup.
 _HIDDEN = frozenset(
-    """iframe noembed noframes noscript script style svg template textarea title""".split()  # noqa: SIM905
+    {
+        "iframe",
+        "noembed",
+        "noframes",
+        "noscript",
+        "script",
+        "style",
+        "svg",
+        "template",
+        "textarea",
+        "title",
+    }
 )
 # Start of a tag, comment or declaration.
 _OPENS = re.compile(r"<(?=/?[a-z]|[!?/])", re.IGNORECASE)

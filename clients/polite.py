@@ -89,7 +89,7 @@ class Family:
     """Statistics of all requests of one purpose, e.g. ``population`` or ``P106``, for the manifest.
 
     Attributes:
-        requests: answered requests, of which ``cached`` came from the cache.
+        requests: answered requests.
         rows: rows or pages returned.
         first, last: UTC times of the answers, ISO 8601 to the second.
         example: text of the first request.
@@ -100,17 +100,15 @@ class Family:
     first: str = "9999"
     last: str = ""
     example: str = ""
-    cached: int = 0
     _digest: hashlib._Hash = field(default_factory=hashlib.sha256, repr=False)
 
-    def add(self, request: str, rows: int, moment: str, cached: bool) -> None:
+    def add(self, request: str, rows: int, moment: str) -> None:
         """Count one answered request."""
         self.example = self.example or request
         self._digest.update(f"{request}\n".encode())
         self.requests += 1
         self.rows += rows
         self.first, self.last = min(self.first, moment), max(self.last, moment)
-        self.cached += cached
 
     @property
     def sha256(self) -> str:
@@ -183,7 +181,6 @@ class PoliteClient:
         """
         cache_file = self._cache_file(request)
         entry = self._read_cache(cache_file)
-        cached = entry is not None
         if entry is None:
             answer = self._attempts(ask)
             moment = datetime.now(UTC).strftime(_TIME)
@@ -192,7 +189,7 @@ class PoliteClient:
                 write_json(cache_file, entry)
         answer = entry["answer"]
         statistics = self.families.setdefault(family, Family())
-        statistics.add(request, rows(answer), entry["time"], cached)
+        statistics.add(request, rows(answer), entry["time"])
         return answer
 
     def _cache_file(self, request: str) -> Path | None:

@@ -38,12 +38,13 @@ from data_builders.dataset import (
     require_same_builder,
     write_dataset,
 )
-from data_builders.rows import is_local, source_name
+from data_builders.rows import files_of, is_local, source_name
 from records import UserError, sha256_text
 from records.writing import lock_folder
 
 C = TypeVar("C", bound=PoliteClient)
 _REASONS = 3  # most frequent reasons for dropped rows that are printed
+FILE_FIELDS = ("file", "files", "bins")  # of a dataclass among the options
 # Machine-specific, without effect on the records, or recorded elsewhere in the manifest.
 UNRECORDED_OPTIONS = frozenset({"output", "seed", "user_agent", "cache_dir"})
 
@@ -90,16 +91,24 @@ class Work(ExitStack):
     Attributes:
         dropped: reason to the number of dropped rows.
         answers: folder of cached server responses.
+        raw_options: options as parsed from the command line or YAML, which worker processes read.
     """
 
-    def __init__(self, builder: Builder):
+    def __init__(
+        self,
+        folder: Path,
+        user_agent: str | None = None,
+        cache_dir: Path | None = None,
+        raw_options: Mapping[str, Any] | None = None,
+    ):
         super().__init__()
         self.dropped: Counter[str] = Counter()
         self.clients: list[PoliteClient] = []
-        self.user_agent = builder.user_agent
-        self.answers = Path(builder.cache_dir or builder.output / ".answers")
-        self._folder = builder.output
-        self._kept = [] if builder.cache_dir else [self.answers]
+        self.user_agent = user_agent
+        self.answers = Path(cache_dir or folder / ".answers")
+        self.raw_options = raw_options
+        self._folder = folder
+        self._kept = [] if cache_dir else [self.answers]
 
     def client(self, kind: Callable[..., C], endpoint: str, **options: object) -> C:
         """Open a client of a service with cached responses."""
@@ -159,10 +168,6 @@ class Builder(ABC):
     limit: int | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
 
-    # The options as parsed from the command line or YAML; sent to worker processes.
-    raw_options: ClassVar[Mapping[str, Any] | None] = None
-    user_agent: ClassVar[str | None] = None
-    cache_dir: ClassVar[Path | None] = None
     reads: ClassVar[Sequence[str]] = ()
     asks: ClassVar[Sequence[str]] = ()
     least: ClassVar[Mapping[str, float]] = {}
@@ -199,9 +204,12 @@ class Builder(ABC):
         ]
 
     def inputs(self) -> list[str]:
-        """List the local files that a build reads; the manifest records their hashes."""
+        """List the local files that a build reads; the manifest records their hashes.
+
+        Folders are expanded. Missing files are one error.
+        """
         paths = [path for name in self.reads for path in paths_in(getattr(self, name))]
-        return [path for path in dict.fromkeys(paths) if is_local(path)]
+        return list(dict.fromkeys(map(str, files_of(filter(is_local, paths)))))
 
     def writes(self) -> list[str]:
         """List the record files that a build writes; a split without rows has no file."""
@@ -213,15 +221,17 @@ class Builder(ABC):
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in skipped}
         return {n: _recorded(v) if n in {*self.reads, *self.asks} else v for n, v in values.items()}
 
-    def build(self) -> Path:
+    def open_work(self, raw_options: Mapping[str, Any] | None = None) -> Work:
+        """Open the resources of a build."""
+        return Work(self.output, raw_options=raw_options)
+
+    def build(self, raw_options: Mapping[str, Any] | None = None) -> Path:
         """Build the dataset folder; return the path of the manifest."""
-        for path in self.inputs():
-            if not Path(path).exists():
-                raise UserError(f"{path}: no such file; set an existing path")
+        inputs = self.inputs()
         with lock_folder(self.output):
             name = type(self).__module__.rpartition(".")[2]
             require_same_builder(self.output, name)
-            with Work(self) as work:
+            with self.open_work(raw_options) as work:
                 made = self.make(work)
                 manifest = write_dataset(
                     self.output,
@@ -233,7 +243,7 @@ class Builder(ABC):
                     dropped=work.dropped,
                     config=self.config() | dict(made.details),
                     seed=self.seed,
-                    inputs=self.inputs(),
+                    inputs=inputs,
                     pages=made.pages,
                 )
             work.delete_resume_files()
@@ -268,6 +278,9 @@ class AskingBuilder(Builder):
     user_agent: str | None = field(default=None, kw_only=True)
     cache_dir: Path | None = field(default=None, kw_only=True)
 
+    def open_work(self, raw_options: Mapping[str, Any] | None = None) -> Work:
+        return Work(self.output, self.user_agent, self.cache_dir, raw_options)
+
 
 def scratch_table(path: Path, cache_mib: int = 64) -> sqlite3.Connection:
     """Open a new SQLite file without crash safety; random key order needs a large cache."""
@@ -293,7 +306,7 @@ def paths_in(value: object) -> Iterator[str]:
     elif isinstance(value, Mapping):
         yield from paths_in(list(value.values()))
     elif is_dataclass(value):
-        yield from paths_in(getattr(value, "files", None) or value.file)
+        yield from paths_in([getattr(value, name, None) for name in FILE_FIELDS])
     elif value is not None:
         for part in value:
             yield from paths_in(part)
@@ -305,8 +318,7 @@ def _recorded(value: object) -> object:
     if isinstance(value, Mapping):
         return {name: _recorded(part) for name, part in value.items()}
     if is_dataclass(value):
-        files = ("file", "files", "bins")
-        return {n: _recorded(v) if n in files else v for n, v in asdict(value).items()}
+        return {n: _recorded(v) if n in FILE_FIELDS else v for n, v in asdict(value).items()}
     return None if value is None else [_recorded(part) for part in value]
 
 

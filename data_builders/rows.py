@@ -5,7 +5,7 @@ tab-separated ``.txt`` like SICK's and SNLI's), or ``hub:OWNER/NAME`` with an op
 and split: ``hub:nyu-mll/glue#mnli:validation_matched``. Only ``hub:`` sources use the network.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from records import UserError, iter_rows
@@ -32,22 +32,28 @@ def is_local(source: str) -> bool:
     return not source.startswith(HUB) and "://" not in source
 
 
-def files_of(paths: Sequence[str]) -> list[Path]:
-    """List files; folders are expanded in sorted order without hidden files."""
+def files_of(paths: Iterable[str]) -> list[Path]:
+    """List files; folders are expanded in sorted order without hidden files.
+
+    All missing paths are reported in one error.
+    """
+    places = list(map(Path, paths))
+    missing = [f"{path}: no such file or folder" for path in places if not path.exists()]
+    if missing:
+        raise UserError("\n".join(missing))
     files: list[Path] = []
-    for path in map(Path, paths):
+    for path in places:
         if path.is_dir():
-            members = [p for p in path.rglob("*") if p.is_file()]
             members = [
-                p for p in members if not any(s[0] == "." for s in p.relative_to(path).parts)
+                member
+                for member in path.rglob("*")
+                if member.is_file() and not any(s[0] == "." for s in member.relative_to(path).parts)
             ]
             if not members:
                 raise UserError(f"{path}: the folder contains no files")
-            files += sorted(members, key=lambda p: p.relative_to(path).as_posix())
-        elif path.is_file():
-            files.append(path)
+            files += sorted(members, key=lambda member: member.relative_to(path).as_posix())
         else:
-            raise UserError(f"{path}: no such file or folder")
+            files.append(path)
     return files
 
 

@@ -79,7 +79,7 @@ def written(tier: str) -> dict[str, str]:
             for option in ("entailment", "gold", "metric"):
                 if option in config:  # of a training that may not have been run here
                     config[option] = None
-            builder = data_builders._builder(name)(**parser.instantiate(config).as_dict())
+            builder = data_builders.load_builder(name)(**parser.instantiate(config).as_dict())
             for file in builder.writes():
                 place = (builder.output / file).as_posix()
                 assert configs.setdefault(place, name_of(path)) == name_of(path), place

@@ -388,7 +388,7 @@ def experiment_of(path: Path) -> str:
 
 def test_a_file_has_the_name_of_its_command():
     for name, place in data_builders.BUILDERS.items():
-        assert place.split(":")[0].split(".")[-1] == name
+        assert place.split(".")[-2] == name
     for name in evaluation.COMMANDS:
         assert f"eval.commands.{name}" in MODULES
     for path in (ROOT / "configs/experiments").rglob("*.yaml"):

@@ -1,8 +1,7 @@
 """Write Label Studio projects and read annotations from exports.
 
-The full export (``JSON``) has tasks with ``annotations``, each with a ``result`` of items that name
-their control. The short export (``JSON-MIN``) has one row per annotation with one column per
-control. Format: https://labelstud.io/guide/task_format and https://labelstud.io/guide/export.
+The export as ``JSON`` has tasks with ``annotations``, each with a ``result`` of items that name
+their control. Format: https://labelstud.io/guide/task_format and https://labelstud.io/guide/export.
 """
 
 import json
@@ -15,7 +14,6 @@ from records import BadInput, UserError
 from records.reading import load_json
 
 CONFIG, INSTRUCTIONS = "label_config.xml", "instructions.html"
-SHORT = "annotation_id"  # column of the short export only
 # Keys that wrap a control's values, and the fields of a mark, which is kept as an object.
 WRAPS = ("choices", "rating", "text")
 MARK = {"start", "end", "labels"}
@@ -57,14 +55,11 @@ def read_tasks(path: str, dropped: Counter[str]) -> list[Task]:
     try:
         rows = load_json(path)
     except UserError as error:
-        raise UserError(f"{error}; export again as JSON or JSON-MIN") from None
+        raise UserError(f"{error}; export again as JSON") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UserError(
-            f"{path}: not a list of tasks; export from Label Studio as JSON or JSON-MIN"
-        )
+        raise UserError(f"{path}: not a list of tasks; export from Label Studio as JSON")
     try:
-        # The short export lists the newest annotation first.
-        numbered = sorted(enumerate(rows, 1), key=lambda e: (_id(e[1], "id"), _id(e[1], SHORT)))
+        numbered = sorted(enumerate(rows, 1), key=lambda entry: _id(entry[1]))
         return [_task(f"{path}:{number}", row, dropped) for number, row in numbered]
     except (AttributeError, TypeError):
         raise BadInput([f"{path}: annotations: malformed; export again as JSON"]) from None
@@ -72,11 +67,9 @@ def read_tasks(path: str, dropped: Counter[str]) -> list[Task]:
 
 def _task(where: str, row: dict, dropped: Counter[str]) -> Task:
     if not isinstance(row.get("data"), dict):
-        values = {name: _unwrapped(value) for name, value in row.items()}
-        answers = [Answer(_annotator(row.get("annotator")), values)]
-        return Task(where, row, answers if row.get(SHORT) is not None else [])
+        raise BadInput([f"{where}: data: field required; export again as JSON"])
     kept = []
-    for entry in sorted(row.get("annotations") or [], key=lambda entry: _id(entry, "id")):
+    for entry in sorted(row.get("annotations") or [], key=_id):
         if entry.get("was_cancelled"):
             dropped["annotation that was skipped"] += 1
         else:
@@ -85,7 +78,7 @@ def _task(where: str, row: dict, dropped: Counter[str]) -> Task:
 
 
 def values_of(annotation: dict) -> dict[str, list]:
-    """Map each control to its values, for an annotation of the full export."""
+    """Map each control of an annotation to its values."""
     values: dict[str, list] = {}
     for item in annotation.get("result") or []:
         name = item.get("from_name")
@@ -108,5 +101,5 @@ def _annotator(entry: object) -> str | None:
     return None if entry is None else str(entry)
 
 
-def _id(row: dict, name: str) -> int:
-    return row[name] if isinstance(row.get(name), int) else 0
+def _id(row: dict) -> int:
+    return row["id"] if isinstance(row.get("id"), int) else 0

@@ -27,82 +27,6 @@ from data_builders.splits import SPLITS, by_split
 from records import RelationPair, UserError
 
 Sizes = tuple[int, int, int]
-
-
-@dataclass
-class KbMultihop(KbBuilder):
-    """Relation pairs whose claims need several facts of a document, balanced by word overlap.
-
-    Args:
-        documents: approximate number of documents of train, dev and test, with up to seven pairs
-            each.
-        extra_facts: least and largest number of further facts per person in a document.
-        shares: people of train, dev and test.
-    """
-
-    population: str = POPULATION
-    documents: Sizes = (1000, 120, 120)
-    extra_facts: tuple[int, int] = (1, 3)
-    shares: Sizes = (8, 1, 1)
-
-    subject = "person"
-    least: ClassVar = {"documents": 1, "extra_facts": 0, "shares": 1}
-
-    def faults(self) -> Iterable[str]:
-        yield from super().faults()
-        if self.extra_facts[0] > self.extra_facts[1]:
-            yield "extra_facts: expected two ascending numbers; set least and largest number"
-
-    def files(self) -> dict[str, dict[str, str]]:
-        return {"relation": by_split("relation")}
-
-    def plan(self) -> list[Step]:
-        return [*super().plan(), Step("facts: 30 queries per hundred people", self.endpoint)]
-
-    def make(self, work: Work) -> Made:
-        client = sparql(work, self.endpoint)
-        people = load_people(client, self.population, dropped=work.dropped, limit=self.limit)
-        members = split_people(people, self.shares, self.seed)
-        files: dict[str, list[RelationPair]] = {}
-        for split, number in zip(SPLITS, self.documents, strict=True):
-            world = World(members[split], people, split)
-            rng = random.Random(f"{self.seed}:multihop:{split}")
-            pairs = self._pairs(Scenes(world, rng, self.extra_facts), number, work.dropped)
-            if pairs:
-                files[f"relation_{split}.jsonl"] = pairs
-        if not files:
-            raise UserError("population: no two people share a value; widen it")
-        even = {name: overlap_auroc(pairs) for name, pairs in files.items()}
-        rows = "\n".join(f"| `{name}` | {value} |" for name, value in even.items())
-        card = read_card("kb_multihop", rows=rows)
-        return Made(files, card, details={"overlap_auroc": even})
-
-    def _pairs(self, scenes: Scenes, number: int, dropped: Counter[str]) -> list[RelationPair]:
-        pairs: dict[tuple[str, str], RelationPair] = {}
-        made = 0
-        for _ in range(number * TRIES):
-            if made == number:
-                break
-            scene = scenes.draw()
-            if scene is None:
-                continue
-            made += 1
-            for kind, premise, hypothesis, label in scenes.rows(scene):
-                pairs.setdefault(
-                    (premise, hypothesis),
-                    RelationPair(
-                        premise=premise,
-                        hypothesis=hypothesis,
-                        label=label,
-                        source=f"kb/{kind}",
-                        group=scene.people[0].iri,
-                        facts=[str(fact) for fact in scene.shared],
-                    ),
-                )
-        dropped[f"document of {scenes.world.split} not found"] += number - made
-        return list(pairs.values())
-
-
 _FULL = Voice("full", True)
 TRIES = 50  # attempts per document
 
@@ -250,3 +174,77 @@ class Scenes:
             return None
         fact, line = self.rng.choice(fitting)
         return fact, speak(line, person, _FULL, fact.slots)
+
+
+@dataclass
+class KbMultihop(KbBuilder):
+    """Relation pairs whose claims need several facts of a document, balanced by word overlap.
+
+    Args:
+        documents: approximate number of documents of train, dev and test, with up to seven pairs
+            each.
+        extra_facts: least and largest number of further facts per person in a document.
+        shares: people of train, dev and test.
+    """
+
+    population: str = POPULATION
+    documents: Sizes = (1000, 120, 120)
+    extra_facts: tuple[int, int] = (1, 3)
+    shares: Sizes = (8, 1, 1)
+
+    subject = "person"
+    least: ClassVar = {"documents": 1, "extra_facts": 0, "shares": 1}
+
+    def faults(self) -> Iterable[str]:
+        yield from super().faults()
+        if self.extra_facts[0] > self.extra_facts[1]:
+            yield "extra_facts: expected two ascending numbers; set least and largest number"
+
+    def files(self) -> dict[str, dict[str, str]]:
+        return {"relation": by_split("relation")}
+
+    def plan(self) -> list[Step]:
+        return [*super().plan(), Step("facts: 30 queries per hundred people", self.endpoint)]
+
+    def make(self, work: Work) -> Made:
+        client = sparql(work, self.endpoint)
+        people = load_people(client, self.population, dropped=work.dropped, limit=self.limit)
+        members = split_people(people, self.shares, self.seed)
+        files: dict[str, list[RelationPair]] = {}
+        for split, number in zip(SPLITS, self.documents, strict=True):
+            world = World(members[split], people, split)
+            rng = random.Random(f"{self.seed}:multihop:{split}")
+            pairs = self._pairs(Scenes(world, rng, self.extra_facts), number, work.dropped)
+            if pairs:
+                files[f"relation_{split}.jsonl"] = pairs
+        if not files:
+            raise UserError("population: no two people share a value; widen it")
+        even = {name: overlap_auroc(pairs) for name, pairs in files.items()}
+        rows = "\n".join(f"| `{name}` | {value} |" for name, value in even.items())
+        card = read_card("kb_multihop", rows=rows)
+        return Made(files, card, details={"overlap_auroc": even})
+
+    def _pairs(self, scenes: Scenes, number: int, dropped: Counter[str]) -> list[RelationPair]:
+        pairs: dict[tuple[str, str], RelationPair] = {}
+        made = 0
+        for _ in range(number * TRIES):
+            if made == number:
+                break
+            scene = scenes.draw()
+            if scene is None:
+                continue
+            made += 1
+            for kind, premise, hypothesis, label in scenes.rows(scene):
+                pairs.setdefault(
+                    (premise, hypothesis),
+                    RelationPair(
+                        premise=premise,
+                        hypothesis=hypothesis,
+                        label=label,
+                        source=f"kb/{kind}",
+                        group=scene.people[0].iri,
+                        facts=[str(fact) for fact in scene.shared],
+                    ),
+                )
+        dropped[f"document of {scenes.world.split} not found"] += number - made
+        return list(pairs.values())

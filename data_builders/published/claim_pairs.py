@@ -32,8 +32,43 @@ ENTAILED, SPECIFIC = 0.97, 0.03
 
 _WORD = re.compile(r"\w+")
 _EMPTY = frozenset(
-    """a an and are as at be been by for from had has have he her his in is it its of on or she that
-    the their they this to was were who with""".split()  # noqa: SIM905 (a list is longer)
+    {
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "by",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "he",
+        "her",
+        "his",
+        "in",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "she",
+        "that",
+        "the",
+        "their",
+        "they",
+        "this",
+        "to",
+        "was",
+        "were",
+        "who",
+        "with",
+    }
 )
 
 Pair = tuple[str, str]

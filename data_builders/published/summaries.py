@@ -20,7 +20,7 @@ from tqdm import tqdm
 from components.checkpoint import LSS_TEMPLATE
 from components.encoding import fill_prompt
 from components.words import join_words, split_words
-from data_builders.builder import Builder, Made, Step, Work
+from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
 from data_builders.rows import files_of
 from data_builders.splits import SPLITS, by_split, split_at
@@ -61,8 +61,7 @@ class Summaries(Builder):
     """LSS examples and documents from rated XSum summaries and from CNN/DailyMail.
 
     Args:
-        hallucinations: Maynez et al.'s ``hallucination_annotations_xsum_summaries.csv`` (or the
-            Hub's ``xsum_faithfulness`` with ``hallucinated_span_start`` and ``_end``).
+        hallucinations: Maynez et al.'s ``hallucination_annotations_xsum_summaries.csv``.
         factuality: their ``factuality_annotations_xsum_summaries.csv``.
         xsum_articles: files or folders with XSum's ``id`` and ``document``.
         cnndm: files or folders with CNN/DailyMail's ``id``, ``article`` and ``highlights``.
@@ -96,15 +95,6 @@ class Summaries(Builder):
         kinds += ["xsum/claims"] if self.factuality else []
         kinds += ["cnndm/documents", "cnndm/claims"] if self.cnndm else []
         return {kind.replace("/", "_"): by_split(kind) for kind in kinds}
-
-    def inputs(self) -> list[str]:
-        return list(map(str, files_of(super().inputs())))
-
-    def plan(self) -> list[Step]:
-        return [
-            Step(f"read ({Path(path).stat().st_size / 1e6:,.1f} MB)", path)
-            for path in self.inputs()
-        ]
 
     def make(self, work: Work) -> Made:
         files: dict[str, Iterator] = {}
@@ -249,17 +239,6 @@ def unescape(text: str) -> str:
 
 
 def _span(row: Row, text: str) -> Span | str | None:
-    if row.fields.get("hallucinated_span_start") is not None:
-        # In the Hub's table offsets start at 1, and the end is exclusive.
-        try:
-            start = int(row.get("hallucinated_span_start")) - 1
-            end = int(row.get("hallucinated_span_end")) - 1
-        except ValueError:
-            raise BadInput([f"{row.where}: hallucinated_span_start: not a number"]) from None
-        if start < 0:
-            return None
-        is_valid = start < end <= len(text)
-        return (start, end) if is_valid else "span that is not in its summary"
     marked = unescape(row.get("hallucinated_span"))
     if marked in {"", "NULL"}:
         return None

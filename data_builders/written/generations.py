@@ -129,11 +129,11 @@ class Generations(Builder):
         return sample(self.authors[name].writer, template, topics, sampling, work, kind, each)
 
     def _by_workers(self, name: str, sampling: Mapping[str, object], work: Work) -> Each:
-        if self.raw_options is None:
+        if work.raw_options is None:
             raise UserError(
                 "ray.workers: workers read the authors from a YAML; use the command line"
             )
-        author = self.raw_options["authors"][name]
+        author = work.raw_options["authors"][name]
         answers = work.resume_path("workers")
         return partial(self.ray.rows, Author, author, answers, partial(_rows, sampling))
 

@@ -106,9 +106,6 @@ class Preferences(Builder):
             Step("texts to score", type(self.metric).__name__, texts, "texts"),
         ]
 
-    def config(self) -> dict[str, object]:
-        return super().config() | {"metric": self._metric()}
-
     def make(self, work: Work) -> Made:
         # These import PyTorch, which `--help` does not need.
         from components.checkpoint import library_versions
@@ -123,8 +120,9 @@ class Preferences(Builder):
         scores = iter(self._score(topics, texts, work))
         values = {topic: [next(scores).value for _ in group] for topic, group in texts.items()}
         origin = {
+            "metric": self._metric(work),
             "generator": writer.identity | {"prompt_template": template, **sampling},
-            "inputs": dict(hash_inputs([self._metric(), self.generator])),
+            "inputs": dict(hash_inputs([self._metric(work), self.generator])),
             "libraries": library_versions(),
         }
         prompts = {topic: fill_prompt(template, topic=topic) for topic in topics}
@@ -134,8 +132,8 @@ class Preferences(Builder):
             details=origin,
         )
 
-    def _metric(self) -> object:
-        return (self.raw_options or {}).get("metric", type(self.metric).__qualname__)
+    def _metric(self, work: Work) -> object:
+        return (work.raw_options or {}).get("metric", type(self.metric).__qualname__)
 
     def _score(self, topics: Topics, texts: Mapping[str, Sequence[str]], work: Work) -> list[Score]:
         from eval.run.run import Run
@@ -153,7 +151,7 @@ class Preferences(Builder):
             return [Score(id=document.id, value=by_id.get(document.id)) for document in chunk]
 
         digest = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
-        config = {"metric": self._metric(), "texts": digest}
+        config = {"metric": self._metric(work), "texts": digest}
         with Run("preferences", self.metric, config, work.resume_path("scoring")) as run:
             rows = run.process("scored", scores, documents, Score, DOCUMENTS_PER_WRITE)
         abstained = sum(not responds(document) for document in documents)

@@ -28,13 +28,11 @@ def test_every_figure_has_its_meaning_on_the_page():
             {"precision": "32-true", "method": method, "seconds": 2.0}
             for method in ("fit", "plain", "grouped")
         ],
-        "builders": {
-            "rows": [
-                {"part": "pairs", "records_per_second": 9.0},
-                {"part": "bios", "entities_per_second": 9.0},
-            ],
-            "growth": [{"memory_growth": 1.0}],
-        },
+        "builders": [
+            {"part": part, "records": 9, "entities": 9, "seconds": 1.0, "peak_mib": peak_mib}
+            for part in ("pairs", "bios")
+            for peak_mib in (40.0, 50.0)
+        ],
     }
     found = bench.figures(parts)
     assert set(found) == {*bench.DESCRIPTIONS, "inference"}

@@ -24,41 +24,29 @@ def builders() -> ModuleType:
     return module
 
 
-def test_what_each_builder_writes_takes_and_how_it_grows(
-    builders: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture
+def test_each_part_and_size_prints_records_time_and_memory(
+    builders: ModuleType, capsys: pytest.CaptureFixture
 ) -> None:
-    file = tmp_path / "builders.json"
     options = ["--only", "bios", "pairs", "--topics", "32", "--queries", "4"]
-    builders.main([*options, "--sizes", "100", "200", "--json", str(file)])
-
-    found = json.loads(file.read_text(encoding="utf-8"))
-    told = [(row["part"], row["entities"], row["records"]) for row in found["rows"]]
-    assert told == [
-        *[("bios", 100, 32), ("bios", 200, 32)],
-        *[("pairs", 100, 100), ("pairs", 200, 200)],
+    builders.main([*options, "--sizes", "100", "200"])
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(row["part"], row["entities"], row["records"]) for row in rows] == [
+        ("bios", 100, 32),
+        ("bios", 200, 32),
+        ("pairs", 100, 100),
+        ("pairs", 200, 200),
     ]
-    for row in found["rows"]:
-        assert row["cpu_seconds"] > 0
-        assert row["records_per_second"] == row["records"] / row["seconds"]
-        assert row["peak_mib"] > 30  # more than a bare interpreter's
-        assert (row["server_mib"] is None) == (row["part"] == "pairs")
-    peaks = {(row["part"], row["entities"]): row["peak_mib"] for row in found["rows"]}
-    for row in found["growth"]:
-        most, least = peaks[row["part"], 200], peaks[row["part"], 100]
-        assert row["memory_growth"] == most / least
-        assert row["bytes_per_entity"] == pytest.approx((most - least) * 2**20 / 100)
-    lines = capsys.readouterr().out.splitlines()
-    told = ["bios", "bios", "pairs", "pairs", "bios", "pairs"]
-    assert [line.split()[0] for line in lines] == told
+    assert all(row["cpu_seconds"] > 0 for row in rows)
+    assert all(row["peak_mib"] > 30 for row in rows), "more than a bare interpreter's"
 
 
-def test_the_people_are_such_as_the_builders_read(builders: ModuleType, tmp_path: Path) -> None:
+def test_generated_people_are_read_by_the_builders(builders: ModuleType, tmp_path: Path) -> None:
     graph = tmp_path / "people.ttl"
     graph.write_text("".join(builders.people(40, seed=0)), encoding="utf-8")
     with open_client(snapshot=graph) as client:
-        known = load_people(client)
-    assert len({person.title for person in known}) == 40
-    for person in known:
+        loaded = load_people(client)
+    assert len({person.title for person in loaded}) == 40
+    for person in loaded:
         assert person.title.startswith(f"{person.name} (")
         assert all((person.sex, person.aliases, person.frequency))
         assert person.continent in builders.COUNTRIES

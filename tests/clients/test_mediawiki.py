@@ -73,8 +73,11 @@ def test_a_decomposed_title_has_its_page_and_a_wait_is_read_in_any_letter_case(e
     waits: list[float] = []
     dropped: Counter[str] = Counter()
     client = MediaWiki(endpoint, sleep=waits.append)
-    found = list(client.pages([COMPOSED, DECOMPOSED], {"prop": "info"}, "pages", dropped))
-    assert [(title, page["pageid"]) for title, page in found] == [(COMPOSED, 1), (DECOMPOSED, 1)]
+    title_pages = list(client.pages([COMPOSED, DECOMPOSED], {"prop": "info"}, "pages", dropped))
+    assert [(title, page["pageid"]) for title, page in title_pages] == [
+        (COMPOSED, 1),
+        (DECOMPOSED, 1),
+    ]
     assert waits == [7.0]
     assert not +dropped
 
@@ -100,13 +103,13 @@ def test_a_reply_of_another_shape_is_no_answer_and_not_kept(endpoint, tmp_path, 
     Handler.replies = [reply]
     client = MediaWiki(endpoint, None, tmp_path, retries=1, sleep=lambda _: None)
     empty = reply == ended()  # is whole for titles of which none is of this wiki
-    asked = [
+    requested_titles = [
         lambda: search_titles(client, "composer", 3),
         lambda: list(client.members("Category:People")),
         lambda: site_of(client),
         *[lambda: read_page(client, COMPOSED)] * (not empty),
     ]
-    for ask in asked:
+    for ask in requested_titles:
         with pytest.raises(EndpointError, match="2 attempts"):
             ask()
     assert not list(tmp_path.rglob("*.json"))

@@ -27,8 +27,8 @@ def server():
 
 
 def pages(**options):
-    given = {"private_hosts": ["127.0.0.1"], "timeout_s": 5, "retries": 0}
-    return WebPages(**{"user_agent": AGENT, **given, **options})
+    local_options = {"private_hosts": ["127.0.0.1"], "timeout_s": 5, "retries": 0}
+    return WebPages(**{"user_agent": AGENT, **local_options, **options})
 
 
 def test_a_page_is_its_paragraphs_and_is_asked_for_once_with_a_name(server):
@@ -65,8 +65,17 @@ def test_what_is_no_page_says_why_and_is_not_asked_for_again(server, tmp_path, a
 @pytest.mark.parametrize(
     "address",
     [
-        *("file:///etc/passwd", "ftp://127.0.0.1/x", "javascript:alert(1)", "//127.0.0.1/x", "x"),
-        *("", "http://", "http://[::1", "http://127.0.0.1:99999/", "http://a..b/", "http:///x"),
+        "file:///etc/passwd",
+        "ftp://127.0.0.1/x",
+        "javascript:alert(1)",
+        "//127.0.0.1/x",
+        "x",
+        "",
+        "http://",
+        "http://[::1",
+        "http://127.0.0.1:99999/",
+        "http://a..b/",
+        "http:///x",
     ],
 )
 def test_what_is_no_address_of_the_web_is_not_asked(address):
@@ -74,24 +83,42 @@ def test_what_is_no_address_of_the_web_is_not_asked(address):
 
 
 def test_private_addresses_are_refused_whatever_their_name(server):
-    there = f":{server.server_port}/ada"
+    location = f":{server.server_port}/ada"
     for host in ("127.0.0.1", "localhost", "127.1", "2130706433", "[::ffff:127.0.0.1]"):
-        page = pages(private_hosts=[]).read(f"http://{host}{there}")
+        page = pages(private_hosts=[]).read(f"http://{host}{location}")
         assert page.text == ""
         assert page.unread in {"an address of a private network", "no answer: no connection"}
     assert pages(private_hosts=[]).read(server.url).unread == "an address of a private network"
     assert (
-        pages().read(f"http://me:pw@127.0.0.1{there}").unread.startswith("an address with a user")
+        pages()
+        .read(f"http://me:pw@127.0.0.1{location}")
+        .unread.startswith("an address with a user")
     )
     assert server.asked == []
 
 
 def test_addresses_that_are_public():
     private = [
-        *("127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1"),
-        *("0.0.0.1", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1%eth0"),
-        *("fd00::1", "::ffff:10.0.0.1", "2002:7f00:1::", "ff02::1"),
-        *("64:ff9b::a9fe:a9fe", "64:ff9b::10.0.0.1", "64:ff9b:1::1", "fec0::1"),
+        "127.0.0.1",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::1",
+        "::",
+        "fe80::1%eth0",
+        "fd00::1",
+        "::ffff:10.0.0.1",
+        "2002:7f00:1::",
+        "ff02::1",
+        "64:ff9b::a9fe:a9fe",
+        "64:ff9b::10.0.0.1",
+        "64:ff9b:1::1",
+        "fec0::1",
     ]
     assert [address for address in private if is_public(address)] == []
     assert is_public("93.184.216.34")
@@ -160,14 +187,14 @@ def test_what_is_no_whole_answer_is_given_up_and_not_kept(server, tmp_path, page
 
 def test_a_host_is_asked_one_thing_at_a_time_and_soon_left(server):
     server.pages |= {f"/{n}": (200, ADA) for n in range(12)}
-    found = dict(pages().read_all([f"{server.url}/{n}" for n in range(12)]))
-    assert {page.text for page in found.values()} == {"Ada wrote notes."}
+    page_of_address = dict(pages().read_all([f"{server.url}/{n}" for n in range(12)]))
+    assert {page.text for page in page_of_address.values()} == {"Ada wrote notes."}
     assert server.most == 1
     server.asked.clear()
     server.pages |= {f"/{n}": (503, "") for n in range(12)}
     web = pages()
-    found = dict(web.read_all([f"{server.url}/{n}" for n in range(12)]))
-    assert {page.unread for page in found.values()} == {
+    page_of_address = dict(web.read_all([f"{server.url}/{n}" for n in range(12)]))
+    assert {page.unread for page in page_of_address.values()} == {
         "no answer: HTTP 503",
         "no answer: none from its host",
     }
@@ -186,16 +213,18 @@ def test_an_encrypted_page_wants_a_certificate_that_is_known(server, tmp_path, m
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     server.socket = context.wrap_socket(server.socket, server_side=True)
     server.pages["/x"] = drip
-    there = f"https://localhost:{server.server_port}"
+    location = f"https://localhost:{server.server_port}"
 
     def read(path):
-        return pages(private_hosts=["localhost"], timeout_s=2).read(f"{there}{path}")
+        return pages(private_hosts=["localhost"], timeout_s=2).read(f"{location}{path}")
 
     assert read("/ada") == Page(unread="no answer: no valid certificate")
     monkeypatch.setattr("clients.web_host.where", lambda: str(tmp_path / "cert.pem"))
     assert read("/ada") == Page("Ada wrote notes.")
     assert read("/x") == Page(unread="no answer: time-out")
-    assert pages(private_hosts=[]).read(f"{there}/ada").unread == "an address of a private network"
+    assert (
+        pages(private_hosts=[]).read(f"{location}/ada").unread == "an address of a private network"
+    )
 
 
 def test_a_machine_that_reaches_nobody_ends_the_run(server):
@@ -206,9 +235,9 @@ def test_a_machine_that_reaches_nobody_ends_the_run(server):
     # One that answers now and then shows that it is not this machine.
     alive = [f"{server.url}/{n}" for n in range(3)]
     mixed = [*dead[:8], alive[0], *dead[8:16], alive[1], *dead[16:24], alive[2]]
-    found = dict(web.read_all(mixed, at_a_time=1))
-    assert [found[address].unread for address in alive] == ["HTTP 404"] * 3
-    assert found[dead[0]].unread == "no answer: no connection"
+    page_of_address = dict(web.read_all(mixed, at_a_time=1))
+    assert [page_of_address[address].unread for address in alive] == ["HTTP 404"] * 3
+    assert page_of_address[dead[0]].unread == "no answer: no connection"
 
 
 @pytest.mark.parametrize(

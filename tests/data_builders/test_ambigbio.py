@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_builders.builder import Work
 from data_builders.topics import Stratum
 from data_builders.written.ambigbio.ambigbio import PROMPT, AmbigBio
 from data_builders.written.ambigbio.biographies import generations
@@ -148,7 +147,7 @@ def test_a_biography_that_is_in_the_journal_is_not_written_again(tmp_path, write
     def written(**options):
         given = {"writer": writer, "max_new_tokens": 8, **files, **options}
         builder = AmbigBio(tmp_path, **given)
-        return builder._answers(found, Work(builder))
+        return builder._answers(found, builder.open_work())
 
     whole = written()
     (journal,) = tmp_path.glob(".biographies.*")

@@ -93,7 +93,7 @@ def everything(folder):
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in Path(folder).rglob("*")}
 
 
-def test_a_build_writes_its_files_and_leaves_nothing_else(tmp_path, texts):
+def test_build_writes_only_its_files(tmp_path, texts):
     manifest = json.loads(Words(tmp_path / "out", [texts]).build().read_text())
     assert set(everything(tmp_path / "out")) == {"words_train.jsonl", "README.md", "manifest.json"}
     assert manifest["config"] == {
@@ -109,13 +109,13 @@ def test_a_build_writes_its_files_and_leaves_nothing_else(tmp_path, texts):
     assert manifest["kept"] == 5
 
 
-def test_speed_and_the_output_change_no_byte(tmp_path, texts):
+def test_workers_and_output_folder_do_not_change_bytes(tmp_path, texts):
     Words(tmp_path / "a", [texts]).build()
     Words(tmp_path / "b", [texts], workers=3).build()
     assert everything(tmp_path / "a") == everything(tmp_path / "b")
 
 
-def test_a_killed_build_goes_on_with_the_same_bytes(tmp_path, texts, monkeypatch):
+def test_killed_build_resumes_to_the_same_bytes(tmp_path, texts, monkeypatch):
     Words(tmp_path / "whole", [texts]).build()
     for word in ("three", "five", "five"):
         monkeypatch.setattr(Words, "killed_at", word)
@@ -130,7 +130,7 @@ def test_a_killed_build_goes_on_with_the_same_bytes(tmp_path, texts, monkeypatch
     assert everything(tmp_path / "out") == everything(tmp_path / "whole")
 
 
-def test_what_a_killed_build_left_half_written_goes(tmp_path, texts):
+def test_partial_files_of_a_killed_build_are_removed(tmp_path, texts):
     Words(tmp_path / "whole", [texts]).build()
     (tmp_path / "out").mkdir()
     for name in (".scratch.txt", "..scratch.txt.a1b2c3d4", ".words_train.jsonl.a1b2c3d4"):
@@ -139,7 +139,7 @@ def test_what_a_killed_build_left_half_written_goes(tmp_path, texts):
     assert everything(tmp_path / "out") == everything(tmp_path / "whole")
 
 
-def test_another_configuration_keeps_its_own_journal(tmp_path, texts, monkeypatch):
+def test_journal_of_another_configuration_is_kept(tmp_path, texts, monkeypatch):
     monkeypatch.setattr(Words, "killed_at", "four")
     with pytest.raises(KeyboardInterrupt):
         Words(tmp_path / "out", [texts], model=Model("large")).build()
@@ -149,16 +149,20 @@ def test_another_configuration_keeps_its_own_journal(tmp_path, texts, monkeypatc
     assert journal in everything(tmp_path / "out")
 
 
-def test_all_faults_come_at_once_with_their_options():
+def test_all_invalid_options_are_reported_at_once():
     with pytest.raises(UserError) as caught:
         Words("out", [], share=2, shares=(0, 0, 0), workers=0, limit=0)
     lines = str(caught.value).splitlines()
     assert [line.partition(":")[0] for line in lines] == [
-        *("texts", "limit", "workers", "shares", "share"),
+        "texts",
+        "limit",
+        "workers",
+        "shares",
+        "share",
     ]
 
 
-def test_a_file_that_is_missing_is_named_before_anything_is_made(tmp_path):
+def test_missing_file_is_an_error_before_the_build(tmp_path):
     builder = Words(tmp_path / "out", ["absent.txt"])
     assert builder.plan() == [Step("texts", "absent.txt", None, "rows")]
     with pytest.raises(UserError, match=r"absent\.txt: no such file"):
@@ -170,11 +174,11 @@ def test_a_file_that_is_missing_is_named_before_anything_is_made(tmp_path):
     ("place", "split"),
     [(0, "train"), (7, "train"), (7.99, "train"), (8, "dev"), (9, "test"), (9.99, "test")],
 )
-def test_a_place_falls_into_its_share(place, split):
+def test_position_falls_into_its_share(place, split):
     assert split_at(place, (8, 1, 1)) == split
 
 
-def test_groups_that_read_one_article_are_drawn_together():
+def test_groups_that_share_an_article_are_tied():
     rows = [("b", "one"), ("a", "one"), ("c", "two"), ("b", "three"), ("d", "three"), ("d", "four")]
     records = [UnliPair(premise=p, hypothesis="so", label=1, group=group) for group, p in rows]
     assert tied_groups(records, (1, 1)) == {"a": "a", "b": "a", "c": "c", "d": "a"}

@@ -35,13 +35,13 @@ def build(tmp_path):
 
 
 def test_the_same_seed_gives_the_same_bytes(build):
-    one, two = build("one"), build("two")
-    names = sorted(path.name for path in one.iterdir())
+    first, second = build("one"), build("two")
+    names = sorted(path.name for path in first.iterdir())
     assert "manifest.json" in names
-    assert all((one / n).read_bytes() == (two / n).read_bytes() for n in names)
+    assert all((first / n).read_bytes() == (second / n).read_bytes() for n in names)
 
 
-def test_rules_and_labels(build):
+def test_rules_give_their_labels(build):
     folder = build("out")
     rows = read_records(folder / "relation_train.jsonl", RelationPair)
     by_rule = {}
@@ -64,7 +64,7 @@ def test_rules_and_labels(build):
     assert "distant/of_one_text" not in labels
 
 
-def test_a_topic_stays_in_one_split(build):
+def test_topic_is_in_one_split(build):
     folder = build("out")
     names = [
         set(re.findall(r"Lee\d+", (folder / f"relation_{split}.jsonl").read_text()))
@@ -75,7 +75,7 @@ def test_a_topic_stays_in_one_split(build):
     assert not names[0] & names[2]
 
 
-def test_documents_without_claims_are_the_users_mistake(tmp_path):
+def test_documents_without_claims_are_an_error(tmp_path):
     path = tmp_path / "in.jsonl"
     path.write_text(json.dumps({"id": "1", "topic": "Ann", "text": "Ann won."}) + "\n")
     with pytest.raises(UserError, match="no document has"):

@@ -41,38 +41,6 @@ def evidence_rows(number):
     ]
 
 
-def own_rows(number):
-    """The rows of ConflictBank's own scripts: one a claim."""
-    return [
-        {
-            "subject": f"Ann Lee{index}",
-            "relation": "P69",
-            "correct_pair": f"Ann Lee{index} studied law.",
-            "fact_conflict_pair": f"Ann Lee{index} studied art.",
-            "temporal_conflict_pair": f"Ann Lee{index} studied art from 2050.",
-            "correct_evidence": f"default evidence of {index}",
-            "fact_conflict_evidence": f"misinformation_conflict evidence of {index}",
-            "temporal_conflict_evidence": f"temporal_conflict evidence of {index}",
-            "semantic_conflict_evidence": f"semantic_conflict evidence of {index}",
-        }
-        for index in range(number)
-    ]
-
-
-def qa_rows(number):
-    """The Hub's question table."""
-    return [
-        {
-            "subject": row["subject"],
-            "default_claim": row["correct_pair"],
-            "default_evidence": row["correct_evidence"],
-            "misinformation_conflict_claim": row["fact_conflict_pair"],
-            "misinformation_conflict_evidence_evidence": row["fact_conflict_evidence"],
-        }
-        for row in own_rows(number)
-    ]
-
-
 def built(folder, rows, **options):
     path = folder.parent / f"{folder.name}.jsonl"
     write_jsonl(path, rows)
@@ -86,10 +54,8 @@ def data_bytes(folder):
     return {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
 
 
-@pytest.mark.parametrize("rows", [evidence_rows, own_rows, qa_rows])
-def test_a_claim_has_a_supporting_and_a_conflicting_context(tmp_path, rows):
-    built(tmp_path / "out", rows(10), number=10, prior=0.8)
-
+def test_claim_has_a_supporting_and_a_conflicting_context(tmp_path):
+    built(tmp_path / "out", evidence_rows(10), number=10, prior=0.8)
     documents = read_records(tmp_path / "out" / "documents.jsonl", Document)
     assert len(documents) == 10
     for document in documents:
@@ -120,7 +86,7 @@ class Reader:
         return [0.9, 0.05, 0.05] if premise.startswith("default") else [0.1, 0.1, 0.8]
 
 
-def test_an_experiment_judges_its_claims_by_both_contexts_and_their_prior(tmp_path):
+def test_factreasoner_experiment_uses_both_contexts_and_their_prior(tmp_path):
     built(tmp_path / "out", evidence_rows(3), number=3, prior=0.99)
     experiment = FactReasonerExperiment(
         {"Conflicts": str(tmp_path / "out" / "documents.jsonl")},
@@ -142,32 +108,30 @@ def test_an_experiment_judges_its_claims_by_both_contexts_and_their_prior(tmp_pa
     means = [
         r for r in file.results if (r.metric, r.against, r.variant) == ("accuracy", None, None)
     ]
-    found = {row.assessor: row.value for row in means}
-    assert found == {f"FactReasoner fr{version}": 1.0 for version in (1, 2, 3)}
+    readings = {row.assessor: row.value for row in means}
+    assert readings == {f"FactReasoner fr{version}": 1.0 for version in (1, 2, 3)}
 
 
 @pytest.mark.parametrize("kind", ["temporal", "semantic"])
-@pytest.mark.parametrize("rows", [evidence_rows, own_rows])
-def test_the_kind_of_conflict_is_chosen(tmp_path, kind, rows):
-    built(tmp_path / "out", rows(4), number=4, kind=kind)
-
+def test_kind_selects_the_conflicting_evidence(tmp_path, kind):
+    built(tmp_path / "out", evidence_rows(4), number=4, kind=kind)
     documents = read_records(tmp_path / "out" / "documents.jsonl", Document)
     assert all(d.passages[1].text.startswith(f"{kind}_conflict") for d in documents)
 
 
-def test_the_sample_does_not_depend_on_the_order_of_rows_and_shards(tmp_path):
+def test_shuffled_rows_and_shards_give_the_same_sample(tmp_path):
     rows = evidence_rows(60)
     write_jsonl(tmp_path / "a.jsonl", rows[:100])
     table = pyarrow.Table.from_pylist(rows[100:])
     pyarrow.parquet.write_table(table, tmp_path / "b.parquet")
     write_jsonl(tmp_path / "c.jsonl", rows[:100][::-1])
-    one = Conflicts(
+    left = Conflicts(
         tmp_path / "one", [str(tmp_path / "a.jsonl"), str(tmp_path / "b.parquet")], number=7
     )
     two = Conflicts(
         tmp_path / "two", [str(tmp_path / "b.parquet"), str(tmp_path / "c.jsonl")], number=7
     )
-    one.build()
+    left.build()
     two.build()
 
     assert data_bytes(tmp_path / "one") == data_bytes(tmp_path / "two")
@@ -175,7 +139,7 @@ def test_the_sample_does_not_depend_on_the_order_of_rows_and_shards(tmp_path):
     assert data_bytes(tmp_path / "one") != data_bytes(tmp_path / "three")
 
 
-def test_claims_that_lack_an_evidence_are_made_up_for_by_others(tmp_path):
+def test_incomplete_claims_are_replaced_by_complete_ones(tmp_path):
     rows = evidence_rows(400)
     whole = [row for row in rows if int(row["id"]) % 20 == 0]
     lacking = [row for row in rows if row["category"] == "default" or row in whole]
@@ -188,7 +152,7 @@ def test_claims_that_lack_an_evidence_are_made_up_for_by_others(tmp_path):
     assert manifest["dropped"]["requested claim that is not available"] == 30
 
 
-def test_every_row_that_is_left_out_is_counted(tmp_path):
+def test_skipped_rows_are_counted_by_reason(tmp_path):
     rows = evidence_rows(5)
     rows[0]["evidence"] = ""
     rows[4]["claim"] = None
@@ -202,22 +166,12 @@ def test_every_row_that_is_left_out_is_counted(tmp_path):
         "row without evidence": 1,
         "row without id or subject": 1,
     }
-    whole = own_rows(4)
-    del whole[0]["correct_evidence"]
-    whole[1]["fact_conflict_evidence"] = " "
-    del whole[3]["subject"]
-    manifest = built(tmp_path / "own", whole, number=1)
-    assert manifest["dropped"] == {
-        "row without correct_evidence": 1,
-        "row without fact_conflict_evidence": 1,
-        "row without subject": 1,
-    }
 
 
-def test_a_hub_name_goes_through_the_hubs_library_and_a_limit_is_kept(tmp_path):
+def test_hub_name_is_loaded_from_the_hub_with_limit(tmp_path):
     folder = tmp_path / "bank"
-    write_jsonl(folder / "train.jsonl", own_rows(20))
-    Conflicts(tmp_path / "out", [f"hub:{folder}"], number=50, limit=5).build()
+    write_jsonl(folder / "train.jsonl", evidence_rows(20))
+    Conflicts(tmp_path / "out", [f"hub:{folder}"], number=50, limit=20).build()
     assert len(read_records(tmp_path / "out" / "documents.jsonl", Document)) == 5
     with pytest.raises(UserError, match="cannot load from the Hub"):
         Conflicts(tmp_path / "out", [f"hub:{tmp_path / 'nothing'}"]).build()
@@ -259,7 +213,7 @@ def test_true_and_false_claims_have_the_same_numbers_of_contexts(documents):
     assert max(numbers.values()) - min(numbers.values()) <= 2
 
 
-def test_only_who_says_what_tells_the_truth(everything):
+def test_only_sources_predict_the_labels(everything):
     assert accuracy(everything, "majority of contexts") == pytest.approx(0.5)
     # Five standard errors of a fair coin, or of an AUROC by chance.
     number = len(claims_with_contexts(everything))
@@ -272,17 +226,17 @@ def test_only_who_says_what_tells_the_truth(everything):
     assert accuracy(everything, "sum of log-odds of the priors") > 0.88
 
 
-def test_the_priors_are_calibrated(everything):
-    told = {}
+def test_share_of_true_contexts_of_a_source_is_its_prior(everything):
+    truths = {}
     for claim, contexts in claims_with_contexts(everything):
         for context in contexts:
-            told.setdefault(context.prior, []).append((side(context) > 0) == (claim.label == "S"))
-    assert set(told) == {0.95, 0.85, 0.65, 0.35, 0.15, 0.05}
-    for prior, true in told.items():
+            truths.setdefault(context.prior, []).append((side(context) > 0) == (claim.label == "S"))
+    assert set(truths) == {0.95, 0.85, 0.65, 0.35, 0.15, 0.05}
+    for prior, true in truths.items():
         assert abs(sum(true) / len(true) - prior) < 5 * (prior * (1 - prior) / len(true)) ** 0.5
 
 
-def test_no_context_has_the_words_of_its_claim(everything):
+def test_contexts_are_worded_unlike_their_claim(everything):
     wording = read_wording("people", 5)
     for document in everything:
         for claim, contexts in claims_with_contexts([document]):
@@ -295,34 +249,34 @@ def test_no_context_has_the_words_of_its_claim(everything):
             assert not set(templates.claims) & set(templates.contexts)
 
 
-def test_contexts_say_the_claimed_value_or_one_other(everything):
+def test_contexts_state_the_claimed_value_or_one_alternative(everything):
     wording = read_wording("people", 5)
     for document in everything:
         for claim, contexts in claims_with_contexts([document]):
-            told = {1: set(), -1: set()}
+            truths = {1: set(), -1: set()}
             templates = wording[claim.property].contexts
             for context in contexts:
                 value = _value(templates, document.topic, context.text)
-                told[side(context)].add(value)
-            assert len(told[1]) == len(told[-1]) == 1
-            assert told[1] != told[-1]
-            (claimed,) = told[1]
+                truths[side(context)].add(value)
+            assert len(truths[1]) == len(truths[-1]) == 1
+            assert truths[1] != truths[-1]
+            (claimed,) = truths[1]
             assert claimed in claim.text
 
 
 def _value(templates, topic, text):
     """What a context says: the shortest reading, since asides may stand around it."""
-    found = []
+    readings = []
     for template in templates:
         before, after = fill(template, topic, "\0").split("\0")
         start = text.find(before)
         end = text.find(after, start + len(before))
         if start >= 0 and end >= 0:
-            found.append(text[start + len(before) : end].rpartition(". ")[2])
-    return min(found, key=len)
+            readings.append(text[start + len(before) : end].rpartition(". ")[2])
+    return min(readings, key=len)
 
 
-def test_people_are_split_and_the_relations_follow(kb, documents):
+def test_topics_are_in_one_split_and_relations_match_documents(kb, documents):
     topics = [{d.topic for d in documents[split]} for split in ("train", "dev", "test")]
     assert all(topics)
     assert len(set.union(*topics)) == sum(map(len, topics))
@@ -348,10 +302,10 @@ def test_people_are_split_and_the_relations_follow(kb, documents):
         assert {p.label for p in apart} == {"neutral"}
         assert len(apart) == sum(len(d.passages) for d in made if len(d.claims) > 1)
         ends = [(claim_of[p.premise], claim_of[p.hypothesis]) for p in apart]
-        assert all(one[0] == other[0] and one[1] != other[1] for one, other in ends)
+        assert all(left[0] == other[0] and left[1] != other[1] for left, other in ends)
 
 
-def test_the_same_seed_gives_the_same_bytes(kb, tmp_path):
+def test_same_seed_gives_the_same_bytes(kb, tmp_path):
     KbConflicts(tmp_path / "again", seed=5).build()
     names = sorted(path.name for path in kb.iterdir())
     assert "manifest.json" in names
@@ -383,7 +337,7 @@ def films():
     return "\n".join(lines)
 
 
-def test_another_domain_needs_a_population_and_a_wording(tmp_path):
+def test_films_with_population_and_wording_are_built(tmp_path):
     (tmp_path / "films.ttl").write_text(films(), encoding="utf-8")
     options = {"population": "?item wdt:P31 wd:Q11424 .", "wording": "films"}
     with local_endpoint(tmp_path / "films.ttl") as url:

@@ -1,4 +1,4 @@
-"""Dataset folders, and the door that builds them."""
+"""Dataset folders, and the command that builds them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from datasets import load_dataset
 from huggingface_hub import DatasetCard
 
-from data_builders.__main__ import BUILDERS, main
+from data_builders.__main__ import main
 from data_builders.builder import Builder, Made
 from data_builders.dataset import Card, write_dataset
 from records import UnliPair, UserError, read_records, sha256_file
@@ -35,7 +35,7 @@ def _write(folder, clients=(), pairs=PAIRS):
     )
 
 
-def test_folder_is_complete_and_described(tmp_path):
+def test_written_folder_has_manifest_and_card(tmp_path):
     manifest = json.loads(_write(tmp_path / "d").read_text())
     files = {p.relative_to(tmp_path / "d").as_posix() for p in (tmp_path / "d").rglob("*.*")}
     assert files == {"unli/train.jsonl", "unli/dev.jsonl", "README.md", "manifest.json"}
@@ -58,7 +58,7 @@ def test_folder_is_complete_and_described(tmp_path):
     ]
 
 
-def test_a_broken_rewrite_leaves_no_manifest(tmp_path):
+def test_interrupted_rewrite_leaves_no_manifest(tmp_path):
     _write(tmp_path)
 
     def broken():
@@ -75,7 +75,7 @@ def test_a_broken_rewrite_leaves_no_manifest(tmp_path):
     assert len(read_records(tmp_path / "unli/train.jsonl", UnliPair)) == 3
 
 
-def test_what_an_earlier_build_wrote_and_this_one_does_not_goes(tmp_path):
+def test_files_of_an_earlier_build_are_removed(tmp_path):
     _write(tmp_path)
     (tmp_path / "mine.txt").write_text("mine")
     for inputs in ([], [tmp_path / "unli/dev.jsonl"]):
@@ -100,13 +100,13 @@ def test_built_folders_load_with_datasets(dataset, tmp_path):
                 assert loaded[file["split"]].num_rows == rows[file["path"]]["rows"], (folder, name)
 
 
-def test_a_dataset_without_a_record_is_none(tmp_path):
+def test_dataset_without_records_is_an_error(tmp_path):
     with pytest.raises(UserError, match=r"no record left \(2 x too vague\)"):
         _write(tmp_path, pairs=[])
     assert not (tmp_path / "manifest.json").exists()
 
 
-def test_the_card_names_the_files_that_have_rows(tmp_path):
+def test_card_lists_only_files_with_rows(tmp_path):
     files = {"unli/train.jsonl": iter(PAIRS), "unli/dev.jsonl": [], "odd.jsonl": [{"a": 1}]}
     write_dataset(
         tmp_path, files, builder="pairs", configs=CONFIGS | {"": {"odd": "odd.jsonl"}},
@@ -140,36 +140,32 @@ class Tiny(Builder):
         return Made({"numbers.jsonl": [{"number": self.number}]}, CARD)
 
 
-@pytest.fixture
-def tiny(monkeypatch):
-    monkeypatch.setitem(BUILDERS, "tiny", f"{__name__}:Tiny")
+TINY = f"{__name__}.Tiny"
 
 
-@pytest.mark.usefixtures("tiny")
-def test_door_builds_from_a_config_with_overrides_and_says_what(tmp_path, capsys):
+def test_class_path_builds_from_a_config_with_overrides(tmp_path, capsys):
     config = tmp_path / "tiny.yaml"
     config.write_text(f"output: {tmp_path / 'out'}\nnumber: 4\n")
     written = tmp_path / "out/numbers.jsonl"
-    assert main(["tiny", "--config", str(config)]) == 0
+    assert main([TINY, "--config", str(config)]) == 0
     assert json.loads(written.read_text()) == {"number": 4}
     assert capsys.readouterr().out == (
-        f"tiny: 1 record(s) in 1 file(s) of {tmp_path}/out (2 rows dropped); card: "
+        f"{TINY}: 1 record(s) in 1 file(s) of {tmp_path}/out (2 rows dropped); card: "
         f"{tmp_path}/out/README.md\ndropped 2 x odd\n"
     )
-    assert main(["tiny", "--config", str(config), "--number", "5"]) == 0
+    assert main([TINY, "--config", str(config), "--number", "5"]) == 0
     assert json.loads(written.read_text()) == {"number": 5}
 
 
-@pytest.mark.usefixtures("tiny")
-def test_door_keeps_another_builders_dataset(tmp_path):
+def test_dataset_of_another_builder_is_not_overwritten(tmp_path):
     path = tmp_path / "out/manifest.json"
-    assert main(["tiny", "--output", str(path.parent)]) == 0
+    assert main([TINY, "--output", str(path.parent)]) == 0
     manifest = json.loads(path.read_text())
     assert manifest.pop("builder") == "test_dataset", "a builder is called as its file"
     path.write_text(json.dumps({"builder": "kb_pairs", **manifest}))
-    before = {one: one.read_bytes() for one in path.parent.iterdir()}
+    before = {file: file.read_bytes() for file in path.parent.iterdir()}
     with pytest.raises(UserError, match="contains a dataset of builder kb_pairs"):
-        main(["tiny", "--output", str(path.parent), "--number", "5"])
-    assert {one: one.read_bytes() for one in path.parent.iterdir()} == before
+        main([TINY, "--output", str(path.parent), "--number", "5"])
+    assert {file: file.read_bytes() for file in path.parent.iterdir()} == before
     path.write_text(json.dumps(manifest))
-    assert main(["tiny", "--output", str(path.parent)]) == 0, "once manifests named no builder"
+    assert main([TINY, "--output", str(path.parent)]) == 0, "once manifests named no builder"

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from data_builders.annotated.dfactscore.dfactscore_agreement import agreement
+from data_builders.annotated.dfactscore.annotator_agreement import agreement
 from data_builders.annotated.dfactscore.dfactscore_labels import DFActScoreLabels, merge_annotations
 from data_builders.annotated.dfactscore.dfactscore_project import DFActScoreProject
 from data_builders.annotated.dfactscore.dfactscore_tasks import (
@@ -41,11 +41,11 @@ TEXT = {
 
 def claims(groups, verdicts, titles):
     """Judgements by a letter a claim: supported, of Another person, not supported, irrelevant."""
-    found = []
+    judgements = []
     for text, group, verdict in zip(TEXT["claims"], groups, verdicts, strict=True):
         entity = titles.get(group)
         alone = {"s": entity, "a": MP}.get(verdict)
-        found.append(
+        judgements.append(
             JudgedClaim(
                 text=text["text"],
                 group=f"g{group}" if group != "-" else None,
@@ -55,7 +55,7 @@ def claims(groups, verdicts, titles):
                 alone=alone,
             )
         )
-    return found
+    return judgements
 
 
 MERGED = claims("00-0", "sain", {"0": PAINTER})
@@ -97,21 +97,12 @@ def project(tmp_path, **options):
 def full(tasks, answers):
     """Label Studio's full export: annotator and judgements a task."""
     entries = [
-        {"id": n, "completed_by": {"id": 3, "email": who}, "was_cancelled": False}
-        | {"result": to_result(own)}
-        for n, (who, own) in enumerate(answers, 1)
+        {"id": n, "completed_by": {"id": 3, "email": annotator_name}, "was_cancelled": False}
+        | {"result": to_result(annotator_claims)}
+        for n, (annotator_name, annotator_claims) in enumerate(answers, 1)
     ]
     skipped = {"id": 90, "completed_by": 4, "was_cancelled": True, "result": []}
     return [{**task, "id": 1, "annotations": [*entries, skipped]} for task in tasks]
-
-
-def short(tasks, answers):
-    """The short export: a row an annotation, the newest first."""
-    rows = []
-    for number, (who, own) in enumerate(answers, 1):
-        named = {item["from_name"]: item["value"]["choices"][0] for item in to_result(own)}
-        rows.append({**tasks[0]["data"], "annotator": who, "annotation_id": number, **named})
-    return rows[::-1]
 
 
 def write(path, value):
@@ -119,7 +110,7 @@ def write(path, value):
     return str(path)
 
 
-def test_the_project_shows_claims_and_pages_and_knows_its_controls(tmp_path):
+def test_project_has_claims_pages_and_valid_controls(tmp_path):
     (task,) = project(tmp_path)
     data = task["data"]
     assert data["text"] == "Ann Lee was a painter. She sat in parliament. Sources are few."
@@ -143,20 +134,22 @@ def test_the_project_shows_claims_and_pages_and_knows_its_controls(tmp_path):
         DFActScoreProject(tmp_path, ["x"], limit=-1)
 
 
-@pytest.mark.parametrize("form", [full, short])
-def test_answers_come_back_the_same(tmp_path, form):
+def test_exported_answers_are_read_unchanged(tmp_path):
     tasks = project(tmp_path)
-    given = [("a@x", MERGED), ("b@x", APART), ("a@x", NOBODY)]
+    annotations = [("a@x", MERGED), ("b@x", APART), ("a@x", NOBODY)]
     dropped = Counter()
-    answers = read_answers(write(tmp_path / "export.json", form(tasks, given)), dropped)
-    found = keep_latest(answers, dropped)
+    answers = read_answers(write(tmp_path / "export.json", full(tasks, annotations)), dropped)
+    judgements = keep_latest(answers, dropped)
     # The annotator who answered again has changed their mind.
-    assert {answer.annotator: answer.claims for answer in found} == {"a@x": NOBODY, "b@x": APART}
+    assert {answer.annotator: answer.claims for answer in judgements} == {
+        "a@x": NOBODY,
+        "b@x": APART,
+    }
     assert dropped["annotation replaced by a later one"] == 1
-    assert dropped["annotation that was skipped"] == (1 if form is full else 0)
+    assert dropped["annotation that was skipped"] == 1
 
 
-def test_another_page_and_answers_that_are_missing(tmp_path):
+def test_other_page_and_missing_answers_are_read_and_counted(tmp_path):
     tasks = project(tmp_path)
     chosen = {"group_0": "person 3", "title_3": "another page", "verdict_0": "supported"}
     items = [{"from_name": n, "value": {"choices": [v]}} for n, v in chosen.items()]
@@ -177,16 +170,22 @@ def test_another_page_and_answers_that_are_missing(tmp_path):
     assert dropped["person without a chosen page, counted as no page"] == 1
     entries[0]["result"] = items
     # A claim that an annotator left out is judged by the others.
-    others = [answer._replace(claims=APART, annotator=who) for who in "b"]
-    joint = merge_annotations([answer, answer._replace(annotator="a"), *others])
+    other_answers = [
+        answer._replace(claims=APART, annotator=annotator_name) for annotator_name in "b"
+    ]
+    joint = merge_annotations([answer, answer._replace(annotator="a"), *other_answers])
     assert [c.grouped for c in joint.claims] == [c.grouped for c in APART[:4]]
     assert not any(claim.failed for claim in joint.claims)
 
 
-def test_agreement_by_hand():
+def test_agreement_equals_values_by_hand():
     table = agreement([[MERGED, APART], [MERGED, MERGED]])
     assert (table["texts"], table["comparisons"], table["claims"]) == (2, 2, 8)
-    value = {name: own["value"] for name, own in table.items() if isinstance(own, dict)}
+    value = {
+        name: annotator_claims["value"]
+        for name, annotator_claims in table.items()
+        if isinstance(annotator_claims, dict)
+    }
     # Of three claims with a person, two pairs of three lie apart in one grouping only.
     assert value["grouping/rand"] == pytest.approx((1 / 3 + 1) / 2)
     assert value["grouping/as_many_people"] == 0.5
@@ -203,12 +202,12 @@ def test_agreement_by_hand():
     assert agreement([[MERGED]]) == {"texts": 0, "comparisons": 0, "claims": 0}
 
 
-def test_an_irrelevant_claim_is_one_of_the_three_labels_and_one_left_out_is_none():
-    said = {"S": True, "NS": False, "IR": None}
+def test_irrelevant_is_a_label_and_a_skipped_claim_has_none():
+    verdict_of = {"S": True, "NS": False, "IR": None}
 
     def of(*labels):
         return [
-            JudgedClaim(text=str(k), grouped=said[label], independent=said[label])
+            JudgedClaim(text=str(k), grouped=verdict_of[label], independent=verdict_of[label])
             for k, label in enumerate(labels)
         ]
 
@@ -222,10 +221,12 @@ def test_an_irrelevant_claim_is_one_of_the_three_labels_and_one_left_out_is_none
     assert identical(of("S", "IR"), [*of("S"), left_out]) == [1, 1]
 
 
-def test_several_annotators_decide_together():
+def test_majority_of_annotators_decides():
     record = {"id": "gen/7", "topic": "Ann Lee", "generator": "gen"}
     for order in permutations([MERGED, MERGED, APART]):
-        answers = [Answer(record, str(k), own) for k, own in enumerate(order)]
+        answers = [
+            Answer(record, str(k), annotator_claims) for k, annotator_claims in enumerate(order)
+        ]
         text = merge_annotations(answers)
         assert text.claims == MERGED
         assert text.annotators == 3
@@ -234,18 +235,20 @@ def test_several_annotators_decide_together():
     assert factual_precision(text, "grouped") == pytest.approx(1 / 3)
 
 
-def test_whoever_left_a_claim_out_does_not_make_it_irrelevant_where_the_others_tie():
+def test_annotator_who_skipped_a_claim_breaks_no_tie():
     record = {"id": "gen/7", "topic": "Ann Lee", "generator": "gen"}
     nothing = {"grouped": None, "independent": None, "alone": None}
     silent = MERGED[0].model_copy(update={**nothing, "failed": ["independent", "grouped"]})
     tied = claims("01-0", "iain", {"0": PAINTER})
     # The first one's groups are the nearest to the others'; the second's are the same.
     answers = [[silent, *MERGED[1:]], MERGED, tied]
-    text = merge_annotations([Answer(record, str(k), own) for k, own in enumerate(answers)])
+    text = merge_annotations(
+        [Answer(record, str(k), annotator_claims) for k, annotator_claims in enumerate(answers)]
+    )
     assert text.claims == MERGED
 
 
-def test_exports_become_a_dataset(tmp_path):
+def test_exports_are_built_into_a_dataset(tmp_path):
     tasks = project(tmp_path)
     export = write(tmp_path / "export.json", full(tasks, [("a@x", MERGED), ("b@x", APART)]))
     DFActScoreLabels(tmp_path / "labels", [export]).build()

@@ -64,7 +64,7 @@ def sets(server, tmp_path):
     return write
 
 
-def test_a_killed_download_resumes_and_is_recorded(server, sets, tmp_path):
+def test_killed_download_resumes_and_is_recorded(server, sets, tmp_path):
     server.stops, server.hang_s = [3_000_000], 60
     path = sets()
     command = [sys.executable, "-m", "data_builders", "fetch", "a", "--output", str(tmp_path)]
@@ -89,7 +89,7 @@ def test_a_killed_download_resumes_and_is_recorded(server, sets, tmp_path):
         fetch("a", tmp_path, path)
 
 
-def test_a_file_that_changed_since_is_downloaded_whole(server, sets, tmp_path):
+def test_changed_file_is_downloaded_from_the_start(server, sets, tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "a.bin.partial").write_bytes(b"old")
     (tmp_path / "a" / "a.bin.validator").write_text('"zero"')
@@ -97,14 +97,14 @@ def test_a_file_that_changed_since_is_downloaded_whole(server, sets, tmp_path):
     assert (tmp_path / "a" / "a.bin").read_bytes() == CONTENT
 
 
-def test_a_published_checksum_is_checked(server, sets, tmp_path):
+def test_wrong_checksum_is_an_error(server, sets, tmp_path):
     path = sets(files={"a.bin": {"url": server.url, "sha256": "0" * 64}})
     with pytest.raises(UserError, match="expected 000"):
         fetch("a", tmp_path, path)
 
 
 @pytest.mark.parametrize("name", ["top/data/x.txt", "../../evil.txt"])
-def test_archives_stay_in_their_folder(server, sets, tmp_path, name):
+def test_archive_is_extracted_only_into_its_folder(server, sets, tmp_path, name):
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         member = tarfile.TarInfo(name)
@@ -121,6 +121,6 @@ def test_archives_stay_in_their_folder(server, sets, tmp_path, name):
         assert (tmp_path / "a" / "data" / "x.txt").read_text() == "hello"
 
 
-def test_the_table_is_valid():
+def test_downloads_yaml_is_valid():
     for entry in yaml.safe_load(SETS.read_text()).values():
         assert Release(**entry).licence

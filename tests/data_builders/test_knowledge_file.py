@@ -53,17 +53,17 @@ DROPPED = {
 }
 
 
-def test_rows_become_pages_and_every_drop_is_counted(tmp_path):
+def test_rows_become_pages_and_drops_are_counted(tmp_path):
     path = jsonl(tmp_path / "rows.jsonl", ROWS)
     folder = KnowledgeFile(tmp_path / "out", [path]).build().parent
     assert content(folder) == [
         ("Ada", "Ada was a mathematician."),
         ("Babbage", "He built an engine."),
     ]
-    said = manifest(folder)
-    assert said["dropped"] == DROPPED
-    assert said["config"]["database"]["documents"] == 2
-    assert [entry["file"] for entry in said["inputs"]] == ["rows.jsonl"]
+    report = manifest(folder)
+    assert report["dropped"] == DROPPED
+    assert report["config"]["database"]["documents"] == 2
+    assert [entry["file"] for entry in report["inputs"]] == ["rows.jsonl"]
     assert sorted(p.name for p in folder.iterdir()) == [
         "README.md",
         "knowledge.db",
@@ -75,7 +75,7 @@ def test_rows_become_pages_and_every_drop_is_counted(tmp_path):
     assert loaded[1] == {"title": "Babbage", "words": 4}
 
 
-def test_the_content_hash_does_not_depend_on_the_order_but_on_the_texts(tmp_path):
+def test_content_hash_depends_on_texts_and_not_on_order(tmp_path):
     def digest(name, rows):
         path = jsonl(tmp_path / f"{name}.jsonl", rows)
         folder = KnowledgeFile(tmp_path / name, [path]).build().parent
@@ -86,7 +86,7 @@ def test_the_content_hash_does_not_depend_on_the_order_but_on_the_texts(tmp_path
     assert digest("c", [{**ROWS[0], "text": "Else."}, ROWS[1]]) != first
 
 
-def test_a_folder_holds_texts_tables_and_what_is_not_read(tmp_path):
+def test_folder_of_texts_and_tables_is_read(tmp_path):
     folder = tmp_path / "in"
     jsonl(folder / "b" / "rows.jsonl", ROWS[:1])
     (folder / "Grace Hopper.txt").write_text("Grace wrote a compiler.")
@@ -102,7 +102,7 @@ def test_a_folder_holds_texts_tables_and_what_is_not_read(tmp_path):
     assert manifest(out)["dropped"] == {"file of an unsupported type": 1}
 
 
-def test_without_a_page_the_file_that_was_there_stays(tmp_path):
+def test_input_without_pages_keeps_the_existing_file(tmp_path):
     path = jsonl(tmp_path / "wild.jsonl", WILD)
     out = KnowledgeFile(tmp_path / "out", [path], source="wildhallucinations").build().parent
     before = {p: p.read_bytes() for p in out.iterdir()}
@@ -115,7 +115,7 @@ def test_without_a_page_the_file_that_was_there_stays(tmp_path):
     assert {p: p.read_bytes() for p in before} == before
 
 
-def test_files_of_another_source_go(tmp_path):
+def test_files_of_an_earlier_source_are_removed(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("x")
     path = jsonl(tmp_path / "expert.jsonl", EXPERT)
@@ -126,7 +126,7 @@ def test_files_of_another_source_go(tmp_path):
     assert sorted(p.name for p in out.iterdir()) == names
 
 
-def test_of_factscores_file_only_the_index_is_made(tmp_path):
+def test_sqlite_source_builds_only_the_index(tmp_path):
     path = tmp_path / "enwiki.db"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
@@ -192,7 +192,7 @@ def test_wildhallucinations_gives_pages_and_topics(tmp_path):
     assert datasets.load_dataset(str(out), "topics")["test"].num_rows == 1
 
 
-def test_one_category_alone(tmp_path):
+def test_category_selects_entities_and_questions(tmp_path):
     path = jsonl(tmp_path / "wild.jsonl", [*WILD, {**WILD[0], "entity": "Ode", "category": "Art"}])
     options = {"source": "wildhallucinations", "category": "art"}
     out = KnowledgeFile(tmp_path / "out", [path], **options).build().parent
@@ -203,8 +203,10 @@ def test_one_category_alone(tmp_path):
     path = jsonl(tmp_path / "expert.jsonl", EXPERT)
     options = {"source": "expertqa", "category": "Physics"}
     out = KnowledgeFile(tmp_path / "questions", [path], **options).build().parent
-    own = {document.topic for document in read_records(out / "documents.jsonl", Document)}
-    assert own == {"Why is the sky blue?"}
+    question_topics = {
+        document.topic for document in read_records(out / "documents.jsonl", Document)
+    }
+    assert question_topics == {"Why is the sky blue?"}
     with pytest.raises(UserError, match="category: source pages has"):
         KnowledgeFile(tmp_path / "x", [path], category="art").build()
 
@@ -262,35 +264,37 @@ def test_expertqa_gives_evidence_as_pages_and_judged_answers(tmp_path):
     assert datasets.load_dataset(str(out), "documents")["test"].num_rows == 2
 
 
-def test_what_labelled_texts_say_truly_is_the_page_of_their_topic(tmp_path):
+def test_supported_claims_of_labelled_texts_are_the_page_of_their_topic(tmp_path):
     def text(topic, *claims):
-        told = [{"id": f"c{n}", "text": t, "label": label} for n, (t, label) in enumerate(claims)]
-        return {"id": topic, "topic": topic, "text": "…", "claims": told}
+        claim_rows = [
+            {"id": f"c{n}", "text": t, "label": label} for n, (t, label) in enumerate(claims)
+        ]
+        return {"id": topic, "topic": topic, "text": "…", "claims": claim_rows}
 
-    one = [text("Ada", ("Ada sang.", "S"), ("Ada flew.", "NS")), text("Bob", ("Bob swam.", "NS"))]
+    first = [text("Ada", ("Ada sang.", "S"), ("Ada flew.", "NS")), text("Bob", ("Bob swam.", "NS"))]
     other = [text("Ada", ("Ada sang.", "S"), ("Ada wrote.", "S"), ("Ada is.", None))]
-    paths = [jsonl(tmp_path / f"{n}.jsonl", rows) for n, rows in enumerate((one, other))]
+    paths = [jsonl(tmp_path / f"{n}.jsonl", rows) for n, rows in enumerate((first, other))]
     out = KnowledgeFile(tmp_path / "out", paths, source="labelled").build().parent
     passages = Knowledge(out / "knowledge.db", words=None).passages("Ada")
     assert [p.text for p in passages] == ["Ada sang.", "Ada wrote."]
     assert manifest(out)["dropped"] == {"topic without a supported claim": 1}
 
 
-def test_what_a_text_says_that_gives_up_is_no_fact_about_its_topic(tmp_path):
-    told = [{"id": "c", "text": "Ada sang.", "label": "S"}]
+def test_claims_of_abstaining_texts_are_skipped(tmp_path):
+    claim_rows = [{"id": "c", "text": "Ada sang.", "label": "S"}]
     more = [{"id": "c", "text": "Ada wrote.", "label": "S"}]
     sorry = [{"id": "c", "text": "I am sorry.", "label": "S"}]
     rows = [
-        {"id": "1", "topic": "Ada", "text": "Ada sang.", "claims": told},
+        {"id": "1", "topic": "Ada", "text": "Ada sang.", "claims": claim_rows},
         {"id": "2", "topic": "Ada", "text": "Ada wrote.", "claims": more},
         {"id": "3", "topic": "Bob", "text": "I'm sorry, I know no Bob.", "claims": sorry},
-        {"id": "4", "topic": "Cy", "text": "Cy sang.", "claims": told},
+        {"id": "4", "topic": "Cy", "text": "Cy sang.", "claims": claim_rows},
     ]
     path = jsonl(tmp_path / "in.jsonl", rows)
     out = KnowledgeFile(tmp_path / "out", [path], source="labelled").build().parent
-    known = Knowledge(out / "knowledge.db", words=None)
-    assert [p.text for p in known.passages("Ada")] == ["Ada sang.", "Ada wrote."]
-    assert list(known) == ["Ada", "Cy"]
+    knowledge = Knowledge(out / "knowledge.db", words=None)
+    assert [p.text for p in knowledge.passages("Ada")] == ["Ada sang.", "Ada wrote."]
+    assert list(knowledge) == ["Ada", "Cy"]
     assert manifest(out)["dropped"] == {"text that does not respond": 1}
     path = jsonl(tmp_path / "in.jsonl", [rows[2], rows[3], rows[0]])
     short = KnowledgeFile(tmp_path / "short", [path], source="labelled", limit=1).build().parent
@@ -328,18 +332,18 @@ def test_a_dump_is_read_as_plain_text_with_redirects(tmp_path, name):
     assert Knowledge(out / "knowledge.db").resolve("Ada King") == "Ada"
 
 
-def test_workers_change_nothing(tmp_path):
+def test_workers_give_the_same_bytes(tmp_path):
     pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
     (tmp_path / "wiki.xml").write_text(DUMP)
     paths = [str(tmp_path / "wiki.xml")]
-    one = KnowledgeFile(tmp_path / "a", paths).build().parent
+    first = KnowledgeFile(tmp_path / "a", paths).build().parent
     two = KnowledgeFile(tmp_path / "b", paths, workers=2).build().parent
-    assert (one / "knowledge.db").read_bytes() == (two / "knowledge.db").read_bytes()
-    assert (one / "manifest.json").read_bytes() == (two / "manifest.json").read_bytes()
+    assert (first / "knowledge.db").read_bytes() == (two / "knowledge.db").read_bytes()
+    assert (first / "manifest.json").read_bytes() == (two / "manifest.json").read_bytes()
 
 
 @pytest.mark.parametrize("cut", ["xml", "bz2"])
-def test_a_torn_dump_is_an_error(tmp_path, cut):
+def test_truncated_dump_is_an_error(tmp_path, cut):
     pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
     path = tmp_path / f"wiki.xml{'' if cut == 'xml' else '.bz2'}"
     whole = DUMP.encode() if cut == "xml" else bz2.compress(DUMP.encode())
@@ -349,7 +353,7 @@ def test_a_torn_dump_is_an_error(tmp_path, cut):
     assert not (tmp_path / "out" / "knowledge.db").exists()
 
 
-def test_wikitext_keeps_the_prose_alone():
+def test_wikitext_is_reduced_to_prose():
     pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
     from data_builders.published.knowledge.wikitext import plain_text
 
@@ -363,7 +367,7 @@ def test_wikitext_keeps_the_prose_alone():
 
 
 @pytest.mark.parametrize(
-    ("wikitext", "shown"),
+    ("wikitext", "expected_text"),
     [
         ("1900{{snd}}1950, 1939{{ndash}}1945, 5{{nbsp}}km", "1900 – 1950, 1939–1945, 5 km"),
         ("({{circa|1900}}{{snd}}1950), {{c.|1815|1852}}", "(c. 1900 – 1950), c. 1815 – c. 1852"),
@@ -392,11 +396,11 @@ def test_wikitext_keeps_the_prose_alone():
         ("''Emma''{{'}}s plot, ''Emma''{{'s}} end", "Emma's plot, Emma's end"),
     ],
 )
-def test_templates_that_stand_for_words_or_join_them_are_not_lost(wikitext, shown):
+def test_templates_are_replaced_by_their_words(wikitext, expected_text):
     pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
     from data_builders.published.knowledge.wikitext import plain_text
 
-    assert plain_text(wikitext)[0] == shown
+    assert plain_text(wikitext)[0] == expected_text
 
 
 def test_sentences_with_unknown_templates_are_counted(tmp_path):
@@ -409,7 +413,7 @@ def test_sentences_with_unknown_templates_are_counted(tmp_path):
     assert dropped == {"sentence with a template whose text is unknown": 1}
 
 
-def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):
+def test_killed_build_resumes_to_the_same_bytes(tmp_path):
     rows = [{"title": f"Page {n}", "text": f"word{n % 97} " * 60} for n in range(9000)]
     path = jsonl(tmp_path / "rows.jsonl", [*rows, *ROWS])
     whole = KnowledgeFile(tmp_path / "whole", [path]).build().parent

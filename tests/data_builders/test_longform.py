@@ -10,8 +10,8 @@ from pathlib import Path
 import datasets
 import pytest
 
-from data_builders.published.longform.formats import Source
 from data_builders.published.longform.longform import LongForm
+from data_builders.published.longform.longform_formats import Source
 from records import Document, UserError, read_records, write_jsonl
 
 DATA = os.environ.get("FACTFOUNDRY_DATA")
@@ -26,8 +26,8 @@ def jsonl(path, rows):
 def build(tmp_path, rows, name="in.jsonl", to="out", limit=None, seed=0, **source):
     """The folder and manifest of one source named ``s``."""
     path = jsonl(tmp_path / name, rows) if isinstance(rows, list) else rows
-    own = Source(name="s", files=[path], **source)
-    folder = LongForm(tmp_path / to, [own], limit=limit, seed=seed).build().parent
+    base = Source(name="s", files=[path], **source)
+    folder = LongForm(tmp_path / to, [base], limit=limit, seed=seed).build().parent
     return folder, json.loads((folder / "manifest.json").read_text())
 
 
@@ -64,19 +64,19 @@ FACTSCORE = [
 ]
 
 
-def test_factscores_human_atoms_keep_sentence_and_label(tmp_path):
-    folder, said = build(tmp_path, FACTSCORE, format="factscore", generator="ChatGPT")
-    (found,) = documents(folder)
-    assert [(c.text, c.label, c.sentence, c.source) for c in found.claims] == [
+def test_factscore_atoms_keep_sentence_and_label(tmp_path):
+    folder, report = build(tmp_path, FACTSCORE, format="factscore", generator="ChatGPT")
+    (kept,) = documents(folder)
+    assert [(c.text, c.label, c.sentence, c.source) for c in kept.claims] == [
         ("Ada was a poet.", "NS", 0, "Ada was a poet."),
         ("Ada lived.", "S", 0, "Ada was a poet."),
         ("She knew.", "IR", 1, "She knew things."),
     ]
-    assert (found.bin, found.group) == ("rare", "Europe/Middle East")
-    assert (found.generator, found.label_source) == ("ChatGPT", "human")
-    assert said["dropped"] == {"s: text without claims": 2}
+    assert (kept.bin, kept.group) == ("rare", "Europe/Middle East")
+    assert (kept.generator, kept.label_source) == ("ChatGPT", "human")
+    assert report["dropped"] == {"s: text without claims": 2}
     counts = {"rows": 1, "claims": 3, "S": 1, "NS": 1, "IR": 1, "none": 0, "passages": 0}
-    assert said["config"]["counts"] == {"s/documents.jsonl": counts}
+    assert report["config"]["counts"] == {"s/documents.jsonl": counts}
     assert (
         "| `s/documents.jsonl` | 1 | 3 | 1 | 1 | 1 | 0 | 0 |" in (folder / "README.md").read_text()
     )
@@ -100,31 +100,31 @@ REASONED = {
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.json"])
-def test_factreasoners_atoms_and_contexts_are_kept(tmp_path, name):
+def test_factreasoner_atoms_and_contexts_are_kept(tmp_path, name):
     rows = [REASONED]
     if name == "in.json":
         (tmp_path / name).write_text(json.dumps(REASONED, indent=1))
         rows = str(tmp_path / name)
-    folder, said = build(tmp_path, rows, name, format="factreasoner", topic="input")
-    (found,) = documents(folder)
-    assert found.topic == "Did Vikings like cats?"
-    assert [(c.id, c.contexts, c.label) for c in found.claims] == [
+    folder, report = build(tmp_path, rows, name, format="factreasoner", topic="input")
+    (kept,) = documents(folder)
+    assert kept.topic == "Did Vikings like cats?"
+    assert [(c.id, c.contexts, c.label) for c in kept.claims] == [
         ("a0", ["c0"], None),
         ("a1", ["c2"], "S"),
     ]
-    assert [(p.id, p.text, p.url) for p in found.passages] == [
+    assert [(p.id, p.text, p.url) for p in kept.passages] == [
         ("c0", "Cats purr.", "l"),
         ("c2", "Owls.", "l"),
     ]
-    assert said["dropped"] == {"s: context without text": 1}
+    assert report["dropped"] == {"s: context without text": 1}
 
 
 def checked(sentence, text, annotation):
-    own = {"sentence": sentence, "atomic_fact": "It is.", "self_contained_atomic_fact": text}
-    return {**own, "relevance_data": None, "rate_data": None, "annotation": annotation}
+    base = {"sentence": sentence, "atomic_fact": "It is.", "self_contained_atomic_fact": text}
+    return {**base, "relevance_data": None, "rate_data": None, "annotation": annotation}
 
 
-def test_safes_facts_searches_and_answers_are_kept(tmp_path):
+def test_safe_facts_and_search_results_are_kept(tmp_path):
     data = {
         "prompt": "What is X?",
         "response": "X is. It was. And so.",
@@ -154,30 +154,30 @@ def test_safes_facts_searches_and_answers_are_kept(tmp_path):
     ]
     path = tmp_path / "results.json"
     path.write_text(json.dumps({"side_1": "gpt", "side_2": "none", "per_prompt_data": rows}))
-    folder, said = build(tmp_path, str(path), format="safe")
-    (found,) = documents(folder)
-    assert [(c.text, c.label, c.sentence, c.contexts) for c in found.claims] == [
+    folder, report = build(tmp_path, str(path), format="safe")
+    (kept,) = documents(folder)
+    assert [(c.text, c.label, c.sentence, c.contexts) for c in kept.claims] == [
         ("X is.", "S", 0, ["c0_0"]),
         ("X was.", "NS", 1, []),
         ("X so.", "IR", 1, []),
     ]
-    assert [p.text for p in found.passages] == ["X is so."]
-    assert (found.generator, found.label_source, found.topic) == ("gpt", "safe", "What is X?")
-    assert said["dropped"] == {"s: text without claims": 1}
+    assert [p.text for p in kept.passages] == ["X is so."]
+    assert (kept.generator, kept.label_source, kept.topic) == ("gpt", "safe", "What is X?")
+    assert report["dropped"] == {"s: text without claims": 1}
 
 
 HIT = {"title": "T", "snippet": "A snippet.", "link": "l"}
 
 
 @pytest.mark.parametrize(
-    ("lists", "found"),
+    ("lists", "kept"),
     [
         ("claim_list", "claim_search_results"),
         ("claim_list", "claim_snippets_dict"),
         ("claim_lst_lst", "claim_srch_res_lst"),
     ],
 )
-def test_veriscores_claims_and_snippets_are_kept_under_each_name(tmp_path, lists, found):
+def test_veriscore_claims_are_read_under_each_field_name(tmp_path, lists, kept):
     row = {
         "question": "Why?",
         "response": "Because. So.",
@@ -185,7 +185,7 @@ def test_veriscores_claims_and_snippets_are_kept_under_each_name(tmp_path, lists
         "prompt_source": "ELI5",
         "abstained": False,
         lists: [["No verifiable claim."], ["So is A.", "So is B."], ["So is A."]],
-        found: {"So is A.": [HIT, {**HIT, "snippet": ""}], "So is B.": []},
+        kept: {"So is A.": [HIT, {**HIT, "snippet": ""}], "So is B.": []},
         "claim_verification_result": [
             {"claim": "So is A.", "verification_result": "supported"},
             {"claim": "So is B.", "verification_result": "inconclusive"},
@@ -197,7 +197,7 @@ def test_veriscores_claims_and_snippets_are_kept_under_each_name(tmp_path, lists
         {**row, "abstained": True, lists: None},
         {**row, "response": "", lists: []},
     ]
-    folder, said = build(tmp_path, rows, format="veriscore", where={"prompt_source": "ELI5"})
+    folder, report = build(tmp_path, rows, format="veriscore", where={"prompt_source": "ELI5"})
     (document,) = documents(folder)
     assert [(c.text, c.sentence, c.label, c.contexts) for c in document.claims] == [
         ("So is A.", 1, "S", ["p0_0", "p0_1"]),
@@ -207,10 +207,10 @@ def test_veriscores_claims_and_snippets_are_kept_under_each_name(tmp_path, lists
     # A result without a snippet has its title.
     assert [p.text for p in document.passages] == ["A snippet.", "T"]
     assert (document.generator, document.label_source) == ("gpt-4o", "veriscore")
-    assert said["dropped"] == {"s: text without claims": 2, "s: row excluded by `where`": 1}
+    assert report["dropped"] == {"s: text without claims": 2, "s: row excluded by `where`": 1}
 
 
-def test_halogens_tables_give_atoms_with_verdicts_and_one_generator_a_file(tmp_path):
+def test_halogen_csv_gives_atoms_with_verdicts(tmp_path):
     table = '| Ada wrote.\tTrue |\n| She sang "La\tla".\tFalse |\n| Unjudged. |\n'
     rows = tmp_path / "ada_7b_biographies.csv"
     with rows.open("w", newline="", encoding="utf-8") as file:
@@ -218,26 +218,26 @@ def test_halogens_tables_give_atoms_with_verdicts_and_one_generator_a_file(tmp_p
         writer.writerow(["prompt", "response", "atoms", "hallucinated atoms"])
         writer.writerow(["Tell me a bio of Ada B. Jr.", " Ada wrote, so.", table, "| x |"])
         writer.writerow(["Tell me a bio of Bob", "I cannot.", "", ""])
-    folder, said = build(tmp_path, str(rows), format="halogen")
-    (found,) = documents(folder)
-    assert (found.topic, found.generator, found.label_source) == ("Ada B. Jr.", "ada_7b", "halogen")
-    assert [(c.text, c.label) for c in found.claims] == [
+    folder, report = build(tmp_path, str(rows), format="halogen")
+    (kept,) = documents(folder)
+    assert (kept.topic, kept.generator, kept.label_source) == ("Ada B. Jr.", "ada_7b", "halogen")
+    assert [(c.text, c.label) for c in kept.claims] == [
         ("Ada wrote.", "S"),
         ('She sang "La\tla".', "NS"),
         ("Unjudged.", None),
     ]
-    assert said["dropped"] == {"s: text without claims": 1}
+    assert report["dropped"] == {"s: text without claims": 1}
 
 
-def test_a_halogen_text_of_the_topic_alone_is_that_of_its_atoms(tmp_path):
+def test_halogen_text_equal_to_its_topic_is_replaced_by_its_atoms(tmp_path):
     atoms = [{"text": "Ada wrote.", "label": "S"}, {"text": "She sang.", "label": "NS"}]
     rows = [
         {"topic": "Ada", "generator": "g", "output": text, "atoms": atoms}
         for text in ("Ada", "Ada is.")
     ]
     write_jsonl(tmp_path / "a.jsonl", rows)
-    found = read_records(tmp_path / "a.jsonl", Document)
-    assert [document.text for document in found] == ["Ada wrote. She sang.", "Ada is."]
+    kept = read_records(tmp_path / "a.jsonl", Document)
+    assert [document.text for document in kept] == ["Ada wrote. She sang.", "Ada is."]
 
 
 SAMPLES = [
@@ -247,20 +247,20 @@ SAMPLES = [
 ]
 
 
-def test_adversarial_samples_get_their_kind_and_the_bins_of_the_frequency_map(tmp_path):
+def test_texts_get_their_kind_and_bins_of_the_map(tmp_path):
     (tmp_path / "bins.json").write_text(json.dumps({"Ada": "very rare"}))
     source = {"kind": "info", "bins": str(tmp_path / "bins.json"), "generator": "gpt"}
-    folder, said = build(tmp_path, SAMPLES, format="texts", **source)
-    found = documents(folder)
-    assert [(d.text, d.kind, d.bin) for d in found] == [
+    folder, report = build(tmp_path, SAMPLES, format="texts", **source)
+    kept = documents(folder)
+    assert [(d.text, d.kind, d.bin) for d in kept] == [
         ("Ada lives.", "info", "very rare"),
         ("Ada breathes.", "info", "very rare"),
         ("Bo lives.", "info", None),
     ]
-    (reason,) = said["dropped"]
+    (reason,) = report["dropped"]
     assert reason.startswith("s: bin of a topic that ")
-    assert any(entry["file"] == "bins.json" for entry in said["inputs"])
-    assert said["config"]["sources"][0]["bins"] == "bins.json", "no folder of this machine"
+    assert any(entry["file"] == "bins.json" for entry in report["inputs"])
+    assert report["config"]["sources"][0]["bins"] == "bins.json", "no folder of this machine"
     (tmp_path / "bins.json").write_text(json.dumps(["Ada"]))
     with pytest.raises(UserError, match=r"bins\.json: expected a JSON object"):
         build(tmp_path, SAMPLES, format="texts", **source)
@@ -270,27 +270,27 @@ VOTED = {"evidence_id": "Sea:1", "article": "Sea", "evidence": "It rises.", "ent
 VOTED |= {"evidence_label": "SUPPORTS", "votes": ["SUPPORTS", "SUPPORTS", None, None, None]}
 
 
-def test_climate_fevers_claims_keep_the_sentences_and_the_votes(tmp_path):
+def test_climate_fever_claims_keep_sentences_and_votes(tmp_path):
     labels = {"SUPPORTS": "S", "REFUTES": "NS", "NOT_ENOUGH_INFO": "NS", "DISPUTED": None}
     rows = [
         {"claim_id": str(n), "claim": f"Seas rise {n}.", "claim_label": label, "evidences": [VOTED]}
         for n, label in enumerate(labels)
     ]
     folder, _ = build(tmp_path, rows, format="climate_fever")
-    found = documents(folder)
-    assert [d.claims[0].label for d in found] == list(labels.values())
-    assert [d.claim_label for d in found] == list(labels)
-    assert [d.model_extra.get("label_source") for d in found] == ["human"] * 3 + [None]
-    (passage,) = found[0].passages
+    kept = documents(folder)
+    assert [d.claims[0].label for d in kept] == list(labels.values())
+    assert [d.claim_label for d in kept] == list(labels)
+    assert [d.model_extra.get("label_source") for d in kept] == ["human"] * 3 + [None]
+    (passage,) = kept[0].passages
     assert (passage.title, passage.text, passage.votes[:2]) == (
         "Sea",
         "It rises.",
         ["SUPPORTS"] * 2,
     )
-    assert found[0].claims[0].contexts == [passage.id]
+    assert kept[0].claims[0].contexts == [passage.id]
 
 
-def test_averitecs_answers_are_the_passages_of_its_claims(tmp_path):
+def test_averitec_answers_are_the_passages(tmp_path):
     answers = [
         {"answer": "No", "answer_type": "Boolean", "boolean_explanation": "He was ill."},
         {"answer": "At home.", "answer_type": "Extractive", "source_url": "http://x.example"},
@@ -299,13 +299,13 @@ def test_averitecs_answers_are_the_passages_of_its_claims(tmp_path):
     rows = [row | {"questions": [{"question": "Was he there?", "answers": answers}]}]
     (tmp_path / "dev.json").write_text(json.dumps(rows))
     folder, _ = build(tmp_path, str(tmp_path / "dev.json"), format="averitec")
-    (found,) = documents(folder)
-    assert (found.text, found.claims[0].label, found.claim_label) == ("He came.", "NS", "Refuted")
-    assert [p.text for p in found.passages] == [
+    (kept,) = documents(folder)
+    assert (kept.text, kept.claims[0].label, kept.claim_label) == ("He came.", "NS", "Refuted")
+    assert [p.text for p in kept.passages] == [
         "Was he there? No He was ill.",
         "Was he there? At home.",
     ]
-    assert found.passages[1].url == "http://x.example"
+    assert kept.passages[1].url == "http://x.example"
 
 
 FACTOR = {
@@ -318,38 +318,38 @@ FACTOR = {
 }
 
 
-def test_factor_gives_one_true_and_three_false_claims_and_the_prefix(tmp_path):
+def test_factor_gives_one_true_and_three_false_claims(tmp_path):
     rows = [{**FACTOR, "doc_id": str(n), "completion": f"Roads were wet {n}."} for n in range(20)]
     rows += [{**FACTOR, "full_prefix": " "}, {**FACTOR, "contradiction_0": "Roads were wet."}]
-    folder, said = build(tmp_path, rows, format="factor")
-    found = documents(folder)
-    assert len(found) == 20
-    assert found[3].topic == "s 3"
-    assert found[3].text == "It rained. Roads were wet 3."
-    assert [p.text for p in found[3].passages] == ["It rained. "]
+    folder, report = build(tmp_path, rows, format="factor")
+    kept = documents(folder)
+    assert len(kept) == 20
+    assert kept[3].topic == "s 3"
+    assert kept[3].text == "It rained. Roads were wet 3."
+    assert [p.text for p in kept[3].passages] == ["It rained. "]
     places = set()
-    for document in found:
+    for document in kept:
         assert sorted(c.label for c in document.claims) == ["NS", "NS", "NS", "S"]
         (true,) = [c for c in document.claims if c.label == "S"]
         assert true.text.startswith("Roads were wet ")
         assert {tuple(c.contexts) for c in document.claims} == {("prefix",)}
         places.add(true.id)
     assert len(places) > 2, "the place tells nothing"
-    assert said["dropped"] == {
+    assert report["dropped"] == {
         "s: row with completions that are equal or empty": 1,
         "s: row without a prefix": 1,
     }
 
 
-def test_longfacts_topic_is_in_the_files_name(tmp_path):
+def test_longfact_topic_is_read_from_the_file_name(tmp_path):
     for topic in ("20th-century-events", "physics"):
         rows = [{"prompt": f"What of {topic} {n}?", "canary": "x"} for n in range(5)]
         jsonl(tmp_path / "lf" / f"longfact-objects_{topic}.jsonl", rows)
     source = {"format": "longfact", "topics": 2, "per_topic": 3}
-    folder, said = build(tmp_path, str(tmp_path / "lf"), **source)
-    found = prompts(folder)
-    assert [row["topic"] for row in found] == ["20th-century-events"] * 3 + ["physics"] * 3
-    assert said["dropped"] == {"s: row that was not drawn": 4}
+    folder, report = build(tmp_path, str(tmp_path / "lf"), **source)
+    kept = prompts(folder)
+    assert [row["topic"] for row in kept] == ["20th-century-events"] * 3 + ["physics"] * 3
+    assert report["dropped"] == {"s: row that was not drawn": 4}
     assert datasets.load_dataset(str(folder), "s")["test"].num_rows == 6
 
 
@@ -357,33 +357,33 @@ def questions(topics, each):
     return [{"question": f"{t} {n}?", "book": t} for t in topics for n in range(each)]
 
 
-def test_topics_and_rows_of_topics_are_drawn_by_the_seed(tmp_path):
+def test_topics_and_rows_are_drawn_by_the_seed(tmp_path):
     rows = questions("abcdef", 4)
     source = {"format": "prompts", "topic": "book", "topics": 3, "per_topic": 2}
-    one, said = build(tmp_path, rows, to="a", **source)
-    again, _ = build(tmp_path, rows, to="b", **source)
+    first, report = build(tmp_path, rows, to="a", **source)
+    repeated, _ = build(tmp_path, rows, to="b", **source)
     mixed, _ = build(tmp_path, rows[::-1], to="c", **source)
     other, _ = build(tmp_path, rows, to="d", seed=1, **source)
     texts = {
         name: {row["prompt"] for row in prompts(f)}
-        for name, f in zip("1m2", (one, mixed, other), strict=True)
+        for name, f in zip("1m2", (first, mixed, other), strict=True)
     }
     assert len(texts["1"]) == 6
-    assert len({row["topic"] for row in prompts(one)}) == 3
+    assert len({row["topic"] for row in prompts(first)}) == 3
     assert texts["1"] == texts["m"] != texts["2"]
-    assert said["dropped"] == {
+    assert report["dropped"] == {
         "s: row of a topic that was not drawn": 6,
         "s: row that was not drawn": 12,
     }
-    assert (one / "manifest.json").read_bytes() == (again / "manifest.json").read_bytes()
-    assert (one / "s/prompts.jsonl").read_bytes() == (again / "s/prompts.jsonl").read_bytes()
+    assert (first / "manifest.json").read_bytes() == (repeated / "manifest.json").read_bytes()
+    assert (first / "s/prompts.jsonl").read_bytes() == (repeated / "s/prompts.jsonl").read_bytes()
 
 
-def test_a_sample_is_drawn_and_rows_that_are_equal_count_once(tmp_path):
+def test_sample_is_drawn_from_distinct_rows(tmp_path):
     rows = [*questions("a", 10), *questions("a", 3), {"question": " ", "book": "a"}]
-    folder, said = build(tmp_path, rows, format="prompts", sample=4)
+    folder, report = build(tmp_path, rows, format="prompts", sample=4)
     assert len(prompts(folder)) == 4
-    assert said["dropped"] == {
+    assert report["dropped"] == {
         "s: row that was not drawn": 6,
         "s: row without a question": 1,
         "s: duplicate row": 3,

@@ -9,6 +9,7 @@ import pytest
 from components.words import join_words
 from data_builders.annotated.labelstudio_exports import values_of
 from data_builders.annotated.lss.lss import Lss
+from data_builders.annotated.lss.lss_answers import read_answers
 from data_builders.annotated.lss.lss_project import LssProject
 from data_builders.annotated.lss.lss_tasks import (
     FORM,
@@ -18,8 +19,7 @@ from data_builders.annotated.lss.lss_tasks import (
     to_span,
     to_task,
 )
-from data_builders.annotated.lss.sources import read_answers
-from data_builders.annotated.lss.votes import length_class, merge_gold, vote
+from data_builders.annotated.lss.votes import merge_gold, vote
 from eval.metrics.lss_agreement import agreement, as_markdown, merge
 from records import Annotation, BadInput, LssExample, UserError, read_records, write_jsonl
 
@@ -58,33 +58,13 @@ def exported(examples):
     return json.loads(json.dumps(tasks))
 
 
-def short(tasks):
-    """The short export of the same tasks: single values unwrapped, newest annotation first."""
-    rows = []
-    for task in tasks:
-        for entry in reversed(task["annotations"]):
-            row = {**task["data"], "id": task["id"], "annotator": 1, "annotation_id": entry["id"]}
-            for item in entry["result"]:
-                name, value = item["from_name"], item["value"]
-                if name in ("lss_star", "imported"):
-                    row[name] = value["text"][0]
-                elif name == "flags":
-                    own = value["choices"]
-                    row[name] = own[0] if len(own) == 1 else {"choices": own}
-                else:
-                    row.setdefault(name, []).append(value)
-            rows.append(row)
-    return rows
-
-
 def write(path, value):
     path.write_text(json.dumps(value), encoding="utf-8")
     return str(path)
 
 
-@pytest.mark.parametrize("form", [list, short])
-def test_records_come_back_the_same(tmp_path, form):
-    path = write(tmp_path / "export.json", form(exported(RECORDS)))
+def test_exported_records_are_read_unchanged(tmp_path):
+    path = write(tmp_path / "export.json", exported(RECORDS))
     exports = (tmp_path / "export.json").read_bytes()
     (tmp_path / "export.json").write_bytes(b"\xef\xbb\xbf" + exports)  # as some editors save it
     dropped = Counter()
@@ -92,7 +72,7 @@ def test_records_come_back_the_same(tmp_path, form):
     assert +dropped == {}
 
 
-def test_marks_are_the_words_that_go():
+def test_marks_cover_the_removed_words():
     result = to_result(RECORDS[0].annotations[0], CLAIM)
     marks = [item["value"] for item in result if item["from_name"] == "removed"]
     assert [m["text"] for m in marks] == ["In 1931", ", a painter from Oslo,"]
@@ -113,10 +93,12 @@ def answer(*marks, star=None, rating=None, flags=(), extra=()):
     return values_of({"result": [*result, *extra]})
 
 
-def test_what_people_mark_becomes_an_lss():
+def test_marks_become_an_lss():
     # A mark that ends inside a word takes the whole word; marks may overlap.
-    found = from_values(answer((0, 5), (3, 7), (15, 37), rating=4, flags=["difficult"]), CLAIM, "w")
-    assert found == Annotation(
+    result = from_values(
+        answer((0, 5), (3, 7), (15, 37), rating=4, flags=["difficult"]), CLAIM, "w"
+    )
+    assert result == Annotation(
         lss="Ann Lee won the Silver Brush.", rating=4, annotator="w", difficult=True
     )
     assert from_values(answer(rating=5, star="All."), CLAIM, None) == Annotation(
@@ -125,7 +107,7 @@ def test_what_people_mark_becomes_an_lss():
     assert from_values(answer(flags=["unrelated"]), CLAIM, None).lss == ""
 
 
-def test_marks_after_an_emoji_may_count_utf_16_units():
+def test_marks_in_utf_16_units_are_read():
     claim = "🎉👩‍🔬 Ann Lee won twice."  # three characters of two units
     start = claim.index("twice")
     for shift in (0, 3):
@@ -141,9 +123,9 @@ def test_unusable_annotations_are_counted(tmp_path):
     tasks[2]["annotations"][0]["result"] = []
     tasks[3]["annotations"] = []
     dropped = Counter()
-    found = read_answers(write(tmp_path / "e.json", tasks), dropped)
-    assert [e.id for e in found] == ["a", "b"]
-    assert found[0].annotations == RECORDS[0].annotations[1:]
+    result = read_answers(write(tmp_path / "e.json", tasks), dropped)
+    assert [e.id for e in result] == ["a", "b"]
+    assert result[0].annotations == RECORDS[0].annotations[1:]
     assert dropped == {
         "annotation that was skipped": 1,
         "annotation without any answer": 1,
@@ -151,7 +133,7 @@ def test_unusable_annotations_are_counted(tmp_path):
     }
 
 
-def test_the_published_table(tmp_path):
+def test_published_table_is_read(tmp_path):
     path = tmp_path / "LSS.csv"
     path.write_text(
         'worker_id,task_id,task_response_id,Statement,Reference,"Is it, well, unrelated?",'
@@ -163,8 +145,8 @@ def test_the_published_table(tmp_path):
         "w1,t4,r5,I j.,Ref two,Yes,,,,1- Not supported\n"
     )
     dropped = Counter()
-    first, second, *others = merge(read_answers(str(path), dropped), dropped)
-    assert [(e.annotations[0].lss, e.annotations[0].rating) for e in others] == [
+    first, second, *remaining = merge(read_answers(str(path), dropped), dropped)
+    assert [(e.annotations[0].lss, e.annotations[0].rating) for e in remaining] == [
         ("G h.", 5),
         ("", 1),
     ]
@@ -181,21 +163,21 @@ def test_the_published_table(tmp_path):
             read_answers(str(path), dropped)
 
 
-def test_an_annotator_may_change_their_mind():
+def test_later_annotation_replaces_the_annotators_earlier_one():
     dropped = Counter()
     rows = [example(Annotation(lss=t, annotator="w")) for t in ("Ann", "Ann Lee")]
-    (found,) = merge([*rows, example("Brush")], dropped)
-    assert [a.lss for a in found.annotations] == ["Ann Lee", "Brush"]
+    (result,) = merge([*rows, example("Brush")], dropped)
+    assert [a.lss for a in result.annotations] == ["Ann Lee", "Brush"]
     assert +dropped == {"annotation replaced by a later one": 1}
 
 
-def test_all_answers_of_an_annotator_may_count():
+def test_repeats_all_keeps_every_annotation():
     dropped = Counter()
     rows = [example(Annotation(lss=t, annotator="w")) for t in ("Ann", "Ann Lee", "Ann Lee")]
-    (found,) = merge(rows, dropped, "all")
-    assert [a.lss for a in found.annotations] == ["Ann", "Ann Lee", "Ann Lee"]
+    (result,) = merge(rows, dropped, "all")
+    assert [a.lss for a in result.annotations] == ["Ann", "Ann Lee", "Ann Lee"]
     assert +dropped == {}
-    table = agreement([found])
+    table = agreement([result])
     assert table["comparisons"] == 0, "nobody agrees with themselves"
     assert table["lss"]["words_alike"] is None
 
@@ -213,7 +195,7 @@ def test_all_answers_of_an_annotator_may_count():
         (["Lee"], "single", "Lee"),
     ],
 )
-def test_a_vote_on_whole_lss(texts, decided, words):
+def test_vote_by_whole_lss_decides_by_equal_texts(texts, decided, words):
     decision = vote(example(*texts), by="whole")
     assert (decision.decided, kept(decision)) == (decided, words)
     settled = example(*texts, Annotation(lss="won", adjudicated=True))
@@ -224,24 +206,7 @@ def kept(decision):
     return None if decision.keep is None else join_words(CLAIM, decision.words, decision.keep)
 
 
-def test_the_majority_decides_on_each_word():
-    rows = example("Ann Lee won.", "Ann Lee, a painter, won.", "Lee, a painter from Oslo", "x")
-    decision = vote(rows)
-    assert kept(decision) == "Ann Lee, a painter won ."
-    assert (decision.decided, decision.voters, decision.unaligned) == ("majority", 3, 1)
-    assert vote(example("Ann won")).decided == "single"
-    assert vote(example("Ann won", "ann won")).decided == "unanimous"
-
-
-def test_ties_are_open_unless_told_otherwise():
-    rows = example("Ann Lee won", "Lee won")
-    assert (vote(rows).keep, vote(rows).decided) == (None, "tie")
-    assert kept(vote(rows, "keep")) == "Ann Lee won"
-    assert kept(vote(rows, "remove")) == "Lee won"
-    assert vote(example("not in it")).decided == "unaligned"
-
-
-def test_an_adjudication_overrides():
+def test_adjudication_overrides_the_vote():
     final = Annotation(lss="Oslo", lss_star="It is Oslo.", rating=2, adjudicated=True)
     rows = example("Ann Lee won", "Ann Lee won", final)
     decision = vote(rows)
@@ -249,22 +214,7 @@ def test_an_adjudication_overrides():
     assert merge_gold(rows, decision) == Annotation(lss="Oslo", lss_star="It is Oslo.", rating=2)
 
 
-def test_gold_has_the_nearest_star_and_the_median():
-    rows = example(
-        Annotation(lss="Brush", lss_star="far", rating=1),
-        Annotation(lss="Ann Lee won", lss_star="near", rating=3),
-        Annotation(lss="Ann Lee won the", lss_star="nearly", rating=5),
-    )
-    assert merge_gold(rows, vote(rows)) == Annotation(lss="Ann Lee won", lss_star="near", rating=3)
-
-
-def test_length_classes():
-    found = [length_class(vote(example(lss))) for lss in ("", "Ann", "In 1931 Ann Lee won", CLAIM)]
-    assert found == ["none", "little", "half", "all"]
-    assert length_class(vote(example(CLAIM.replace("1931 ", "")))) == "most"
-
-
-def test_the_table_of_agreement():
+def test_agreement_excludes_adjudications_and_single_annotations():
     rows = [
         example(
             Annotation(lss="Ann Lee won", rating=4, annotator="w1"),
@@ -285,7 +235,7 @@ def test_the_table_of_agreement():
     assert table["rating"]["kappa_mean"] is None  # too few comparisons
 
 
-def test_table_1():
+def test_agreement_of_triples_by_letters_and_words():
     def triple(*texts):
         return example(*[Annotation(lss=t, lss_star=t) for t in texts], reference=str(texts))
 
@@ -309,7 +259,7 @@ def test_table_1():
     assert "| LSS, letters | 4 | 0.250 | 0.250 | 0.500 |" in as_markdown(table)
 
 
-def many():
+def thirty_seven_pairs():
     """Pairs of twelve references with ratings 2 to 4; every fifth ties, one does not align."""
     rows = []
     for i in range(36):
@@ -320,8 +270,8 @@ def many():
     return [*rows, example("nobody", id="x")]
 
 
-def test_the_dataset(tmp_path):
-    write_jsonl(tmp_path / "in.jsonl", many())
+def test_built_dataset_is_repeatable_and_split_by_reference(tmp_path):
+    write_jsonl(tmp_path / "in.jsonl", thirty_seven_pairs())
     for name in ("one", "two"):
         Lss(tmp_path / name, annotations=[str(tmp_path / "in.jsonl")], shares=(2, 1, 1)).build()
     paths = (tmp_path / "one").rglob("*.*")
@@ -355,8 +305,8 @@ def test_the_dataset(tmp_path):
         datasets.load_dataset(str(tmp_path / "one"), config, cache_dir=str(tmp_path / "cache"))
 
 
-def test_open_cases_go_round(tmp_path):
-    write_jsonl(tmp_path / "in.jsonl", many())
+def test_adjudicated_open_pairs_are_decided(tmp_path):
+    write_jsonl(tmp_path / "in.jsonl", thirty_seven_pairs())
     Lss(tmp_path / "one", annotations=[str(tmp_path / "in.jsonl")]).build()
     tasks = json.loads((tmp_path / "one/adjudicate/tasks.json").read_text())
     assert len(tasks) == 9
@@ -375,48 +325,22 @@ def test_open_cases_go_round(tmp_path):
     assert table["comparisons"] == 28 * 3 + 8  # adjudications are not compared
 
 
-def test_only_train_is_balanced(tmp_path):
-    write_jsonl(tmp_path / "in.jsonl", many())
-    common = {"annotations": [str(tmp_path / "in.jsonl")], "on_tie": "keep", "shares": (2, 1, 1)}
-    Lss(tmp_path / "all", **common).build()
-    Lss(tmp_path / "even", **common, balance="rating").build()
-    sizes = {}
-    for name in ("all", "even"):
-        for split in ("train", "dev", "test"):
-            rows = read_records(tmp_path / name / f"gold_{split}.jsonl", LssExample)
-            sizes[name, split] = Counter(e.annotations[0].rating for e in rows)
-    train = sizes["all", "train"]
-    assert len(set(train.values())) > 1 or len(train) == 3
-    assert set(sizes["even", "train"].values()) == {min(train.values())}
-    for split in ("dev", "test"):
-        assert sizes["even", split] == sizes["all", split]
-    dropped = json.loads((tmp_path / "even/manifest.json").read_text())["dropped"]
-    away = sum(n for reason, n in dropped.items() if "balanced away" in reason)
-    assert away == sum(train.values()) - 3 * min(train.values())
-
-
-def test_named_splits_and_unrelated_pairs(tmp_path):
+def test_named_splits_are_kept(tmp_path):
     rows = [
-        example("Ann", reference=f"Page {i}.", split=split, unrelated=None)
+        example("Ann", reference=f"Page {i}.", split=split)
         for i, split in enumerate(("test", "train", "train", "dev"))
     ]
-    gone = example(Annotation(lss="", unrelated=True), reference="Else.", split="train")
-    write_jsonl(tmp_path / "in.jsonl", [*rows, gone])
-    Lss(tmp_path / "out", annotations=[str(tmp_path / "in.jsonl")], unrelated="drop").build()
-    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
-    assert [manifest["files"][f"lss_{s}.jsonl"]["rows"] for s in ("train", "dev", "test")] == [
-        2,
-        1,
-        1,
-    ]
-    assert manifest["dropped"] == {"pair whose reference is unrelated": 1}
+    write_jsonl(tmp_path / "in.jsonl", rows)
+    Lss(tmp_path / "out", annotations=[str(tmp_path / "in.jsonl")]).build()
+    files = json.loads((tmp_path / "out/manifest.json").read_text())["files"]
+    assert [files[f"lss_{s}.jsonl"]["rows"] for s in ("train", "dev", "test")] == [2, 1, 1]
     other = example("Ann", claim="Ann.", reference="Page 0.", split="dev")
     write_jsonl(tmp_path / "in.jsonl", [rows[0], other])
     with pytest.raises(UserError, match="rows of one reference have `split`"):
         Lss(tmp_path / "out", annotations=[str(tmp_path / "in.jsonl")]).build()
 
 
-def test_the_project(tmp_path):
+def test_project_has_tasks_without_duplicates(tmp_path):
     rows = [
         {"id": i, "claim": CLAIM, "reference": f"Page {i % 3}.", "title": "Ann", "url": None}
         for i in range(4)
@@ -436,8 +360,21 @@ def test_the_project(tmp_path):
             "title": "Ann",
             "section": "",
             "words": [
-                *("In", "1931", "Ann", "Lee", ",", "a", "painter", "from", "Oslo", ","),
-                *("won", "the", "Silver", "Brush", "."),
+                "In",
+                "1931",
+                "Ann",
+                "Lee",
+                ",",
+                "a",
+                "painter",
+                "from",
+                "Oslo",
+                ",",
+                "won",
+                "the",
+                "Silver",
+                "Brush",
+                ".",
             ],
             "record": {"id": "0", "title": "Ann"},
         }
@@ -449,7 +386,7 @@ def test_the_project(tmp_path):
     assert len(json.loads((tmp_path / "few/tasks.json").read_text())) == 2
 
 
-def test_label_studio_itself_accepts_the_project():
+def test_label_studio_accepts_the_project():
     sdk = pytest.importorskip("label_studio_sdk.label_interface")
     interface = sdk.LabelInterface((FORM / "label_config.xml").read_text(encoding="utf-8"))
     interface.validate()

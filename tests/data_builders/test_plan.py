@@ -1,4 +1,4 @@
-"""``--dry_run``: what a build would ask, without asking."""
+"""The command line of the builders: ``--dry_run``, class paths, options."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import inspect
 
 import pytest
 
-from data_builders.__main__ import BUILDERS, _builder, main
+from cli.command import CommandError
+from data_builders.__main__ import BUILDERS, load_builder, main
 from data_builders.builder import Builder, Step, show_plan
+from records import UserError
 
 
-def test_the_table_names_steps_and_sums_their_time():
+def test_plan_lists_steps_and_total_time():
     steps = [
         Step("names", "https://wiki.example", 12_000, seconds=12_000),
         Step("a file", "a.jsonl", seconds=30),
@@ -25,22 +27,42 @@ def test_the_table_names_steps_and_sums_their_time():
     assert lines[-1] == ("ambigbio: 3.3 h, plus 1 step(s) of unknown duration; nothing was sent.")
 
 
-def test_a_dry_run_asks_and_writes_nothing(tmp_path, capsys):
-    nobody = "http://127.0.0.1:1/sparql"
-    assert main(["kb_pairs", "--output", f"{tmp_path}/x", "--endpoint", nobody, "--dry_run"]) == 0
-    said = capsys.readouterr().out
-    assert nobody in said
-    assert "nothing was sent" in said
+def test_dry_run_sends_and_writes_nothing(tmp_path, capsys):
+    endpoint = "http://127.0.0.1:1/sparql"
+    options = ["--output", f"{tmp_path}/x", "--endpoint", endpoint, "--dry_run"]
+    assert main(["kb_pairs", *options]) == 0
+    plan = capsys.readouterr().out
+    assert endpoint in plan
+    assert "nothing was sent" in plan
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("lss", "--annotations=[a.json, b.json]"),
+        ("longform", "--sources=[{name: x, format: texts, files: [a.json], bins: b.json}]"),
+    ],
+)
+def test_dry_run_with_missing_inputs_names_all(name, option, tmp_path):
+    with pytest.raises(UserError) as caught:
+        main([name, option, "--output", f"{tmp_path}/x", "--dry_run"])
+    lines = str(caught.value).splitlines()
+    assert lines == [f"{file}: no such file or folder" for file in ("a.json", "b.json")]
+
+
+@pytest.mark.parametrize("name", ["absent.Builder", "pathlib.Path", "json"])
+def test_name_that_is_no_builder_is_a_command_error(name):
+    with pytest.raises(CommandError, match=name):
+        main([name, "--output", "x"])
+
+
 @pytest.mark.parametrize("name", BUILDERS)
-def test_every_builder_can_tell_its_plan_and_build(name):
-    builder = _builder(name)
+def test_builder_declares_only_existing_options(name):
+    builder = load_builder(name)
     assert issubclass(builder, Builder)
-    assert builder.__module__.rpartition(".")[2] == name, "a file is named as its command"
-    assert "build" not in vars(builder), "the frame builds"
+    assert "build" not in vars(builder), "the base class builds"
     assert {"output", "limit"} <= set(inspect.signature(builder).parameters)
     options = {field.name for field in dataclasses.fields(builder)}
-    named = {*builder.reads, *builder.asks, *builder.speed, *builder.least}
-    assert {*named, *builder.probabilities} <= options
+    names = {*builder.reads, *builder.asks, *builder.speed, *builder.least}
+    assert {*names, *builder.probabilities} <= options

@@ -32,19 +32,19 @@ def people(loaded):
     return loaded[0]
 
 
-def test_enough_people_and_enough_shared_names(people):
+def test_snapshot_has_enough_people_and_shared_names(people):
     assert len(people) >= 290
     names = Counter(person.name for person in people)
     assert sum(n for n in names.values() if n > 1) >= 60
     assert len({person.title for person in people}) == len(people)
 
 
-def test_all_sixteen_cells_of_the_sampling(people):
+def test_snapshot_has_all_sixteen_sampling_cells(people):
     cells = Counter((p.group, p.frequency_bin) for p in people)
     assert set(cells) == {(group, b) for group in "ABCD" for b in range(4)}
 
 
-def test_nothing_is_lost_on_reading(loaded, graph):
+def test_all_people_and_facts_are_read(loaded, graph):
     people, dropped = loaded
     assert not +dropped
     humans = set(graph.subjects(WDT.P31, WD.Q5))
@@ -54,7 +54,7 @@ def test_nothing_is_lost_on_reading(loaded, graph):
         assert sum(len(p.facts.get(prop, ())) for p in people) == in_file
 
 
-def test_everyone_died_after_their_birth(people):
+def test_deaths_follow_births(people):
     for person in people:
         (born,), (died,) = person.facts["P569"], person.facts["P570"]
         assert 10 < died.year - born.year < 112, person.name
@@ -62,7 +62,7 @@ def test_everyone_died_after_their_birth(people):
         assert died.iri is None
 
 
-def test_what_every_person_has(people):
+def test_people_have_the_required_facts(people):
     for person in people:
         assert person.sex in {"male", "female"}
         assert person.facts["P106"]
@@ -97,7 +97,7 @@ def test_dates_of_the_snapshot_and_of_wikidata(text, kind, value):
     ("precision", "label"),
     [(7, None), (8, None), (9, "1990"), (10, "January 1990"), (11, "1 January 1990"), ("", "1990")],
 )
-def test_dates_are_told_as_precisely_as_they_are_known(tmp_path, precision, label):
+def test_dates_are_labelled_by_their_precision(tmp_path, precision, label):
     wiki = "http://www.wikidata.org"
     lines = [
         "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .",
@@ -118,7 +118,7 @@ def test_dates_are_told_as_precisely_as_they_are_known(tmp_path, precision, labe
     assert dropped[counted] == (label is None)
 
 
-def test_a_frequency_that_is_no_number_is_counted(tmp_path):
+def test_invalid_frequency_is_counted(tmp_path):
     (tmp_path / "people.ttl").write_text(
         """@prefix wd: <http://www.wikidata.org/entity/> .
         @prefix wdt: <http://www.wikidata.org/prop/direct/> .

@@ -23,11 +23,11 @@ class Told:
 
     def relations(self, pairs):
         rows = {"yes": (0.9, 0.1, 0.0), "no": (0.0, 0.1, 0.9), "?": (np.nan,) * 3}
-        said = [re.search(r"\[(.*)\]", premise)[1] for premise, _ in pairs]
-        return np.array([rows.get(word, (0.1, 0.8, 0.1)) for word in said]).reshape(-1, 3)
+        answers = [re.search(r"\[(.*)\]", premise)[1] for premise, _ in pairs]
+        return np.array([rows.get(word, (0.1, 0.8, 0.1)) for word in answers]).reshape(-1, 3)
 
 
-def document(place, label=None, **said):
+def document(place, label=None, **answers):
     """A claim on which the named sources say yes or no."""
     passages = [
         {
@@ -37,7 +37,7 @@ def document(place, label=None, **said):
             "title": f"T {name}",
             "url": f"https://www.{name}.example/{place}",
         }
-        for n, (name, word) in enumerate(said.items())
+        for n, (name, word) in enumerate(answers.items())
     ]
     claim = {"id": "c0", "text": f"Claim {place}.", "label": label}
     return {"id": f"d{place}", "topic": "t", "text": "x", "claims": [claim], "passages": passages}
@@ -46,8 +46,8 @@ def document(place, label=None, **said):
 def learnt(folder, rows, **options):
     write_jsonl(folder / "d.jsonl", rows)
     manifest = SourcePriors(folder / "out", [str(folder / "d.jsonl")], Told(), **options).build()
-    found = {row.source: row for row in read_records(folder / "out/priors.jsonl", SourcePrior)}
-    return found, json.loads(manifest.read_text())
+    priors_of = {row.source: row for row in read_records(folder / "out/priors.jsonl", SourcePrior)}
+    return priors_of, json.loads(manifest.read_text())
 
 
 def liar(count=12):
@@ -59,10 +59,10 @@ def liar(count=12):
     return [*rows, document(count, None, alone="yes"), document(count + 1, None, a="?", b="yes")]
 
 
-def test_a_source_that_agrees_is_trusted(tmp_path):
-    found, manifest = learnt(tmp_path, liar())
-    assert set(found) == {"a", "b", "liar", "alone"}
-    a, lies, alone = found["a"], found["liar"], found["alone"]
+def test_agreeing_source_has_a_high_prior(tmp_path):
+    priors_of, manifest = learnt(tmp_path, liar())
+    assert set(priors_of) == {"a", "b", "liar", "alone"}
+    a, lies, alone = priors_of["a"], priors_of["liar"], priors_of["alone"]
     # By the formula, with twelve votes all on the side of the others, or none.
     assert (a.agreed, a.seen, a.prior) == (
         12,
@@ -77,32 +77,32 @@ def test_a_source_that_agrees_is_trusted(tmp_path):
     assert manifest["config"]["entailment"] == "told"
 
 
-def test_what_is_learnt_weighs_the_votes_it_is_learnt_from(tmp_path):
+def test_priors_weight_the_votes_iteratively(tmp_path):
     """Two liars that agree outvote one honest source, until a record elsewhere tells them."""
     together = [document(n, None, honest="yes", x="no", y="no") for n in range(4)]
-    found, _ = learnt(tmp_path, together)
-    assert found["honest"].prior < 0.5 < found["x"].prior
+    priors_of, _ = learnt(tmp_path, together)
+    assert priors_of["honest"].prior < 0.5 < priors_of["x"].prior
     apart = [
         document(f"{name}{n}", None, **{name: "no", "p": "yes", "q": "yes", "r": "yes"})
         for name in ("x", "y")
         for n in range(30)
     ]
     good = [document(f"h{n}", None, honest="yes", p="yes", q="yes") for n in range(30)]
-    found, _ = learnt(tmp_path, [*together, *apart, *good])
-    assert found["x"].prior < 0.3
-    assert found["honest"].prior > 0.6
+    priors_of, _ = learnt(tmp_path, [*together, *apart, *good])
+    assert priors_of["x"].prior < 0.3
+    assert priors_of["honest"].prior > 0.6
 
 
-def test_labels_stand_for_the_others(tmp_path):
+def test_labels_replace_the_votes_of_other_sources(tmp_path):
     rows = [document(n, "NS", a="yes", b="yes") for n in range(6)]
     assert learnt(tmp_path, rows)[0]["a"].prior > 0.5
-    found, _ = learnt(tmp_path, rows, labels=True)
-    assert (found["a"].agreed, found["a"].seen) == (0, 6)
+    priors_of, _ = learnt(tmp_path, rows, labels=True)
+    assert (priors_of["a"].agreed, priors_of["a"].seen) == (0, 6)
     finer = [row | {"claims": [row["claims"][0] | {"finer": "not_enough"}]} for row in rows]
     assert learnt(tmp_path, finer, labels=True)[0]["a"].seen == 0
 
 
-def test_what_a_source_is_and_that_there_is_one(tmp_path):
+def test_sources_are_named_by_field_and_required(tmp_path):
     passage = Passage(id="p", text="x", title="T", url="https://www.News.example/a", source="web")
     assert [source_of(passage, by) for by in ("source", "title", "host")] == [
         "web", "T", "news.example",
@@ -110,8 +110,8 @@ def test_what_a_source_is_and_that_there_is_one(tmp_path):
     assert source_of(Passage(id="p", text="x", url="http://[news"), "host") == ""
     copy = "https://web.archive.org/web/20210713185816id_/http://www.news.example/a"
     assert source_of(Passage(id="p", text="x", url=copy), "host") == "news.example"
-    found, _ = learnt(tmp_path, liar(), by="host")
-    assert found["a.example"].seen == 12
+    priors_of, _ = learnt(tmp_path, liar(), by="host")
+    assert priors_of["a.example"].seen == 12
     bare = [row | {"passages": [p | {"source": None} for p in row["passages"]]} for row in liar()]
     with pytest.raises(UserError, match="no passage with a source"):
         learnt(tmp_path, bare)
@@ -123,13 +123,13 @@ def test_what_a_source_is_and_that_there_is_one(tmp_path):
     assert consensus(votes, "a", even | {"b": 0.6}) == -1
 
 
-def test_priors_reach_the_verifiers(tmp_path):
+def test_verifiers_use_the_learnt_priors(tmp_path):
     """Learnt priors turn a vote of two liars against one that was always right."""
     learnt(tmp_path, [document(n, "S", good="yes", x="no", y="no") for n in range(20)], labels=True)
     file = str(tmp_path / "out/priors.jsonl")
-    asked = document("new", None, good="yes", x="no", y="no", other="-")
-    asked["passages"][3]["prior"] = 0.25
-    documents = [Document(**asked)]
+    new_document = document("new", None, good="yes", x="no", y="no", other="-")
+    new_document["passages"][3]["prior"] = 0.25
+    documents = [Document(**new_document)]
     claims, passages = Trusted(Given(), file, otherwise=0.4)(documents, [documents[0].claims])
     priors = [passage.prior for passage in passages[0]]
     assert priors[0] > 0.75

@@ -15,7 +15,6 @@ from records import Document, LssExample, read_records
 
 ALL = (1, 0, 0)  # every article in train
 MARKED = ["bbcid", "system", "summary", "hallucination_type", "hallucinated_span", "worker_id"]
-PLACED = [*MARKED[:4], "hallucinated_span_start", "hallucinated_span_end", "worker_id"]
 JUDGED = ["bbcid", "system", "summary", "is_factual", "worker_id"]
 
 
@@ -34,8 +33,8 @@ def marks(bbcid, summary, *spans, system="S2S"):
     """One row a rater and span; a rater who marks nothing has a row with NULL."""
     return [
         [bbcid, system, summary, "extrinsic" if span else "NULL", span or "NULL", f"wid_{rater}"]
-        for rater, own in enumerate(spans)
-        for span in own or [None]
+        for rater, rater_spans in enumerate(spans)
+        for span in rater_spans or [None]
     ]
 
 
@@ -74,7 +73,7 @@ def manifest(folder):
     return json.loads((folder / "manifest.json").read_text())
 
 
-def test_what_a_majority_left_unmarked_is_the_lss(tmp_path, xsum):
+def test_words_unmarked_by_a_majority_are_the_lss(tmp_path, xsum):
     folder = Summaries(tmp_path / "out", **xsum, shares=ALL).build().parent
     first, second = read_records(folder / "xsum/lss_train.jsonl", LssExample)
     assert first.claim == "the club's coach left paris in 2009."
@@ -87,19 +86,19 @@ def test_what_a_majority_left_unmarked_is_the_lss(tmp_path, xsum):
     assert second.annotations[0].lss == second.claim == "a man sold a car."
 
 
-def test_every_summary_is_a_document_with_its_article(tmp_path, xsum):
+def test_summaries_become_documents_with_their_article(tmp_path, xsum):
     folder = Summaries(tmp_path / "out", **xsum, shares=ALL).build().parent
-    found = read_records(folder / "xsum/documents_train.jsonl", Document)
-    labels = [[claim.label for claim in document.claims] for document in found]
+    summary_documents = read_records(folder / "xsum/documents_train.jsonl", Document)
+    labels = [[claim.label for claim in document.claims] for document in summary_documents]
     assert labels == [["NS"], ["S"], ["S"], ["NS"], []]
-    assert [(document.model_extra or {}).get("factual") for document in found] == [
+    assert [(document.model_extra or {}).get("factual") for document in summary_documents] == [
         False, None, None, None, None
     ]  # fmt: skip
-    assert found[0].passages[0].text == "Article 1."
-    assert found[0].claims[0].contexts == ["article"]
+    assert summary_documents[0].passages[0].text == "Article 1."
+    assert summary_documents[0].claims[0].contexts == ["article"]
 
 
-def test_every_drop_is_counted_with_its_reason(tmp_path, xsum):
+def test_drops_are_counted_by_reason(tmp_path, xsum):
     folder = Summaries(tmp_path / "out", **xsum, shares=ALL).build().parent
     assert manifest(folder)["dropped"] == {
         "LSS: span that is not in its summary": 1,
@@ -115,22 +114,7 @@ def test_every_drop_is_counted_with_its_reason(tmp_path, xsum):
     ]
 
 
-def test_the_hubs_table_places_spans_from_one(tmp_path, xsum):
-    text = "the coach left in 2009."
-    rows = [
-        ["1", "S2S", text, "1", "19", "23", "wid_0"],
-        ["1", "S2S", text, "1", "1", str(len(text) + 1), "wid_1"],
-        ["1", "S2S", text, "-1", "-1", "-1", "wid_2"],
-        ["2", "S2S", text, "1", "5", "99", "wid_0"],
-    ]
-    xsum |= {"hallucinations": table(tmp_path / "hub.csv", PLACED, rows), "factuality": None}
-    folder = Summaries(tmp_path / "out", **xsum, shares=ALL).build().parent
-    (found,) = read_records(folder / "xsum/lss_train.jsonl", LssExample)
-    assert found.annotations[0].lss == "the coach left in ."
-    assert manifest(folder)["dropped"] == {"LSS: span that is not in its summary": 1}
-
-
-def test_pairs_of_figure_3_are_judged_or_faithful_and_not_long(tmp_path, xsum, word_tokenizer):
+def test_claim_pairs_are_judged_or_faithful_and_short(tmp_path, xsum, word_tokenizer):
     word_tokenizer(pairs=False).save_pretrained(tmp_path / "model")
     texts = {str(n): "Short." for n in range(1, 7)} | {"4": "long " * 512}
     articles = [{"id": name, "document": text} for name, text in texts.items()]
@@ -142,7 +126,7 @@ def test_pairs_of_figure_3_are_judged_or_faithful_and_not_long(tmp_path, xsum, w
     assert manifest(tmp_path / "out")["dropped"]["XSum pair of more than 512 tokens"] == 1
 
 
-def test_a_word_that_is_marked_in_part_is_marked():
+def test_partly_marked_word_is_marked():
     text = "well-known facts"
     assert [word.text for word in split_words(text)] == ["well", "-", "known", "facts"]
     keep = majority_keep(text, [[(2, 6)], [(0, 6)], []])
@@ -156,14 +140,16 @@ NEWS = [
 ]
 
 
-def test_highlights_are_claims_and_articles_keep_to_one_split(tmp_path):
+def test_highlights_become_claims_and_articles_are_in_one_split(tmp_path):
     rows = [*NEWS, {"id": "e", "article": "", "highlights": "x"}]
     folder = Summaries(tmp_path / "out", cnndm=[jsonl(tmp_path / "c.jsonl", rows)]).build().parent
     topics = {
         split: [d.topic for d in read_records(folder / f"cnndm/documents_{split}.jsonl", Document)]
         for split in SPLITS
     }
-    assert sorted(t for own in topics.values() for t in own) == sorted(r["id"] for r in NEWS)
+    assert sorted(t for rater_spans in topics.values() for t in rater_spans) == sorted(
+        r["id"] for r in NEWS
+    )
     assert len(topics["train"]) > len(topics["dev"]) > 0
     (first, *_) = read_records(folder / "cnndm/documents_train.jsonl", Document)
     number = first.topic[1:]
@@ -181,7 +167,7 @@ def test_highlights_are_claims_and_articles_keep_to_one_split(tmp_path):
     assert manifest(folder)["dropped"] == {"CNN/DailyMail row without an article or highlights": 1}
 
 
-def test_summaries_of_one_article_keep_to_one_split(tmp_path, xsum):
+def test_summaries_of_an_article_are_in_one_split(tmp_path, xsum):
     pairs = [(str(n), system) for n in range(30) for system in "AB"]
     rows = [row for n, system in pairs for row in marks(n, "text.", [], system=system)]
     articles = [{"id": str(n), "document": "Art."} for n in range(30)]

@@ -9,8 +9,8 @@ import tarfile
 import datasets
 import pytest
 
-from data_builders.published.wafer.citations import is_fragment, strip_mark
 from data_builders.published.wafer.wafer import Wafer
+from data_builders.published.wafer.wafer_rows import is_fragment, strip_mark
 from records import UserError
 
 WORDS = re.findall(
@@ -71,7 +71,7 @@ def manifest(folder):
     return json.loads((folder / "manifest.json").read_text())
 
 
-def test_a_row_becomes_a_pair(tmp_path):
+def test_row_becomes_pair_with_chunks_in_order(tmp_path):
     source = write(tmp_path / "wafer.jsonl", [citation(3)])
     Wafer(tmp_path / "out", train=[source]).build()
     (row,) = read(tmp_path / "out/train.jsonl")
@@ -113,7 +113,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("reason", FAULTS)
-def test_each_fault_is_a_counted_drop(tmp_path, reason):
+def test_faulty_row_is_dropped_and_counted(tmp_path, reason):
     fault = FAULTS[reason]
     if isinstance(fault, str):
         bad = citation(2, claim=fault)
@@ -130,19 +130,15 @@ def test_each_fault_is_a_counted_drop(tmp_path, reason):
 @pytest.mark.parametrize(
     ("option", "reason"),
     [
-        ({"several_citations": False}, "several citations in the sentence"),
         ({"claim_words": (1, 200)}, "claim of too few words"),
         ({"claim_words": (1, 200)}, "claim of too many words"),
-        ({"markup": False}, "claim with markup or an address"),
-        ({"fragments": False}, "claim that is not a complete sentence"),
         ({"reference_words": (1, 100)}, "reference of too few words"),
         ({"long_reference": "cut"}, "reference of too many words"),
-        ({"error_pages": False}, "reference that is an error page"),
         ({"english": 0.0}, "reference that is not English"),
         ({"near_duplicate": 1.1}, "near-duplicate of an earlier claim"),
     ],
 )
-def test_each_filter_can_be_turned_off(tmp_path, option, reason):
+def test_option_of_a_filter_keeps_what_it_drops(tmp_path, option, reason):
     fault = FAULTS[reason]
     bad = citation(2, claim=fault) if isinstance(fault, str) else citation(2, **fault)
     train = write(tmp_path / "train.jsonl", [citation(1), bad])
@@ -152,7 +148,7 @@ def test_each_filter_can_be_turned_off(tmp_path, option, reason):
     assert len(rows[1]["reference"].split()) <= 100
 
 
-def test_failed_verifications_are_kept_apart(tmp_path):
+def test_failed_verifications_are_in_a_file_of_their_own(tmp_path):
     failed = citation(5, text="")
     failed["output"][0]["answer"] = "{Failed verification}"
     source = write(tmp_path / "dev.jsonl", [citation(1), failed])
@@ -165,7 +161,7 @@ def test_failed_verifications_are_kept_apart(tmp_path):
         datasets.load_dataset(str(tmp_path / "out"), config, cache_dir=str(tmp_path / "cache"))
 
 
-def test_files_as_published(tmp_path):
+def test_tar_gz_and_jsonl_gz_give_equal_rows(tmp_path):
     lines = "".join(json.dumps(citation(i)) + "\n" for i in range(6)).encode()
     with tarfile.open(tmp_path / "wafer.jsonl.tar.gz", "w:gz") as archive:
         entry = tarfile.TarInfo("wafer.jsonl")
@@ -174,12 +170,12 @@ def test_files_as_published(tmp_path):
     (tmp_path / "wafer.jsonl.gz").write_bytes(gzip.compress(lines))
     for name in ("wafer.jsonl.tar.gz", "wafer.jsonl.gz"):
         Wafer(tmp_path / name[:-3], train=[str(tmp_path / name)]).build()
-    one = read(tmp_path / "wafer.jsonl.tar/train.jsonl")
-    assert len(one) == 6
-    assert one == read(tmp_path / "wafer.jsonl/train.jsonl")
+    rows_of_tar = read(tmp_path / "wafer.jsonl.tar/train.jsonl")
+    assert len(rows_of_tar) == 6
+    assert rows_of_tar == read(tmp_path / "wafer.jsonl/train.jsonl")
 
 
-def test_text_can_come_from_a_file_of_passages(tmp_path):
+def test_text_is_read_from_passages_file(tmp_path):
     row = citation(4)
     for part in row["output"][0]["provenance"]:
         part["text"] = part["title"] = None
@@ -198,7 +194,7 @@ def test_text_can_come_from_a_file_of_passages(tmp_path):
 
 
 @pytest.mark.parametrize("mark", [".[CIT]", ". [CIT]", " [CIT].", '." [CIT]'])
-def test_the_claim_stands_before_its_mark(tmp_path, mark):
+def test_marked_sentence_of_input_is_the_claim(tmp_path, mark):
     """The authors' script keeps ``sentences`` without the mark, which then is in ``input`` only."""
     claim = "The grey mill was sold by its owner to the town in 1950"
     row = citation(1)
@@ -209,22 +205,7 @@ def test_the_claim_stands_before_its_mark(tmp_path, mark):
     assert read(tmp_path / "out/train.jsonl")[0]["claim"] == claim + strip_mark(mark)
 
 
-def test_unsplit_files_are_split_by_page(tmp_path):
-    rows = [citation(i, url=f"https://page.example/{i % 12}", text=page(i % 12)) for i in range(34)]
-    source = write(tmp_path / "wafer.jsonl", rows)
-    for name in ("one", "two"):
-        Wafer(tmp_path / name, unsplit=[source], shares=(2, 1, 1), near_duplicate=1.1).build()
-    names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert names == ["README.md", "dev.jsonl", "manifest.json", "test.jsonl", "train.jsonl"]
-    for name in names:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    pages = [
-        {r["url"] for r in read(tmp_path / f"one/{s}.jsonl")} for s in ("train", "dev", "test")
-    ]
-    assert len(set.union(*pages)) == sum(map(len, pages)) == 12
-
-
-def test_sample_and_limit(tmp_path):
+def test_sample_is_seeded_and_limit_takes_first_rows(tmp_path):
     source = write(tmp_path / "wafer.jsonl", [citation(i) for i in range(30)])
     for name, seed in (("one", 0), ("again", 0), ("other", 1)):
         folder = tmp_path / name
@@ -237,7 +218,7 @@ def test_sample_and_limit(tmp_path):
     assert [row["id"] for row in read(tmp_path / "few/train.jsonl")] == ["0", "1", "2"]
 
 
-def test_fragments():
+def test_incomplete_sentences_are_fragments():
     assert not is_fragment("The mill was sold to the town.", "Mill")
     assert not is_fragment('"It was grey," wrote the miller of it.', "Mill")
     for claim in ("1. The mill was sold to it", "* The mill was sold", "Great River Town Mill",

@@ -17,8 +17,8 @@ from tests.integration.wiki import Wiki, missing, serve_wiki
 def _loopback_without_proxy() -> Iterator[None]:
     """A proxy that the environment names is none for this machine."""
     with pytest.MonkeyPatch.context() as patch:
-        known = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
-        patch.setenv("no_proxy", f"{known},127.0.0.1" if known else "127.0.0.1")
+        unproxied_hosts = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
+        patch.setenv("no_proxy", f"{unproxied_hosts},127.0.0.1" if unproxied_hosts else "127.0.0.1")
         yield
 
 

@@ -23,7 +23,7 @@ from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
-from tests.integration.spoil import PAGE, Answer, Fault, parsed, refused, spoil
+from tests.integration.spoil import PAGE, Answer, Fault, parsed, spoil
 
 PIECES = 20  # of a slow body
 UPSTREAM_TIMEOUT_S = 60
@@ -168,14 +168,14 @@ class FaultProxy:
         A request that is spoiled and comes again is one request, however often it is spoiled.
         """
         done: set[str] = set()
-        again = []
+        repeated_requests = []
         for request in self.seen:
             if not request.answered:
                 continue
             if request.key in done:
-                again.append(request)
+                repeated_requests.append(request)
             done.add(request.key)
-        return again
+        return repeated_requests
 
     def too_soon(self, clock: float = 1.0) -> list[Request]:
         """Requests that came before the wait was over that the answer before had asked for.
@@ -220,9 +220,6 @@ class FaultProxy:
         if kind == "html":
             request.fault = kind
             return Answer(200, {"Content-Type": "text/html; charset=utf-8"}, PAGE.encode())
-        if kind == "bad_id" and fault.bad in _ids(request):
-            request.fault = kind
-            return refused(fault.bad)
         answer = None
         if kind == "dup_continue":
             answer = self._batches.get(self._batch(request))
@@ -249,9 +246,11 @@ class FaultProxy:
         try:
             upstream.request(request.method, target, body or None, headers)
             reply = upstream.getresponse()
-            found = {k: v for k, v in reply.getheaders() if k.lower() not in ASIDE}
-            found = {k: v for k, v in found.items() if k.lower() != "content-length"}
-            return Answer(reply.status, found, reply.read())
+            reply_headers = {k: v for k, v in reply.getheaders() if k.lower() not in ASIDE}
+            reply_headers = {
+                k: v for k, v in reply_headers.items() if k.lower() != "content-length"
+            }
+            return Answer(reply.status, reply_headers, reply.read())
         except (OSError, HTTPException) as error:
             return Answer(502, {"Content-Type": "text/plain"}, f"upstream: {error}\n".encode())
         finally:
@@ -268,11 +267,6 @@ class FaultProxy:
         """The same for all batches of one list."""
         kept = {k: v for k, v in request.params.items() if k not in self._continues}
         return replace(request, params=kept).key
-
-
-def _ids(request: Request) -> list[str]:
-    wanted = request.params.get("action") == "wbgetentities"
-    return request.params.get("ids", "").split("|") if wanted else []
 
 
 def _is_open(connection: socket.socket) -> bool:

@@ -35,8 +35,8 @@ def builder_command(name: str, *arguments: object, clock: float = CLOCK) -> list
         arguments: what follows it on the command line.
         clock: 1 waits in real time.
     """
-    given = [str(argument) for argument in arguments]
-    return [sys.executable, "-c", _FAST_WAITS, str(clock), name, *given]
+    words = [str(argument) for argument in arguments]
+    return [sys.executable, "-c", _FAST_WAITS, str(clock), name, *words]
 
 
 def run(
@@ -54,14 +54,14 @@ def run(
     Raises:
         RuntimeError: it ended on its own, and badly; with what it said.
     """
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             command,
             cwd=cwd,
             env={**os.environ, **(env or {})},
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=log,
+            stderr=log,
             start_new_session=True,
         )
         try:
@@ -73,8 +73,8 @@ def run(
                 raise
             return True
         if process.returncode:
-            said.seek(0)
-            tail = said.read().decode(errors="replace")[-2000:]
+            log.seek(0)
+            tail = log.read().decode(errors="replace")[-2000:]
             raise RuntimeError(f"{command[-1]} … ended with {process.returncode}: {tail}")
     return False
 
@@ -115,14 +115,14 @@ def run_with_kills(
     return hits
 
 
-def same_bytes(one: str | Path, other: str | Path) -> list[str]:
+def same_bytes(left: str | Path, right: str | Path) -> list[str]:
     """Paths, relative to the folders, of files that differ or that only one of them has.
 
     Hidden files and work files count like any other: a whole dataset has none left.
     """
-    first, second = ({name: _read(Path(f) / name) for name in _files(f)} for f in (one, other))
+    first, second = ({name: _read(Path(f) / name) for name in _files(f)} for f in (left, right))
     if not first and not second:
-        raise ValueError(f"{one} and {other} hold no files")
+        raise ValueError(f"{left} and {right} hold no files")
     return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
 
 

@@ -74,10 +74,18 @@ def make_pages(people: Sequence[Person]) -> Pages:
     for person in sorted(people, key=lambda p: p.title):
         by_name[person.name].append(person)
     taken = {person.title for person in people} | set(by_name)
-    shared = {name: found for name, found in sorted(by_name.items()) if len(found) > 1}
-    threes = [name for name, found in shared.items() if len(found) > 2]
-    twos = [name for name, found in shared.items() if len(found) == 2][:NAMES_OF_TWO]
-    alone = next(name for name, found in sorted(by_name.items()) if len(found) == 1)
+    shared = {
+        name: people_of_name
+        for name, people_of_name in sorted(by_name.items())
+        if len(people_of_name) > 1
+    }
+    threes = [name for name, people_of_name in shared.items() if len(people_of_name) > 2]
+    twos = [name for name, people_of_name in shared.items() if len(people_of_name) == 2][
+        :NAMES_OF_TWO
+    ]
+    alone = next(
+        name for name, people_of_name in sorted(by_name.items()) if len(people_of_name) == 1
+    )
     made = Pages(texts=dict(TEMPLATES))
     for number, name in enumerate(sorted([*threes, *twos, alone])):
         _add_name(made, name, by_name[name], number, taken)
@@ -115,7 +123,7 @@ def _disambiguation(
     name: str, people: list[Person], links: dict[str, str], number: int, other: str | None
 ) -> str:
     """As on Wikipedia: whoever has the plain title stands before the list, things come after."""
-    *given, family = name.split()
+    *first_names, family = name.split()
     first = [person for person in people if person.title == name]
     lines = [f"{_bold(links[name])} {_years(p)} was {_kinds(p)}.\n" for p in first]
     lines.append(f"'''{name}''' may {'also ' if first else ''}refer to:\n")
@@ -134,7 +142,7 @@ def _disambiguation(
         lines.append("* ''[[Songs of a Test Wiki]]'', an album")
     lines.append(f"\n== See also ==\n* [[{family} (surname)]]\n* [[Mercury (disambiguation)]]")
     lines += [f"* [[{other}]]"] if other else []
-    lines.append(f"\n{{{{hndis|{family}, {' '.join(given)}}}}}")
+    lines.append(f"\n{{{{hndis|{family}, {' '.join(first_names)}}}}}")
     return "\n".join(lines)
 
 
@@ -165,9 +173,9 @@ def _article(person: Person, namesakes: list[Person], disambiguation: str) -> st
         "== Work ==",
         *_work(person),
     ]
-    others = [other for other in namesakes if other is not person]
-    if others:
-        parts += ["== People of the same name ==", *(_beside(person, o) for o in others)]
+    other_people = [other for other in namesakes if other is not person]
+    if other_people:
+        parts += ["== People of the same name ==", *(_beside(person, o) for o in other_people)]
     parts += ["== References ==\n<references />", _categories(person)]
     return "\n\n".join(part for part in parts if part)
 
@@ -221,19 +229,23 @@ def _beside(person: Person, other: Person) -> str:
     text += f"{_from(other)}."
     if places := _linked(other.facts.get("P19", ()), " or "):
         text += f" That {other.name} was born in {places}."
-    one, two = _year(person, "P569"), _year(other, "P569")
-    if one and two:
-        gap = abs(one - two)
-        order = "later" if two > one else "earlier"
+    birth_year, other_birth_year = _year(person, "P569"), _year(other, "P569")
+    if birth_year and other_birth_year:
+        gap = abs(birth_year - other_birth_year)
+        order = "later" if other_birth_year > birth_year else "earlier"
         text += f" The two were born {gap} years apart; the other was born {order}." if gap else ""
     return text
 
 
 def _categories(person: Person) -> str:
-    found = [f"[[Category:{_year(person, 'P569')} births]]"] if _year(person, "P569") else []
-    found += [f"[[Category:{_year(person, 'P570')} deaths]]"] if _year(person, "P570") else []
-    found += [f"[[Category:People from {v.label}]]" for v in person.facts.get("P27", ())]
-    return "\n".join(found)
+    category_lines = (
+        [f"[[Category:{_year(person, 'P569')} births]]"] if _year(person, "P569") else []
+    )
+    category_lines += (
+        [f"[[Category:{_year(person, 'P570')} deaths]]"] if _year(person, "P570") else []
+    )
+    category_lines += [f"[[Category:People from {v.label}]]" for v in person.facts.get("P27", ())]
+    return "\n".join(category_lines)
 
 
 def _views(made: Pages) -> dict[str, dict[str, int]]:
@@ -241,8 +253,8 @@ def _views(made: Pages) -> dict[str, dict[str, int]]:
     views = {}
     unseen = min(made.people)
     for title in sorted({*made.people, *made.names, *made.redirects} - {unseen}):
-        known = made.people[title].frequency // 4 if title in made.people else 0
-        months = {month: known + _draw(title, month, 40) for month in MONTHS}
+        frequency = made.people[title].frequency // 4 if title in made.people else 0
+        months = {month: frequency + _draw(title, month, 40) for month in MONTHS}
         views[title] = {month: count for month, count in months.items() if count}
     return views
 
@@ -251,9 +263,9 @@ def _draw(title: str, month: str, below: int) -> int:
     return int(hashlib.sha256(f"{title} {month}".encode()).hexdigest()[:8], 16) % below
 
 
-def _stand_in(what: str) -> str:
+def _stand_in(kind: str) -> str:
     return (
-        f"This page stands for {what} in a wiki made for tests. It tells nothing about the world."
+        f"This page stands for {kind} in a wiki made for tests. It tells nothing about the world."
     )
 
 

@@ -18,7 +18,6 @@ KINDS = (
     "slow",  # the whole body, but a little at a time
     "silent_cut",  # SPARQL: whole JSON with fewer rows, as DBpedia does beyond its limit
     "dup_continue",  # MediaWiki: the batch before once more, so that ``continue`` stands still
-    "bad_id",  # wbgetentities: one unknown id refuses the whole batch
 )
 PAGE = (
     "<!DOCTYPE html>\n<html><head><title>Error</title></head>"
@@ -41,7 +40,6 @@ class Fault:
         keep: share of the body that a cut leaves.
         seconds: how long a slow body takes.
         rows: how many rows ``silent_cut`` leaves.
-        bad: the id that ``bad_id`` is about.
     """
 
     kind: str
@@ -49,7 +47,6 @@ class Fault:
     keep: float = 0.5
     seconds: float = 0.2
     rows: int = 1
-    bad: str = ""
 
     def __post_init__(self):
         if self.kind not in KINDS:
@@ -88,24 +85,13 @@ def spoil(answer: Answer, fault: Fault) -> Answer | None:
     return None
 
 
-def refused(bad: str) -> Answer:
-    """Wikibase's answer to a batch with an id that it does not have."""
-    error = {
-        "code": "no-such-entity",
-        "info": f'Could not find an entity with the ID "{bad}".',
-        "id": bad,
-    }
-    headers = {"Content-Type": "application/json", "MediaWiki-API-Error": "no-such-entity"}
-    return Answer(200, headers, json.dumps({"error": error}).encode())
-
-
 def parsed(answer: Answer) -> dict:
     """The body's JSON object; empty where it is none."""
     try:
-        found = json.loads(answer.body)
+        content = json.loads(answer.body)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _rows(answer: Answer) -> list[dict]:

@@ -36,8 +36,8 @@ class Scribe(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.asked.append(body)
         # Behind the demonstrations, which stand in the same message.
-        asked = body["messages"][-1]["content"].rpartition("\nName of the person: ")[2]
-        documents = re.findall(r"Document \[(\d+)\] \(Title: .*\): ([^.]*)\.", asked)
+        asked_name = body["messages"][-1]["content"].rpartition("\nName of the person: ")[2]
+        documents = re.findall(r"Document \[(\d+)\] \(Title: .*\): ([^.]*)\.", asked_name)
         # A passage may begin in the middle of a sentence; what is written does not.
         text = " ".join(f"{s[:1].upper()}{s[1:]} [{number}]." for number, s in documents)
         message = {"role": "assistant", "content": f"{text} So much is known."}
@@ -107,26 +107,28 @@ def rows(folder: Path, name: str) -> list[dict]:
 def people_linked(wiki: Wiki) -> dict[str, set[str]]:
     """The people that each page of the category links to, by its wikitext."""
     pages = wiki.pages
-    found = {}
+    found_rows = {}
     for page in pages.names:
         links = re.findall(r"\[\[([^]|#]+)", pages.texts[page])
-        found[page] = {pages.redirects.get(link, link) for link in links} & set(pages.people)
-    return found
+        found_rows[page] = {pages.redirects.get(link, link) for link in links} & set(pages.people)
+    return found_rows
 
 
 def test_names_are_those_that_at_least_two_people_share(whole, wiki):
-    found = {row["page"]: {c["title"] for c in row["candidates"]} for row in rows(whole, "names")}
+    found_rows = {
+        row["page"]: {c["title"] for c in row["candidates"]} for row in rows(whole, "names")
+    }
     linked = people_linked(wiki)
-    assert all(people <= linked[page] for page, people in found.items())
+    assert all(people <= linked[page] for page, people in found_rows.items())
     # Where the name is in no title that leads to the person.
-    assert linked["Aleksey Tolstoy"] - found.get("Aleksey Tolstoy", set()) == {
+    assert linked["Aleksey Tolstoy"] - found_rows.get("Aleksey Tolstoy", set()) == {
         "Aleksey Konstantinovich Tolstoy",
         "Aleksey Nikolayevich Tolstoy",
     }
-    assert linked["Pedro Flores"] - found["Pedro Flores"] == {"Pedro Flores Garcia"}
+    assert linked["Pedro Flores"] - found_rows["Pedro Flores"] == {"Pedro Flores Garcia"}
     # By a comma, by Sir, by Jr.
-    assert found["Samuel Hoare"] == set(wiki.pages.names["Samuel Hoare"])
-    shared = {page for page in found if found[page] == set(wiki.pages.names[page])}
+    assert found_rows["Samuel Hoare"] == set(wiki.pages.names["Samuel Hoare"])
+    shared = {page for page in found_rows if found_rows[page] == set(wiki.pages.names[page])}
     assert len(shared) >= len(wiki.pages.names) - 4
     assert not any("(disambiguation)" in row["name"] for row in rows(whole, "names"))
     for row in rows(whole, "names"):
@@ -139,8 +141,8 @@ def test_views_are_those_of_the_months(whole, wiki):
     for row in rows(whole, "names"):
         for candidate in row["candidates"]:
             months = wiki.pages.views.get(candidate["title"], {})
-            known = sum(views for month, views in months.items() if month.startswith("2023"))
-            assert candidate["views"] == known
+            total = sum(views for month, views in months.items() if month.startswith("2023"))
+            assert candidate["views"] == total
 
 
 def test_every_drop_is_counted(whole, wiki):
@@ -150,12 +152,14 @@ def test_every_drop_is_counted(whole, wiki):
     assert len(rows(whole, "names")) + sum(names.values()) == len(wiki.pages.names)
     assert manifest["dropped"]["link: title without a page"] > 20
     assert manifest["dropped"]["link to a page that is not a person"] > 20
-    found = {row["page"]: {c["title"] for c in row["candidates"]} for row in rows(whole, "names")}
-    others = sum(
-        len(people - found.get(page, set())) for page, people in people_linked(wiki).items()
+    found_rows = {
+        row["page"]: {c["title"] for c in row["candidates"]} for row in rows(whole, "names")
+    }
+    n_others = sum(
+        len(people - found_rows.get(page, set())) for page, people in people_linked(wiki).items()
     )
     alone = 2  # Abebe Bikila and Alexandre Dumas, on the pages of their names
-    assert manifest["dropped"]["link to a person of another name"] == others - alone
+    assert manifest["dropped"]["link to a person of another name"] == n_others - alone
     families = {entry["family"]: entry["requests"] for entry in manifest["requests"]}
     people = {c["title"] for row in rows(whole, "names") for c in row["candidates"]}
     assert families["texts"] == families["page views"] == len(people)
@@ -177,24 +181,26 @@ def test_passages_are_the_pages_in_pieces(whole, wiki):
 
 
 def test_passages_of_namesakes_meet(whole):
-    found = rows(whole, "retrieval")
-    assert len(found) == len(rows(whole, "names"))
-    known = {passage.id for passage in read_records(whole / "passages.jsonl", Passage)}
-    assert all(set(row["passages"]) <= known and len(row["passages"]) <= 5 for row in found)
-    assert all(len(row["titles"]) >= 2 for row in found)
+    found_rows = rows(whole, "retrieval")
+    assert len(found_rows) == len(rows(whole, "names"))
+    passage_ids = {passage.id for passage in read_records(whole / "passages.jsonl", Passage)}
+    assert all(
+        set(row["passages"]) <= passage_ids and len(row["passages"]) <= 5 for row in found_rows
+    )
+    assert all(len(row["titles"]) >= 2 for row in found_rows)
 
 
 def test_biographies_cite_what_they_were_given(whole, scribe):
     generations = read_records(whole / "generations.jsonl", Generation)
     assert [g.topic for g in generations] == [row["name"] for row in rows(whole, "names")]
     for generation, row in zip(generations, rows(whole, "retrieval"), strict=True):
-        own = generation.model_extra["passages"]
-        assert [passage["id"] for passage in own] == row["passages"]
+        passage_list = generation.model_extra["passages"]
+        assert [passage["id"] for passage in passage_list] == row["passages"]
         assert "[" not in generation.text
         assert generation.model_extra["uncited_sentences"] >= 1
         for citation in generation.citations:
             (number,) = citation["numbers"]
-            passage = own[number - 1]
+            passage = passage_list[number - 1]
             assert citation["passage"] == [f"Title: {passage['title']}\n{passage['text']}"]
             assert "[" not in citation["claim"]
     documents = read_records(whole / "generations.jsonl", Document)
@@ -212,7 +218,8 @@ def command(proxy: FaultProxy, scribe: ThreadingHTTPServer, output: Path) -> lis
         *("--output", output, "--cache_dir", output.parent / "answers", "--limit", NAMES),
         *("--api", f"{proxy.url}/w/api.php", "--views_api", f"{proxy.url}/api/rest_v1"),
         *("--views", json.dumps(MONTHS), "--seed", 5),
-        *("--writer.class_path", "eval.models.openai_server.OpenAIServer"),
+        "--writer.class_path",
+        "eval.models.openai_server.OpenAIServer",
         *("--writer.model", "scribe", "--writer.base_url", chat_url(scribe)),
     )
 

@@ -77,13 +77,13 @@ class Elements(HTMLParser):
 
 
 @pytest.fixture
-def asked() -> Iterator[tuple[str, set[str]]]:
+def asking_server() -> Iterator[tuple[str, set[str]]]:
     """The URL of a server on loopback, and the first part of every path that it was asked for."""
-    found: set[str] = set()
+    found_items: set[str] = set()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found.add(self.path.split("/")[1])
+            found_items.add(self.path.split("/")[1])
             self.send_error(404)
 
         def log_message(self, *_: object) -> None:
@@ -92,49 +92,51 @@ def asked() -> Iterator[tuple[str, set[str]]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", found
+    yield f"http://127.0.0.1:{server.server_port}", found_items
     server.shutdown()
     server.server_close()
 
 
-def score_runs(folder: Path, said: str) -> list[Path]:
+def score_runs(folder: Path, hostile: str) -> list[Path]:
     """Two runs of ``score`` with a graph, kept words and a comparison."""
     for name, failing in (("one", False), ("two", True)):
-        documents = [scored_document(n, said, said, said, failing and n == 1) for n in range(2)]
+        documents = [
+            scored_document(n, hostile, hostile, hostile, failing and n == 1) for n in range(2)
+        ]
         more = {"relations": [{"context": "p1", "relation": "entailment", "p": 0.9}]}
-        more |= {"kept": [[said, True]]}
+        more |= {"kept": [[hostile, True]]}
         verdicts = [Verdict(**dict(v), **more) for v in documents[0].verdicts]
         documents[0] = documents[0].model_copy(update={"verdicts": verdicts})
         tokens = dict.fromkeys(("failed", "prompt_tokens", "completion_tokens"), 0)
-        usage = [{"model": {"model": said}, "answers": 1, **tokens}]
-        given = {"usage": usage, "models": [{"model": said}], "prompts": {said: said}}
+        usage = [{"model": {"model": hostile}, "answers": 1, **tokens}]
+        fields = {"usage": usage, "models": [{"model": hostile}], "prompts": {hostile: hostile}}
         (folder / name).mkdir(parents=True)
-        scored_run(folder / name, documents, config={said: said}, **given)
+        scored_run(folder / name, documents, config={hostile: hostile}, **fields)
     return [folder / "one", folder / "two"]
 
 
-def robustness_run(folder: Path, said: str) -> Path:
+def robustness_run(folder: Path, hostile: str) -> Path:
     """A run whose names, texts and training log all mean harm."""
-    results = [*rows_of(said), *curve_rows()]
-    results += [r.model_copy(update={"kind": said, "group": said}) for r in results]
-    log = LOG.replace("dev/pearson", '"dev/{}"'.format(said.replace('"', '""')))
-    texts = [text(0, said, said, said), text(1)]
-    return write_run(folder, results, texts, [("unli", log)], versions={said: said})
+    results = [*rows_of(hostile), *curve_rows()]
+    results += [r.model_copy(update={"kind": hostile, "group": hostile}) for r in results]
+    log = LOG.replace("dev/pearson", '"dev/{}"'.format(hostile.replace('"', '""')))
+    texts = [text(0, hostile, hostile, hostile), text(1)]
+    return write_run(folder, results, texts, [("unli", log)], versions={hostile: hostile})
 
 
-def cards(folder: Path, said: str) -> None:
+def cards(folder: Path, hostile: str) -> None:
     """A model card and a dataset card, without their headers, which are YAML."""
-    own = component(metrics={f"{said}/pearson": 0.5})
-    data = [own.data[0].model_copy(update={"path": said})]
-    own = own.model_copy(update={"data": data})
-    measures = {f"{said}/pearson": {"value": 0.5, "ci95": None}}
+    card_component = component(metrics={f"{hostile}/pearson": 0.5})
+    data = [card_component.data[0].model_copy(update={"path": hostile})]
+    card_component = card_component.model_copy(update={"data": data})
+    measures = {f"{hostile}/pearson": {"value": 0.5, "ci95": None}}
     folder.mkdir()
-    card = write_card(folder, Path("checkpoints/x"), own, training(measures=measures))
+    card = write_card(folder, Path("checkpoints/x"), card_component, training(measures=measures))
     write_text(folder / "model.md", card.split("\n---\n", 1)[1])
-    claim = BleachedClaim(text=said, source="model", share=0.5, count=1, of=2, fact=said)
+    claim = BleachedClaim(text=hostile, source="model", share=0.5, count=1, of=2, fact=hostile)
     made: Card = bleached_card("people", [claim], 0, "other")
     configs = {"": {"train": "claims.jsonl"}}
-    given = {
+    fields = {
         "configs": configs,
         "card": made,
         "clients": [],
@@ -142,22 +144,29 @@ def cards(folder: Path, said: str) -> None:
         "config": {},
         "seed": 0,
     }
-    write_dataset(folder / "set", {"claims.jsonl": [claim]}, builder="bleached", **given)
+    write_dataset(folder / "set", {"claims.jsonl": [claim]}, builder="bleached", **fields)
     card = (folder / "set/README.md").read_text(encoding="utf-8")
     (folder / "set/README.md").write_text(card.split("\n---\n", 1)[1], encoding="utf-8")
 
 
-def write_all(folder: Path, said: str) -> None:
+def write_all(folder: Path, hostile: str) -> None:
     """Everything that is written of runs, below ``folder``, which is also the current one."""
-    one, two = score_runs(folder / "runs", said)
-    found = [one, two, robustness_run(folder / "runs/<img src=x onerror=parent.focus()>", said)]
-    for place in found:
+    first_run, second_run = score_runs(folder / "runs", hostile)
+    found_items = [
+        first_run,
+        second_run,
+        robustness_run(folder / "runs/<img src=x onerror=parent.focus()>", hostile),
+    ]
+    for place in found_items:
         build_report(place)
-    pair = {"reference": said, "claim": said, "engine": said, "lss": said}
+    pair = {"reference": hostile, "claim": hostile, "engine": hostile, "lss": hostile}
     (folder / "runs/lss").mkdir()
-    lss_page(folder / "runs/lss", "lss_metrics", [lss_result("pearson", kind=said)], [pair])
-    assert runs.main(["--against", str(one), str(two), "--html", "runs/against.html"]) == 0
-    cards(folder / "cards", said)
+    lss_page(folder / "runs/lss", "lss_metrics", [lss_result("pearson", kind=hostile)], [pair])
+    assert (
+        runs.main(["--against", str(first_run), str(second_run), "--html", "runs/against.html"])
+        == 0
+    )
+    cards(folder / "cards", hostile)
 
 
 def frames(folder: Path) -> list[Path]:
@@ -168,24 +177,26 @@ def frames(folder: Path) -> list[Path]:
 
 
 def test_nothing_in_a_text_acts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, set[str]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asking_server: tuple[str, set[str]]
 ) -> None:
-    url, found = asked
+    url, found_items = asking_server
     folder = tmp_path / "all"
     folder.mkdir()
     monkeypatch.chdir(folder)
     write_all(folder, harm(url, "escaped"))
-    shown = frames(folder)
+    shown_frames = frames(folder)
     assert {"report.html", "against.html", "tables.md.html", "model.md.html"} <= {
-        path.name for path in shown
+        path.name for path in shown_frames
     }
-    assert any(path.suffix == ".svg" for path in shown)
+    assert any(path.suffix == ".svg" for path in shown_frames)
     # What would act if it were not escaped: alone, and behind the policy of our pages.
     policy = POLICY.search((folder / "runs/one/report.html").read_text(encoding="utf-8"))
     write_text(tmp_path / "raw.html", f"<!DOCTYPE html>{harm(url, 'raw')}")
     head = f"<!DOCTYPE html><head>{policy[0]}</head>"
     write_text(tmp_path / "policy.html", f"{head}<body>{harm(url, 'policy')}")
-    addresses = [p.as_uri() for p in (*shown, tmp_path / "raw.html", tmp_path / "policy.html")]
+    addresses = [
+        p.as_uri() for p in (*shown_frames, tmp_path / "raw.html", tmp_path / "policy.html")
+    ]
     heard = "addEventListener('message', e => document.body.append(`[heard ${e.data}]`))"
     loaded = "document.body.append('[loaded]')"
     inner = "".join(
@@ -195,7 +206,7 @@ def test_nothing_in_a_text_acts(
     dom, _ = in_browser(tmp_path / "around.html", tmp_path / "profile")
     assert dom.count("[loaded]") >= len(addresses)
     assert set(re.findall(r"\[heard (\w+)\]", dom)) == {"raw"}
-    assert found == {"raw"}
+    assert found_items == {"raw"}
 
     for path in folder.rglob("*.html"):
         elements = Elements(path.read_text(encoding="utf-8")).found

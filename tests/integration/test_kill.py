@@ -18,8 +18,14 @@ def test_kb_pairs_comes_through_faults_and_kills_with_the_same_bytes(tmp_path):
         return builder_command(
             *("kb_pairs", "--endpoint", proxy.url, "--output", tmp_path / name),
             *("--cache_dir", tmp_path / f"{name}_answers", "--population", WOMEN),
-            *("--unli", "[6,2,2]", "--relation", "[20,5,5]", "--lss", "[10,2,2]"),
-            *("--articles", "[10,2,2]"),
+            "--unli",
+            "[6,2,2]",
+            "--relation",
+            "[20,5,5]",
+            "--lss",
+            "[10,2,2]",
+            "--articles",
+            "[10,2,2]",
         )
 
     with local_endpoint() as url, FaultProxy(url) as proxy:

@@ -59,10 +59,10 @@ def test_a_list_is_followed_to_its_end(client, wiki, proxy):
 @pytest.mark.parametrize("limit", ["max", 3])
 def test_pages_are_whole_however_often_they_are_continued(client, wiki, proxy, limit):
     titles = sorted(wiki.pages.names)[:10]
-    found = dict(client.pages(titles, {**LINKS, "pllimit": limit}, "pages"))
-    assert list(found) == titles
+    pages_by_title = dict(client.pages(titles, {**LINKS, "pllimit": limit}, "pages"))
+    assert list(pages_by_title) == titles
     assert (len(proxy.seen) > 10) == (limit == 3)
-    for title, page in found.items():
+    for title, page in pages_by_title.items():
         links = [link["title"] for link in page["links"]]
         assert len(links) == len(set(links))
         assert "Mercury (disambiguation)" in links
@@ -75,8 +75,8 @@ def test_titles_lead_to_pages_or_are_counted(client, wiki):
     source, target = next(iter(wiki.pages.redirects.items()))
     titles = [source.replace(" ", "_"), target, "Nobody At All", "Bad[title]", "a|b", " "]
     dropped: Counter[str] = Counter()
-    found = list(client.pages(titles, {"prop": "info"}, "pages", dropped))
-    assert [(title, page["title"]) for title, page in found] == [
+    pages_by_title = list(client.pages(titles, {"prop": "info"}, "pages", dropped))
+    assert [(title, page["title"]) for title, page in pages_by_title] == [
         (titles[0], target),
         (target, target),
     ]
@@ -87,8 +87,8 @@ def test_many_long_titles_go_by_post_fifty_at_a_time(client, wiki, proxy):
     people = sorted(wiki.pages.people)
     titles = people[:40] + [f"{title} {'x' * 120}" for title in people[:40]]
     dropped: Counter[str] = Counter()
-    found = dict(client.pages(titles, {"prop": "info"}, "pages", dropped))
-    assert list(found) == people[:40]
+    pages_by_title = dict(client.pages(titles, {"prop": "info"}, "pages", dropped))
+    assert list(pages_by_title) == people[:40]
     assert dropped["title without a page"] == 40
     assert [request.method for request in proxy.seen] == ["GET", "POST"]
     assert [len(request.params["titles"].split("|")) for request in proxy.seen] == [50, 30]
@@ -99,8 +99,8 @@ def test_a_batch_that_is_refused_is_asked_in_halves(client, wiki, proxy):
     titles = [f"{title}{'' if place < 30 else ' (no such)'}" for place, title in enumerate(titles)]
     assert len(set(titles)) == 60
     dropped: Counter[str] = Counter()
-    found = dict(client.pages(titles, {"prop": "info"}, "pages", dropped, per_request=60))
-    assert set(found) | {t for t in titles if t not in wiki.pages.texts} == set(titles)
+    pages_by_title = dict(client.pages(titles, {"prop": "info"}, "pages", dropped, per_request=60))
+    assert set(pages_by_title) | {t for t in titles if t not in wiki.pages.texts} == set(titles)
     sizes = [len(request.params["titles"].split("|")) for request in proxy.seen]
     assert sizes == [60, 30, 30]
 
@@ -133,5 +133,5 @@ def test_no_fault_changes_an_answer(client, proxy, wiki, fault):
 def test_views_are_summed_over_the_months(views, wiki):
     for title in [*sorted(wiki.pages.people)[1:4], "György Majláth (1786–1861)"]:
         months = wiki.pages.views[title]
-        known = sum(months.get(f"2023{month:02}", 0) for month in range(2, 12))
-        assert views.views(title, "20230201", "20231130") == known > 0
+        expected_views = sum(months.get(f"2023{month:02}", 0) for month in range(2, 12))
+        assert views.views(title, "20230201", "20231130") == expected_views > 0

@@ -47,15 +47,15 @@ def people(client):
 
 
 def test_counts_agree_with_the_people_read(client, people):
-    politicians = "?person wdt:P106 wd:Q82955 ."
-    known = [p for p in people if "politician" in {v.label for v in p.facts["P106"]}]
+    population = "?person wdt:P106 wd:Q82955 ."
+    politicians = [p for p in people if "politician" in {v.label for v in p.facts["P106"]}]
     assert count_people(client, []) == len(people)
-    assert count_people(client, [politicians]) == len(known)
-    women = sum(p.sex == "female" for p in known)
-    assert count_people(client, [politicians, "?person wdt:P21 wd:Q6581072 ."]) == women
-    unawarded = sum("P166" not in p.facts for p in known)
+    assert count_people(client, [population]) == len(politicians)
+    women = sum(p.sex == "female" for p in politicians)
+    assert count_people(client, [population, "?person wdt:P21 wd:Q6581072 ."]) == women
+    unawarded = sum("P166" not in p.facts for p in politicians)
     none = "FILTER NOT EXISTS { ?person wdt:P166 ?award }"
-    assert count_people(client, [politicians, none]) == unawarded
+    assert count_people(client, [population, none]) == unawarded
     assert count_people(client, ["?person wdt:P106 wd:nothing ."]) == 0
 
 

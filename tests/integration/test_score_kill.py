@@ -49,9 +49,9 @@ Run = Callable[[list[str], Callable[[], bool]], int]
 
 
 @contextmanager
-def doors(said: Path) -> Iterator[Run]:
+def doors(log: Path) -> Iterator[Run]:
     """A function that runs ``score``, kills it where a condition holds, and gives its status."""
-    with open(said, "wb") as file:
+    with open(log, "wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-c", _DOORS],
             cwd=ROOT,
@@ -63,11 +63,11 @@ def doors(said: Path) -> Iterator[Run]:
 
         def run(arguments: list[str], reached: Callable[[], bool]) -> int:
             print(json.dumps(arguments), file=process.stdin, flush=True)
-            own = int(process.stdout.readline())
-            while Path(f"/proc/{own}").exists() and not reached():
+            pid = int(process.stdout.readline())
+            while Path(f"/proc/{pid}").exists() and not reached():
                 time.sleep(0.002)
             if reached():
-                os.kill(own, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
             return int(process.stdout.readline())
 
         yield run
@@ -78,10 +78,12 @@ def doors(said: Path) -> Iterator[Run]:
 def answers(body: dict) -> str:
     """A model that splits at semicolons, and calls true what has an even number."""
     time.sleep(0.005)
-    asked = body["messages"][-1]["content"].splitlines()
-    if not asked[-1].startswith("Output:"):
-        return "\n".join(f"- {one.strip()}" for one in asked[-1].partition(": ")[2].split(";"))
-    number = int("".join(char for char in asked[-2] if char.isdigit()))
+    prompts_sent = body["messages"][-1]["content"].splitlines()
+    if not prompts_sent[-1].startswith("Output:"):
+        return "\n".join(
+            f"- {part.strip()}" for part in prompts_sent[-1].partition(": ")[2].split(";")
+        )
+    number = int("".join(char for char in prompts_sent[-2] if char.isdigit()))
     return "True" if number % 2 == 0 else "I cannot say" if number % 5 == 0 else "False"
 
 
@@ -89,10 +91,10 @@ def arguments(folder: Path, server: ModelServer) -> list[str]:
     """Of the command that scores thirty texts, up to its output."""
     texts = [f"Ann painted {n} birds; she sold {n + 100} of them." for n in range(30)]
     write_jsonl(folder / "texts.jsonl", [{"topic": "Ann Lee", "output": text} for text in texts])
-    given = {"model": "m", "base_url": server.url, "timeout_s": 0.5, "retries": 8}
+    options = {"model": "m", "base_url": server.url, "timeout_s": 0.5, "retries": 8}
     writer = {
         "class_path": "eval.models.openai_server.OpenAIServer",
-        "init_args": given | {"concurrency": CONCURRENCY, "prices": [1.0, 2.0]},
+        "init_args": options | {"concurrency": CONCURRENCY, "prices": [1.0, 2.0]},
     }
     judge = {"writer": writer, "retrieval": False, "temperature": 0.7}
     decompose = {"writer": writer, "method": "factscore", "static": 1, "retrieved": 0}
@@ -114,20 +116,22 @@ def test_killed_against_a_bad_server_ends_the_same_and_asks_nothing_twice(tmp_pa
     calm, rough = tmp_path / "calm", tmp_path / "rough"
     draw = random.Random("score:kills")
     with ModelServer(answers) as server, doors(tmp_path / "said") as run:
-        given = arguments(tmp_path, server)
-        assert run([*given, str(calm)], lambda: False) == 0, (tmp_path / "said").read_text()
-        asked = distinct(server.answered)
+        options = arguments(tmp_path, server)
+        assert run([*options, str(calm)], lambda: False) == 0, (tmp_path / "said").read_text()
+        prompts_sent = distinct(server.answered)
         server.answered.clear()
         faults = [*draw.sample(FAULTS, len(FAULTS)), *[None] * 32]
         server.faults.extend(draw.sample(faults, len(faults)))
         for target in sorted(draw.sample(range(5, 80), KILLS)):
-            status = run([*given, str(rough)], lambda t=target: len(server.answered) >= t)
+            status = run([*options, str(rough)], lambda t=target: len(server.answered) >= t)
             assert os.WIFSIGNALED(status), (tmp_path / "said").read_text()
-        assert run([*given, str(rough)], lambda: False) == 0, (tmp_path / "said").read_text()
-        again = distinct(server.answered)
+        assert run([*options, str(rough)], lambda: False) == 0, (tmp_path / "said").read_text()
+        prompts_resent = distinct(server.answered)
         assert not server.faults
-    assert set(again) == set(asked)
-    assert again.total() - asked.total() <= KILLS * CONCURRENCY, "only what was under way"
+    assert set(prompts_resent) == set(prompts_sent)
+    assert prompts_resent.total() - prompts_sent.total() <= KILLS * CONCURRENCY, (
+        "only what was under way"
+    )
     for name in ("results.json", "scored.jsonl"):
         assert (rough / name).read_bytes() == (calm / name).read_bytes()
     names = {".answers.sqlite", "results.json", "scored.jsonl"}

@@ -208,8 +208,8 @@ def _install(folder: Path) -> None:
         "confpath": folder / "conf",
         "pass": "only-for-tests-1234",
     }
-    given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-    _php(None, "install.php", *given, "Test wiki", "Admin")
+    words = [part for name, value in options.items() for part in (f"--{name}", str(value))]
+    _php(None, "install.php", *words, "Test wiki", "Admin")
     with _settings(folder).open("a", encoding="utf-8") as settings:
         settings.write(SETTINGS)
     (folder / "conf" / "words.php").write_text(WORDS, encoding="utf-8")
@@ -235,9 +235,11 @@ def _settings(folder: Path) -> Path:
 
 def _environment(folder: Path | None) -> dict[str, str]:
     """The installer must find no settings, everything else must find ours."""
-    known = {name: value for name, value in os.environ.items() if name != "MW_CONFIG_FILE"}
-    known["PHP_CLI_SERVER_WORKERS"] = str(WORKERS)
-    return known if folder is None else {**known, "MW_CONFIG_FILE": str(_settings(folder))}
+    environment = {name: value for name, value in os.environ.items() if name != "MW_CONFIG_FILE"}
+    environment["PHP_CLI_SERVER_WORKERS"] = str(WORKERS)
+    return (
+        environment if folder is None else {**environment, "MW_CONFIG_FILE": str(_settings(folder))}
+    )
 
 
 def _php(folder: Path | None, script: str, *arguments: str) -> None:

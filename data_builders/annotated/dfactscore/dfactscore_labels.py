@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from data_builders.annotated.dfactscore.dfactscore_agreement import (
+from data_builders.annotated.dfactscore.annotator_agreement import (
     agreement,
     as_markdown,
     rand_indices,
@@ -27,7 +27,7 @@ class DFActScoreLabels(Builder):
 
     Args:
         output: folder of the dataset.
-        annotations: exports (``JSON`` or ``JSON-MIN``) of a ``dfactscore_project``.
+        annotations: exports (``JSON``) of a ``dfactscore_project``.
         limit: use only the first N texts, for a trial.
         seed: seed of the bootstrap.
     """

@@ -1,7 +1,6 @@
 """``dfactscore_project``: a Label Studio project to judge biographies."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from data_builders.annotated.dfactscore.dfactscore_tasks import FORM, to_task
 from data_builders.annotated.labelstudio_exports import project_pages
@@ -18,7 +17,7 @@ class DFActScoreProject(Builder):
     """A Label Studio project (config, tasks, instructions) to judge biographies by person.
 
     In Label Studio: create a project, paste ``label_config.xml`` under Labeling Setup → Code and
-    ``instructions.html`` under Instructions, import ``tasks.json``. Export as JSON or JSON-MIN and
+    ``instructions.html`` under Instructions, import ``tasks.json``. Export as JSON and
     pass the file to ``python -m data_builders dfactscore_labels``.
 
     Args:
@@ -28,13 +27,13 @@ class DFActScoreProject(Builder):
         decompose: decomposer; null uses the claims of the documents.
         retrieve: retriever of the people's pages; null uses the passages of the documents.
         limit: use only the texts of the first N names, of all generators.
+        seed: has no effect: nothing is random.
     """
 
     documents: dict[str, str] | list[str]
     decompose: Decomposer | None = None
     retrieve: Retriever | None = None
 
-    seed: ClassVar[int] = 0  # nothing is drawn
     reads = ("documents",)
 
     def files(self) -> dict[str, dict[str, str]]:

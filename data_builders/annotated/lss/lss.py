@@ -1,22 +1,21 @@
 """``lss``: a dataset of longest supported subsequences from human annotations.
 
 2308.12157, section 4: annotations of a pair are merged, compared and voted on; an adjudicator
-decides open pairs; pairs are balanced and split by reference.
+decides open pairs; pairs are split by reference. Training balances lengths (``train``).
 """
 
 import json
-import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from tqdm import tqdm
 
 from data_builders.annotated.labelstudio_exports import project_pages
+from data_builders.annotated.lss.lss_answers import read_answers
 from data_builders.annotated.lss.lss_tasks import FORM, to_task
-from data_builders.annotated.lss.sources import read_answers
-from data_builders.annotated.lss.votes import By, OnTie, Vote, length_class, merge_gold, vote
+from data_builders.annotated.lss.votes import By, Vote, merge_gold, vote
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card, read_card
 from data_builders.splits import SPLITS, by_split, drawn_splits, tied_groups
@@ -52,33 +51,21 @@ class Lss(Builder):
         repeats: which answers of one annotator to the same pair count: ``latest`` or ``all``.
         vote_by: vote on single ``words`` (ours), or on ``whole`` LSS: the most common LSS wins if
             two or more annotators wrote it, otherwise the pair is open (2308.12157, section 4.1).
-        on_tie: for a word that exactly half of the annotators keep, ``open`` writes the pair to
-            ``adjudicate.jsonl`` and excludes it from gold; or ``keep`` or ``remove`` the word.
-        unrelated: keep or drop pairs that more than half of the annotators call unrelated.
-        balance: cut the classes of train to similar sizes, by gold ``rating`` or by ``length``, the
-            share of the claim's words in gold (none, up to 1/3, up to 2/3, less than all, all).
-        balance_factor: maximum size of a class relative to the smallest class.
+            A pair with a word that exactly half of the annotators keep is open too. Open pairs are
+            in ``adjudicate.jsonl`` and not in gold.
         shares: references of train, dev and test. Rows with a ``split`` keep it.
         limit: use only the first N pairs, for a trial.
-        seed: seed of the split and of balancing.
+        seed: seed of the split.
     """
 
     annotations: list[str]
     adjudications: list[str] = field(default_factory=list)
     repeats: Repeats = "latest"
     vote_by: By = "words"
-    on_tie: OnTie = "open"
-    unrelated: Literal["keep", "drop"] = "keep"
-    balance: Literal["none", "rating", "length"] = "none"
-    balance_factor: float = 1.0
     shares: tuple[int, int, int] = (8, 1, 1)
 
     reads = ("annotations", "adjudications")
-    least: ClassVar = {"balance_factor": 1, "shares": 0}
-
-    def faults(self) -> Iterable[str]:
-        if self.vote_by == "whole" and self.on_tie != "open":
-            yield f"on_tie: {self.on_tie} applies to words; set open for whole LSS"
+    least: ClassVar = {"shares": 0}
 
     def files(self) -> dict[str, dict[str, str]]:
         kinds = {kind: by_split(kind) for kind in ("lss", "gold")}
@@ -89,7 +76,7 @@ class Lss(Builder):
         examples = self._read(dropped)
         table = agreement(examples)
         votes = [
-            vote(example, self.on_tie, self.vote_by)
+            vote(example, self.vote_by)
             for example in tqdm(examples, desc="votes", unit="pair", disable=None)
         ]
         notes = Counter(decision.decided for decision in votes)
@@ -106,7 +93,7 @@ class Lss(Builder):
         if still_open:
             tasks = [to_task(example, "predictions") for example in still_open]
             pages |= project_pages(FORM, tasks, "adjudicate/")
-        files = self._rows(examples, votes, dropped)
+        files = self._rows(examples, votes)
         files["adjudicate.jsonl"] = [_row(e, _extras(still_open)) for e in still_open]
         return Made(files, _card(table), pages)
 
@@ -120,24 +107,15 @@ class Lss(Builder):
                 ]
                 answers.append(example.model_copy(update={"annotations": final}))
         examples = merge(answers, dropped, self.repeats)[: self.limit]
-        if self.unrelated == "drop":
-            kept = [example for example in examples if not _is_unrelated(example)]
-            dropped["pair whose reference is unrelated"] += len(examples) - len(kept)
-            examples = kept
         if not examples:
             raise UserError("annotations: no usable pair; check that the export is not empty")
         return examples
 
-    def _rows(
-        self, examples: Sequence[LssExample], votes: Sequence[Vote], dropped: Counter[str]
-    ) -> dict[str, list[dict]]:
+    def _rows(self, examples: Sequence[LssExample], votes: Sequence[Vote]) -> dict[str, list[dict]]:
         split_of = self._splits(examples)
-        unbalanced = self._unbalanced(examples, votes, split_of, dropped)
         extras = _extras(examples)
         files: dict[str, list[dict]] = defaultdict(list)
-        for index, (example, decision) in enumerate(zip(examples, votes, strict=True)):
-            if index in unbalanced:
-                continue
+        for example, decision in zip(examples, votes, strict=True):
             split = split_of[group_of(example)]
             files[f"lss_{split}.jsonl"].append(_row(example, extras))
             if decision.keep is not None:
@@ -167,52 +145,6 @@ class Lss(Builder):
         tied = tied_groups(unnamed, self.shares)
         drawn = drawn_splits(tied.values(), self.shares, self.seed)
         return named | {group: drawn[name] for group, name in tied.items()}
-
-    def _unbalanced(
-        self,
-        examples: Sequence[LssExample],
-        votes: Sequence[Vote],
-        split_of: dict[str, str],
-        dropped: Counter[str],
-    ) -> set[int]:
-        """Return the indices of train pairs that balancing removes, by a seeded draw.
-
-        Dev and test keep their class proportions.
-        """
-        if self.balance == "none":
-            return set()
-        classes: dict[str, list[int]] = defaultdict(list)
-        removed = set()
-        for index, (example, decision) in enumerate(zip(examples, votes, strict=True)):
-            if split_of[group_of(example)] != "train":
-                continue
-            name = _class_of(example, decision, self.balance)
-            if name is None:
-                removed.add(index)
-            else:
-                classes[name].append(index)
-        dropped["train: no class to balance by"] += len(removed)
-        limit = int(self.balance_factor * min(map(len, classes.values()), default=0))
-        for name, places in sorted(classes.items()):
-            rng = random.Random(f"{self.seed}:balance:{name}")
-            away = set(places) - set(rng.sample(places, min(limit, len(places))))
-            dropped[f"train: balanced away from class {name}"] += len(away)
-            removed |= away
-        return removed
-
-
-def _class_of(example: LssExample, decision: Vote, balance: str) -> str | None:
-    if decision.keep is None:
-        return None
-    if balance == "length":
-        return length_class(decision)
-    rating = merge_gold(example, decision).rating
-    return None if rating is None else f"rating {int(rating)}"  # 3.5 counts as 3
-
-
-def _is_unrelated(example: LssExample) -> bool:
-    flags = [bool((a.model_extra or {}).get("unrelated")) for a in example.annotations]
-    return 2 * sum(flags) > len(flags)
 
 
 def _extras(examples: Sequence[LssExample]) -> list[str]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -21,7 +21,7 @@ class LssProject(Builder):
     """A Label Studio project (config, tasks, instructions) to annotate the LSS of pairs.
 
     In Label Studio: create a project, paste ``label_config.xml`` under Labeling Setup → Code and
-    ``instructions.html`` under Instructions, import ``tasks.json``. Export as JSON or JSON-MIN and
+    ``instructions.html`` under Instructions, import ``tasks.json``. Export as JSON and
     pass the file to ``python -m data_builders lss``.
 
     Args:
@@ -30,12 +30,12 @@ class LssProject(Builder):
         existing: existing annotations are excluded (``none``), imported as suggestions
             (``predictions``) or as annotations (``annotations``).
         limit: use only the first N pairs, for a trial.
+        seed: has no effect: nothing is random.
     """
 
     pairs: list[str]
     existing: Literal["none", "predictions", "annotations"] = "none"
 
-    seed: ClassVar[int] = 0  # nothing is drawn
     reads = ("pairs",)
 
     def files(self) -> dict[str, dict[str, str]]:

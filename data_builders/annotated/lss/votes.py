@@ -18,7 +18,6 @@ from components.words import Word, align, join_words, keep_targets
 from eval.metrics.lss_agreement import is_adjudicated
 from records import Annotation, LssExample
 
-OnTie = Literal["open", "keep", "remove"]
 By = Literal["words", "whole"]
 
 
@@ -44,12 +43,10 @@ class Vote:
     decided: str
 
 
-def vote(example: LssExample, on_tie: OnTie = "open", by: By = "words") -> Vote:
+def vote(example: LssExample, by: By = "words") -> Vote:
     """Vote on the words of a claim; the last adjudication of a pair overrides the vote.
 
-    Args:
-        on_tie: treatment of words that exactly half keep; ``open`` leaves the pair undecided.
-        by: vote on single words or whole LSS.
+    Words that exactly half of the annotators keep leave the pair open.
     """
     words, kept, unaligned = keep_targets(example)
     final = [a for a in example.annotations if is_adjudicated(a)]
@@ -65,9 +62,9 @@ def vote(example: LssExample, on_tie: OnTie = "open", by: By = "words") -> Vote:
     if by == "whole" and example.keep is None:
         keep, decided = _most_common_lss(example, words)
         return Vote(words, keep, counts, voters, unaligned, decided)
-    if on_tie == "open" and any(2 * count == voters for count in counts):
+    if any(2 * count == voters for count in counts):
         return Vote(words, None, counts, voters, unaligned, "tie")
-    keep = [2 * c > voters or (2 * c == voters and on_tie == "keep") for c in counts]
+    keep = [2 * count > voters for count in counts]
     if voters == 1:
         decided = "single"
     else:
@@ -109,17 +106,3 @@ def merge_gold(example: LssExample, decision: Vote) -> Annotation:
     ]
     star = example.annotations[min(stars)[1]].lss_star if stars else None
     return Annotation(lss=lss, lss_star=star, rating=median(ratings) if ratings else None)
-
-
-def length_class(decision: Vote) -> str:
-    """Classify an LSS by its share of the claim's words, without punctuation.
-
-    ``none`` (0), ``little`` (up to 1/3), ``half`` (up to 2/3), ``most``, ``all`` (1).
-    """
-    if decision.keep is None:
-        raise ValueError("the vote is open")
-    kept = [k for w, k in zip(decision.words, decision.keep, strict=True) if w.text[0].isalnum()]
-    share = sum(kept) / max(1, len(kept))
-    if share in (0, 1):
-        return "all" if share else "none"
-    return "little" if share <= 1 / 3 else "half" if share <= 2 / 3 else "most"

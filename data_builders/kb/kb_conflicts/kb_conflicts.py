@@ -47,6 +47,28 @@ SOURCES = {
     "anonymous blog": 0.15,
     "hoax site": 0.05,
 }
+WORDING = Path(__file__).parent / "wording"
+NEAR_YEARS = 15  # preferred maximum distance of a false date
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Templates of a property, with ``{topic}`` and ``{value}``; ``date`` if values are dates."""
+
+    claims: tuple[str, ...]
+    contexts: tuple[str, ...]
+    date: bool = False
+
+
+@dataclass(frozen=True)
+class Matter:
+    """A topic's property with its true value and a false one, in words."""
+
+    iri: str
+    topic: str
+    prop: str
+    true: str
+    other: str
 
 
 @dataclass
@@ -264,30 +286,6 @@ def relation_pairs(documents: Sequence[Document]) -> Iterator[RelationPair]:
                     source=source,
                     group=document.topic,
                 )
-
-
-WORDING = Path(__file__).parent / "wording"
-NEAR_YEARS = 15  # preferred maximum distance of a false date
-
-
-@dataclass(frozen=True)
-class Wording:
-    """Templates of a property, with ``{topic}`` and ``{value}``; ``date`` if values are dates."""
-
-    claims: tuple[str, ...]
-    contexts: tuple[str, ...]
-    date: bool = False
-
-
-@dataclass(frozen=True)
-class Matter:
-    """A topic's property with its true value and a false one, in words."""
-
-    iri: str
-    topic: str
-    prop: str
-    true: str
-    other: str
 
 
 def read_wording(wording: str, most: int) -> dict[str, Wording]:

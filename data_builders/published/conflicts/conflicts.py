@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
-from data_builders.published.conflicts.bank import Group, Kind, sample
+from data_builders.published.conflicts.conflict_bank import Group, Kind, sample
 from data_builders.rows import source_name, source_rows
 from records import Claim, Document, Passage, RelationPair, UserError
 

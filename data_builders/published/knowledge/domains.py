@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from data_builders.published.knowledge.sources import (
+from data_builders.published.knowledge.page_sources import (
     area_of,
     evidence_of,
     field,

@@ -20,11 +20,11 @@ from typing import ClassVar, Literal
 
 from tqdm import tqdm
 
-from data_builders.builder import Builder, Made, Step, Work
+from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card, read_card, remove_earlier
 from data_builders.published.knowledge import domains
-from data_builders.published.knowledge.sources import SOURCES, Item, is_dump
-from data_builders.published.knowledge.store import Store, content_sha256, count, titles
+from data_builders.published.knowledge.page_sources import SOURCES, Item, is_dump
+from data_builders.published.knowledge.page_store import Store, content_sha256, count, titles
 from data_builders.published.knowledge.wikitext import plain_text
 from data_builders.rows import files_of
 from eval.retrieve.knowledge import Knowledge
@@ -78,15 +78,6 @@ class KnowledgeFile(Builder):
 
     def _made_file(self) -> str:
         return "knowledge.fts.db" if self.source == "sqlite" else "knowledge.db"
-
-    def inputs(self) -> list[str]:
-        return list(map(str, self._files()))
-
-    def plan(self) -> list[Step]:
-        return [
-            Step(f"read {self.source} ({path.stat().st_size / 1e6:,.1f} MB)", str(path))
-            for path in self._files()
-        ]
 
     def make(self, work: Work) -> Made:
         files = self._files()

@@ -13,12 +13,37 @@ from components.sentences import split_sentences
 
 # Titles of skipped sections, lower-case.
 SKIPPED_SECTIONS = {
-    *("references", "external links", "see also", "further reading", "notes", "bibliography"),
-    *("sources", "citations", "footnotes", "notes and references", "references and notes"),
+    "references",
+    "external links",
+    "see also",
+    "further reading",
+    "notes",
+    "bibliography",
+    "sources",
+    "citations",
+    "footnotes",
+    "notes and references",
+    "references and notes",
 }
 _NO_PROSE = frozenset(
-    """ref references table gallery math chem timeline imagemap score syntaxhighlight source
-    templatestyles style graph mapframe hiero""".split()  # noqa: SIM905 (a list is longer)
+    {
+        "ref",
+        "references",
+        "table",
+        "gallery",
+        "math",
+        "chem",
+        "timeline",
+        "imagemap",
+        "score",
+        "syntaxhighlight",
+        "source",
+        "templatestyles",
+        "style",
+        "graph",
+        "mapframe",
+        "hiero",
+    }
 )
 _FORMULAS = frozenset(("math", "chem", "ce", "hiero"))
 # Stands for words that are unknown here.
@@ -32,7 +57,8 @@ _SEPARATORS = {
     **dict.fromkeys(("ndash", "en dash", "endash"), "–"),
     **dict.fromkeys(("mdash", "em dash", "emdash"), "—"),
     **dict.fromkeys(("nbsp", "spaces", "thinsp", "thin space", "hair space"), " "),
-    **{"'": "'", "'s": "'s"},
+    "'": "'",
+    "'s": "'s",
 }
 # Range separators of ``convert``.
 _RANGE = {"to", "-", "–", "and", "or", "by", "x", "×", "±", "+/-"}
@@ -198,9 +224,42 @@ def _convert_words(arguments: Sequence[str]) -> Sequence[str]:
 # Templates whose arguments are words of the sentence, and the arguments to keep.
 _WORDS: dict[str, Callable[[Sequence[str]], Sequence[str]]] = {
     **dict.fromkeys(
-        """nowrap nobr nobold small smaller big abbr tooltip ill interlanguage_link sic sup sub em
-        strong smallcaps sc linktext visible_anchor vanchor flag flagcountry nihongo chem2 quote
-        blockquote cquote quotation bquote not_a_typo lc uc lcfirst ucfirst""".split(),  # noqa: SIM905 (a list is longer)
+        [
+            "nowrap",
+            "nobr",
+            "nobold",
+            "small",
+            "smaller",
+            "big",
+            "abbr",
+            "tooltip",
+            "ill",
+            "interlanguage_link",
+            "sic",
+            "sup",
+            "sub",
+            "em",
+            "strong",
+            "smallcaps",
+            "sc",
+            "linktext",
+            "visible_anchor",
+            "vanchor",
+            "flag",
+            "flagcountry",
+            "nihongo",
+            "chem2",
+            "quote",
+            "blockquote",
+            "cquote",
+            "quotation",
+            "bquote",
+            "not_a_typo",
+            "lc",
+            "uc",
+            "lcfirst",
+            "ucfirst",
+        ],
         lambda arguments: arguments[:1],
     ),
     **dict.fromkeys(("lang", "langx", "color", "colour"), lambda arguments: arguments[1:2]),
@@ -216,10 +275,33 @@ _WORDS: dict[str, Callable[[Sequence[str]], Sequence[str]]] = {
     **dict.fromkeys(("unité", "unite"), lambda arguments: [_number(arguments[0]), *arguments[1:2]]),
     **dict.fromkeys(("frac", "sfrac", "fraction"), _fraction),
     **dict.fromkeys(
-        """date|dts|iso date|start date|end date|start date and age|end date and age|film date
-        |release date|birth date|birth date and age|birth-date|birth-date and age|birth year and age
-        |death date|death date and age|death-date|death-date and age|death year and age|dob|bda|dda
-        |date de naissance|date de décès|date-""".replace("\n        ", "").split("|"),
+        [
+            "date",
+            "dts",
+            "iso date",
+            "start date",
+            "end date",
+            "start date and age",
+            "end date and age",
+            "film date",
+            "release date",
+            "birth date",
+            "birth date and age",
+            "birth-date",
+            "birth-date and age",
+            "birth year and age",
+            "death date",
+            "death date and age",
+            "death-date",
+            "death-date and age",
+            "death year and age",
+            "dob",
+            "bda",
+            "dda",
+            "date de naissance",
+            "date de décès",
+            "date-",
+        ],
         lambda arguments: [_date(arguments)],
     ),
     **dict.fromkeys(("s", "siècle"), lambda arguments: [f"{arguments[0]}e siècle"]),
@@ -240,9 +322,20 @@ _CURRENCIES = {
 }
 # Names of units for ``abbr=off``.
 _UNITS = {
-    **{"ha": "hectares", "m": "metres", "km": "kilometres", "cm": "centimetres", "mi": "miles"},
-    **{"ft": "feet", "in": "inches", "yd": "yards", "kg": "kilograms", "lb": "pounds"},
-    **{"km2": "square kilometres", "sqmi": "square miles", "t": "tonnes", "l": "litres"},
+    "ha": "hectares",
+    "m": "metres",
+    "km": "kilometres",
+    "cm": "centimetres",
+    "mi": "miles",
+    "ft": "feet",
+    "in": "inches",
+    "yd": "yards",
+    "kg": "kilograms",
+    "lb": "pounds",
+    "km2": "square kilometres",
+    "sqmi": "square miles",
+    "t": "tonnes",
+    "l": "litres",
 }
 # Templates without words in the text: sources, remarks, pronunciations, boxes and notices.
 _NOTES = re.compile(

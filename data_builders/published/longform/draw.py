@@ -4,7 +4,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from data_builders.published.longform.formats import Source
+from data_builders.published.longform.longform_formats import Source
 from records import Document, UserError, json_line, sha256_text
 
 AnyRow = Document | dict

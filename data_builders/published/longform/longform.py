@@ -15,10 +15,10 @@ from pathlib import Path
 from pydantic import ValidationError
 from tqdm import tqdm
 
-from data_builders.builder import Builder, Made, Step, Work
+from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
 from data_builders.published.longform.draw import draw
-from data_builders.published.longform.formats import FORMATS, Row, Source
+from data_builders.published.longform.longform_formats import FORMATS, Row, Source
 from data_builders.rows import files_of
 from data_builders.topics import read_bins
 from records import BadInput, Document, UserError, iter_rows, to_bad_input
@@ -47,20 +47,6 @@ class LongForm(Builder):
 
     def files(self) -> dict[str, dict[str, str]]:
         return {source.name: {"test": _path(source)} for source in self.sources}
-
-    def inputs(self) -> list[str]:
-        files = (
-            p for s in self.sources for p in [*files_of(s.files), *([s.bins] if s.bins else [])]
-        )
-        return list(dict.fromkeys(map(str, files)))
-
-    def plan(self) -> list[Step]:
-        steps = []
-        for source in self.sources:
-            rows = source.sample or (source.per_topic or 0) * (source.topics or 0) or None
-            name = f"{source.name}: {source.format}"
-            steps.append(Step(name, ", ".join(source.files), rows, "rows"))
-        return steps
 
     def make(self, work: Work) -> Made:
         files: dict[str, list] = {}

@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import ClassVar, Literal
 
-import numpy as np
 from tqdm import tqdm
 
-from data_builders.builder import Builder, Made, Step, Work
+from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card, read_card
-from data_builders.evenness import even_weights, overlaps
 from data_builders.published.pairs.nearness import format_nearness, summarize_nearness
-from data_builders.published.pairs.store import PairStore, digest
+from data_builders.published.pairs.pair_store import PairStore, digest
 from data_builders.rows import source_name, source_rows
 from data_builders.splits import SPLITS, by_split
 from records import BadInput, RelationPair, UnliPair, UserError
@@ -64,15 +62,12 @@ class Pairs(Builder):
         shares: ratio of train, dev and test. Pairs that share a group (page, name), a premise, a
             long line of it or a document are in the same split. A split with share 0 is not
             written.
-        even_overlap: weight each source's training pairs so that word overlap does not predict
-            entailment; relation only.
     """
 
     sources: list[Source]
     target: Target = "relation"
     exclude: list[str] | None = None
     shares: tuple[int, int, int] = (1, 0, 0)
-    even_overlap: bool = False
 
     reads = ("sources", "exclude")
     least: ClassVar = {"shares": 0}
@@ -82,18 +77,10 @@ class Pairs(Builder):
             caps = [cap for cap in (source.take, source.per_label) if cap is not None]
             if min(caps, default=1) < 1 or (source.weight or 0) < 0:
                 yield f"sources: {source.file}: expected take, per_label >= 1 and weight >= 0"
-        if self.even_overlap and self.target != "relation":
-            yield "even_overlap: needs target: relation"
 
     def files(self) -> dict[str, dict[str, str]]:
         shared = [split for split, share in zip(SPLITS, self.shares, strict=True) if share]
         return {self.target: by_split(self.target, shared)}
-
-    def plan(self) -> list[Step]:
-        steps = [Step("rows to exclude", source_name(file)) for file in self.exclude or ()]
-        return steps + [
-            Step("pairs", source_name(source.file), self.limit, "rows") for source in self.sources
-        ]
 
     def make(self, work: Work) -> Made:
         store = PairStore(work.table("pairs"), self.shares, self.seed)
@@ -160,10 +147,9 @@ class Pairs(Builder):
     ) -> Iterator[RelationPair | UnliPair]:
         record = RelationPair if self.target == "relation" else UnliPair
         # All rows have the column, or none has it.
-        weighted = self.even_overlap or any(source.weight is not None for source in self.sources)
+        weighted = any(source.weight is not None for source in self.sources)
         documented = store.has_documents()
-        even = self._even_weights(store) if self.even_overlap and SPLITS[split] == "train" else {}
-        for number, (index, pair) in enumerate(store.pairs(split)):
+        for index, pair in store.pairs(split):
             source = self.sources[index]
             weight = 1.0 if source.weight is None else source.weight
             yield record(
@@ -171,25 +157,10 @@ class Pairs(Builder):
                 hypothesis=pair.hypothesis,
                 label=pair.label,
                 source=source.name or formats[index],
-                weight=round(weight * even.get(number, 1.0), 4) if weighted else None,
+                weight=round(weight, 4) if weighted else None,
                 group=pair.group,
                 **({"documents": list(pair.documents)} if documented else {}),
             )
-
-    def _even_weights(self, store: PairStore) -> dict[int, float]:
-        by_source: dict[str, list[int]] = {}
-        texts, entailed = [], []
-        for number, (index, pair) in enumerate(store.pairs(SPLITS.index("train"))):
-            source = self.sources[index]
-            by_source.setdefault(source.name or source.file, []).append(number)
-            texts.append((pair.premise, pair.hypothesis))
-            entailed.append(pair.label == "entailment")
-        weight_by_index: dict[int, float] = {}
-        for indices in by_source.values():
-            shares = overlaps([texts[index] for index in indices])
-            even = even_weights(shares, np.asarray([entailed[index] for index in indices]))
-            weight_by_index |= dict(zip(indices, even.tolist(), strict=True))
-        return weight_by_index
 
     def _card(self, counts: list[tuple[int, int, str | float, int]], formats: list[str]) -> Card:
         rows = "\n".join(

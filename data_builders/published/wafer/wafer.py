@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
-from data_builders.published.wafer.citations import (
+from data_builders.published.wafer.wafer_rows import (
     citation_rows,
     english_share,
     has_markup,
@@ -25,8 +25,8 @@ from data_builders.published.wafer.citations import (
     is_fragment,
     read_citation,
 )
-from data_builders.published.wafer.store import Store, number_of
-from data_builders.splits import SPLITS, split_at
+from data_builders.published.wafer.wafer_store import Store, number_of
+from data_builders.splits import SPLITS
 from records import UserError
 from records.reading import json_fault
 
@@ -35,6 +35,10 @@ from records.reading import json_fault
 class Wafer(Builder):
     """Claims of Wikipedia and the text of their cited pages, from WAFER's files.
 
+    Skipped are claims with several citations, with markup or a URL, or that are not complete
+    sentences (lower-case or list mark at the beginning, comma or colon at the end, or a title), and
+    references that look like an error or a blocked page.
+
     Files are ``.jsonl``, ``.jsonl.gz`` or the published ``.tar.gz``. Published files have no page
     text: use files whose ``provenance`` WAFER's script has filled in, or set ``passages``.
 
@@ -42,49 +46,36 @@ class Wafer(Builder):
         train: WAFER files of train; claims whose page is in dev or test are skipped.
         dev: WAFER files of dev, including those of failed verification.
         test: WAFER files of test.
-        unsplit: WAFER files to split here; all claims of a page are in one split.
         passages: files of passages with ``url`` and ``text`` (and ``title``, ``chunk_id``), for
             provenance without text.
         claim_words: minimum and maximum words of a claim.
         reference_words: minimum and maximum words of a reference.
         long_reference: ``drop`` skips longer references, ``cut`` truncates them.
-        markup: skip claims with wiki or HTML markup, a URL or a citation mark.
-        fragments: skip claims that are not complete sentences: lower-case or list mark at the
-            beginning, comma or colon at the end, or a title (fewer than three lower-case words).
-        several_citations: skip sentences with several citations.
-        error_pages: skip references that look like an error or a blocked page.
         english: minimum share of the reference's words that are common English function words.
         near_duplicate: skip claims whose word bigrams have at least this Jaccard similarity to
             those of an earlier claim; above 1 keeps all.
         sample: maximum pairs per split, sampled with the seed; null keeps all.
-        shares: ratio of train, dev and test pages of ``unsplit``.
     """
 
     train: list[str] = field(default_factory=list)
     dev: list[str] = field(default_factory=list)
     test: list[str] = field(default_factory=list)
-    unsplit: list[str] = field(default_factory=list)
     passages: list[str] = field(default_factory=list)
     claim_words: tuple[int, int] = (9, 75)
     reference_words: tuple[int, int] = (50, 100)
     long_reference: Literal["drop", "cut"] = "drop"
-    markup: bool = True
-    fragments: bool = True
-    several_citations: bool = True
-    error_pages: bool = True
     english: float = 0.05
     near_duplicate: float = 0.8
     sample: int | None = None
-    shares: tuple[int, int, int] = (8, 1, 1)
 
     # Test first: pages of test and dev must be indexed before train is read.
-    citations = ("test", "dev", "train", "unsplit")
+    citations = ("test", "dev", "train")
     reads = (*citations, "passages")
-    least: ClassVar = {"claim_words": 1, "reference_words": 1, "sample": 1, "shares": 1}
+    least: ClassVar = {"claim_words": 1, "reference_words": 1, "sample": 1}
 
     def faults(self) -> Iterable[str]:
         if not any(getattr(self, split) for split in self.citations):
-            yield "train, dev, test, unsplit: expected WAFER files in at least one"
+            yield "train, dev, test: expected WAFER files in at least one"
         for name in ("claim_words", "reference_words"):
             least, most = getattr(self, name)
             if least > most:
@@ -141,7 +132,7 @@ class Wafer(Builder):
         claim = citation["claim"]
         if claim is None:
             return "no sentence with the citation's mark"
-        if self.several_citations and citation["marks"] > 1:
+        if citation["marks"] > 1:
             return "several citations in the sentence"
         least, most = self.claim_words
         words = len(claim.split())
@@ -149,9 +140,9 @@ class Wafer(Builder):
             return "claim of too few words"
         if words > most:
             return "claim of too many words"
-        if self.markup and has_markup(claim):
+        if has_markup(claim):
             return "claim with markup or an address"
-        if self.fragments and is_fragment(claim, citation["title"]):
+        if is_fragment(claim, citation["title"]):
             return "claim that is not a complete sentence"
         return None
 
@@ -166,28 +157,21 @@ class Wafer(Builder):
         if len(words) > most and self.long_reference == "drop":
             return "reference of too many words"
         citation["reference"] = " ".join(words[:most])
-        if self.error_pages and is_error_page(citation["reference"]):
+        if is_error_page(citation["reference"]):
             return "reference that is an error page"
         if english_share(citation["reference"]) < self.english:
             return "reference that is not English"
         return None
 
     def _add(self, citation: dict, split: str, store: Store) -> str | None:
-        page_splits = store.splits_of(citation)
-        target = split
-        if split == "unsplit":
-            target = next(iter(sorted(page_splits)), self._draw_split(citation["url"]))
-        if page_splits - {target}:
+        if store.splits_of(citation) - {split}:
             return "reference of another split"
         if store.near_duplicate(citation["claim"], self.near_duplicate):
             return "near-duplicate of an earlier claim"
         rank = number_of(f"{self.seed}:sample:{citation['id']}:{citation['claim']}")
-        store.add(target, rank, {**_columns(citation), "split": target})
-        store.index(citation, target)
+        store.add(split, rank, {**_columns(citation), "split": split})
+        store.index(citation, split)
         return None
-
-    def _draw_split(self, url: str) -> str:
-        return split_at(number_of(f"{self.seed}:split:{url}") % sum(self.shares), self.shares)
 
 
 def _columns(citation: dict) -> dict:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from data_builders.published.knowledge.sources import Item
+from data_builders.published.knowledge.page_sources import Item
 from eval.retrieve.knowledge import DAMAGED, plain_text
 from records import UserError, sha256_text
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from tqdm import tqdm
 
-from data_builders.published.wafer.citations import chunk_number
+from data_builders.published.wafer.wafer_rows import chunk_number
 from records import BadInput, iter_rows
 
 HASHES, BANDS = 12, 4  # near-duplicate index: four bands of three minima

@@ -16,8 +16,19 @@ from records import BadInput, Claim, Document, Passage
 from records.formats.documents import READERS
 
 Format = Literal[
-    *("factscore", "factreasoner", "safe", "veriscore", "factscore_predictions", "ambigbio"),
-    *("halogen", "climate_fever", "averitec", "texts", "factor", "prompts", "longfact"),
+    "factscore",
+    "factreasoner",
+    "safe",
+    "veriscore",
+    "factscore_predictions",
+    "ambigbio",
+    "halogen",
+    "climate_fever",
+    "averitec",
+    "texts",
+    "factor",
+    "prompts",
+    "longfact",
 ]
 
 

@@ -27,8 +27,47 @@ _ERROR_PAGE = re.compile(
     re.IGNORECASE,
 )
 _ENGLISH = frozenset(
-    """the of and to in a is was for on that with by as at from it his her he she this are an be or
-    not has had have were which their its they you we i but""".split()  # noqa: SIM905
+    {
+        "the",
+        "of",
+        "and",
+        "to",
+        "in",
+        "a",
+        "is",
+        "was",
+        "for",
+        "on",
+        "that",
+        "with",
+        "by",
+        "as",
+        "at",
+        "from",
+        "it",
+        "his",
+        "her",
+        "he",
+        "she",
+        "this",
+        "are",
+        "an",
+        "be",
+        "or",
+        "not",
+        "has",
+        "had",
+        "have",
+        "were",
+        "which",
+        "their",
+        "its",
+        "they",
+        "you",
+        "we",
+        "i",
+        "but",
+    }
 )
 
 

@@ -53,7 +53,13 @@ class PairStore:
                 "(mark, source, split, label, premise, hypothesis, grouping, documents) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    *(mark, source, self._split(pair.group), pair.label, *pair[:2], pair.group),
+                    mark,
+                    source,
+                    self._split(pair.group),
+                    pair.label,
+                    pair.premise,
+                    pair.hypothesis,
+                    pair.group,
                     json.dumps(pair.documents) if pair.documents else None,
                 ),
             )

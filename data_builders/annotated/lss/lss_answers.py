@@ -1,6 +1,6 @@
 """Read human annotations from all supported files as LSS records, one per pair.
 
-Label Studio exports (``JSON``, ``JSON-MIN``), the published table of 2308.12157
+Label Studio exports (``JSON``), the published table of 2308.12157
 (facebookresearch/lss_eval), and LSS records.
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from data_builders.annotated.labelstudio_exports import SHORT, Task, read_tasks
+from data_builders.annotated.labelstudio_exports import Task, read_tasks
 from data_builders.annotated.lss.lss_tasks import Unreadable, example_of, from_values
 from eval.metrics.lss_agreement import read_published_table
 from records import (
@@ -40,10 +40,6 @@ def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:
         first = next(iter_rows(path), (1, {}))[1]
         if all(column in first for column in TABLE):
             return list(read_published_table(path))
-        if SHORT in first:
-            raise UserError(
-                f"{path}: Label Studio export as a table; export again as JSON or JSON-MIN"
-            )
     return read_records(path, LssExample)
 
 
