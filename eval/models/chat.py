@@ -91,29 +91,6 @@ class Writer(Protocol):
         """Return ``n`` answers per prompt, in the order of the prompts."""
 
 
-class TokenWriter(Protocol):
-    """A :class:`Writer` that can return token log-probabilities."""
-
-    identity: dict[str, Any]
-
-    def answer(
-        self,
-        prompts: Sequence[Sequence[Message]],
-        *,
-        n: int = 1,
-        temperature: float = 1.0,
-        top_p: float = 0.95,
-        max_new_tokens: int = 256,
-        seed: int = 0,
-        logprobs: bool = False,
-    ) -> list[list[Answer]]:
-        """Return ``n`` answers per prompt, in the order of the prompts.
-
-        Args:
-            logprobs: return the ``tokens`` of each answer; an answer without them is ``failed``.
-        """
-
-
 @dataclass(frozen=True)
 class Sampling:
     """Sampling settings; ``temperature`` 0 is greedy, ``logprobs`` also requests the tokens."""

@@ -55,7 +55,8 @@ class Checker(Engine):
         segments: encode document and claim as two segments, as for ``manueldeprada/FactCC``
             (labels ``CORRECT``, ``INCORRECT``).
         batch_size: rows per batch; batches of long rows are smaller.
-        cache: SQLite file for the answers; ``None`` disables the cache.
+        cache: SQLite file for the answers; null (the default) caches nothing, and a re-run computes
+            all answers again.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
         template: input template with ``{document}`` and ``{claim}``, instead of MiniCheck's. For
             ALCE's citation judge (TRUE, Honovich et al. 2022; ``google/t5_xxl_true_nli_mixture``,

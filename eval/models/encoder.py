@@ -36,7 +36,8 @@ class Encoder(Engine):
     Args:
         checkpoint: checkpoint folder written by ``python -m train``.
         batch_size: rows per batch; batches of long rows are smaller.
-        cache: SQLite file for the answers; ``None`` disables the cache.
+        cache: SQLite file for the answers; null (the default) caches nothing, and a re-run computes
+            all answers again.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
         dtype: of weights and computation; ``bfloat16`` is about twice as fast on devices that
             support it natively.
@@ -124,7 +125,8 @@ class Entailment(Encoder):
         checkpoint: folder written by ``python -m train``, a hub id ``owner/name``, or a folder of a
             published model.
         batch_size: rows per batch; batches of long rows are smaller.
-        cache: SQLite file for the answers; ``None`` disables the cache.
+        cache: SQLite file for the answers; null (the default) caches nothing, and a re-run computes
+            all answers again.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
         dtype: as in ``Encoder``.
         labels: class names of a published model in its order; overrides the names in its

@@ -48,7 +48,8 @@ class Engine:
 
     Args:
         batch_size: rows per batch; batches of long rows are smaller.
-        cache: SQLite file for the answers; ``None`` disables the cache.
+        cache: SQLite file for the answers; null (the default) caches nothing, and a re-run computes
+            all answers again.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
         dtype: of the weights and the computation.
 

@@ -27,9 +27,10 @@ class Lerc(Engine):
 
     Args:
         model: a hub id, a folder or ``package:…`` with one output; safetensors only.
-        max_length: input length in tokens.
+        max_length: input length in tokens; 512, as in BERT.
         batch_size: rows per batch; batches of long rows are smaller.
-        cache: SQLite file for the scores; ``None`` disables the cache.
+        cache: SQLite file for the scores; null (the default) caches nothing, and a re-run computes
+            all scores again.
         device: ``auto``, ``cpu``, ``cuda``, …
     """
 

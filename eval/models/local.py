@@ -37,7 +37,7 @@ class LocalModel(CachedWriter):
         dtype: precision; ``auto`` is bfloat16 if the device supports it natively.
         when_cut: a text that reaches ``max_new_tokens`` is trimmed to its last complete sentence
             (``trim``) or fails (``fail``).
-        cache: SQLite file of answers.
+        cache: SQLite file of answers; null: a file in the folder of the run.
     """
 
     def __init__(

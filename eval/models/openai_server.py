@@ -79,7 +79,8 @@ class OpenAIServer(CachedWriter):
             ``max_completion_tokens``.
         extra: additional request fields, e.g. ``{"top_k": 50}``; no secrets, because manifests
             contain them.
-        cache: SQLite file of answers; an interrupted run resumes from it.
+        cache: SQLite file of answers, from which an interrupted run resumes; null: a file in the
+            folder of the run.
         prices: ``[prompt, completion]`` per million tokens, in any currency; adds the cost to the
             results.
         endpoint: ``chat``, or ``completions`` for text completion models

@@ -22,7 +22,7 @@ from components.encoding import Pair, row_features
 from components.windows import best_windows, chunks_of
 from eval.models.engine import Engine, Row
 from eval.models.hub import load_whole, named
-from eval.models.text2text import Text2Text
+from eval.models.local_seq2seq import LocalSeq2Seq
 from records import UserError
 
 # Longest answer in tokens, as in the SQuAD evaluation scripts.
@@ -64,7 +64,7 @@ class WrittenAnswers:
         chunk_words: window size in words.
     """
 
-    def __init__(self, writer: Text2Text, chunk_words: int = 300):
+    def __init__(self, writer: LocalSeq2Seq, chunk_words: int = 300):
         if chunk_words < 1:
             raise UserError(f"chunk_words: expected at least 1, got {chunk_words}")
         self.writer = writer
@@ -94,9 +94,11 @@ class SpanAnswers(Engine):
     Args:
         model: a hub id, a folder or ``package:…``; safetensors only.
         chunk_words: window size in words.
-        max_length: input length in tokens; longer windows are truncated.
+        max_length: input length in tokens; 384, as in the SQuAD scripts; longer windows are
+            truncated.
         batch_size: rows per batch; batches of long rows are smaller.
-        cache: SQLite file for the answers; ``None`` disables the cache.
+        cache: SQLite file for the answers; null (the default) caches nothing, and a re-run computes
+            all answers again.
         device: ``auto``, ``cpu``, ``cuda``, …
     """
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
-from eval.models.chat import NO_TOKENS, Answer, Token, TokenWriter
+from eval.models.chat import NO_TOKENS, Answer, CachedWriter, Token
 from eval.prompting.answer_forms import cut_next_question, read_label
 from eval.prompting.prompts import Prompt
 from records import UserError
@@ -54,7 +54,7 @@ class PromptedRelations:
 
     def __init__(
         self,
-        writer: TokenWriter,
+        writer: CachedWriter,
         reasoning: bool = False,
         max_new_tokens: int | None = None,
         context: bool = False,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from components.encoding import Pair
 from eval.models.lerc import Lerc
+from eval.models.local_seq2seq import LocalSeq2Seq
 from eval.models.question_answering import Answerer
-from eval.models.text2text import Text2Text
 from eval.similarity import Measure
 from eval.similarity.answer_spans import SpanChooser, token_f1
 from eval.similarity.questeval import side_score, write_questions
@@ -37,7 +37,7 @@ class QAFactEval(Measure):
             as the released one.
     """
 
-    questions: Text2Text
+    questions: LocalSeq2Seq
     answerer: Answerer
     spans: SpanChooser
     compare: Lerc | None = None

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.encoding import Pair
+from eval.models.local_seq2seq import LocalSeq2Seq
 from eval.models.question_answering import Answerer
-from eval.models.text2text import Text2Text
 from eval.similarity import Measure
 from eval.similarity.answer_spans import Span, SpanChooser, token_f1
 
@@ -33,7 +33,7 @@ class QuestEval(Measure):
         spans: chooses the answer spans.
     """
 
-    questions: Text2Text
+    questions: LocalSeq2Seq
     answerer: Answerer
     spans: SpanChooser
 
@@ -62,7 +62,7 @@ SpanQuestions = list[tuple[Span, str | None]]
 
 
 def write_questions(
-    questions: Text2Text,
+    questions: LocalSeq2Seq,
     spans: SpanChooser,
     texts: Sequence[str],
     marks: tuple[str, str] | None = None,

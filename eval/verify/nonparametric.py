@@ -57,9 +57,11 @@ class NP(ClaimByClaim, Engine):
         model: a masked language model: a hub id, a folder or ``package:…``; safetensors only.
         threshold: mean probability above which a claim is supported.
         k: passages per claim.
-        max_length: input length in tokens; longer passages are encoded in parts.
+        max_length: input length in tokens; 512, as in RoBERTa; longer passages are encoded in
+            parts.
         batch_size: rows per batch.
-        cache: SQLite file that caches the probabilities; ``None`` disables the cache.
+        cache: SQLite file for the probabilities; null (the default) caches nothing, and a re-run
+            computes them again.
         device: ``auto``, ``cpu``, ``cuda``, …
     """
 

@@ -10,7 +10,7 @@ import numpy as np
 from eval.models.cache import AnswerCache
 
 
-def test_a_cache_waits_for_another_that_opens_it_just_now(tmp_path):
+def test_cache_waits_for_a_process_that_is_creating_the_file(tmp_path):
     path = tmp_path / "answers.sqlite"
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("CREATE TABLE something (x)")

@@ -49,7 +49,7 @@ def ask(server: ModelServer, **options: object) -> OpenAIServer:
     return OpenAIServer("tiny", server.url, **({"timeout_s": 5.0, "retries": 3} | options))
 
 
-def test_answers_keep_the_order_and_depend_on_seed_and_index_only(server):
+def test_answers_keep_prompt_order_and_depend_on_seed_and_index(server):
     writer = ask(server)
     together = writer.answer(PROMPTS, n=3, **FAST)
     assert [len(answers) for answers in together] == [3, 3, 3]
@@ -62,16 +62,16 @@ def test_answers_keep_the_order_and_depend_on_seed_and_index_only(server):
     assert len({body["seed"] for body in server.asked[:9]}) == 3
 
 
-def test_many_requests_are_under_way_but_not_too_many(echo):
+def test_concurrent_requests_stay_within_the_limit(echo):
     slow = echo.reply
     echo.reply = lambda body: (time.sleep(0.05), slow(body))[1]
     prompts = [[{"role": "user", "content": f"number {i}"}] for i in range(20)]
-    found = ask(echo, concurrency=4).answer(prompts)
-    assert [answer.text for (answer,) in found] == [f"It is {i}" for i in range(20)]
+    results = ask(echo, concurrency=4).answer(prompts)
+    assert [answer.text for (answer,) in results] == [f"It is {i}" for i in range(20)]
     assert echo.most == 4
 
 
-def test_the_request_says_what_was_asked_for(echo, monkeypatch):
+def test_request_body_has_the_sampling_settings(echo, monkeypatch):
     monkeypatch.setenv("THE_KEY", "sk-secret")
     writer = ask(
         echo, extra={"top_k": 5}, length_field="max_completion_tokens", api_key_env="THE_KEY"
@@ -93,12 +93,12 @@ def test_the_request_says_what_was_asked_for(echo, monkeypatch):
 TEXTS = {"endpoint": "completions"}
 
 
-def test_a_model_that_goes_on_with_a_text_is_asked_for_completions(echo, tmp_path):
+def test_completions_endpoint_gets_one_joined_prompt(echo, tmp_path):
     echo.reply = lambda body: f" It is {prompt_of(body).split()[-1]}"
     talk = [{"role": "system", "content": "Be brief."}, *PROMPTS[0]]
     writer = ask(echo, **TEXTS, cache=tmp_path / "answers.sqlite", extra={"stop": ["\n\n"]})
-    found = writer.answer([*PROMPTS, talk], temperature=0.7, top_p=0.8, max_new_tokens=9, seed=3)
-    assert [answer.text for (answer,) in found] == [
+    results = writer.answer([*PROMPTS, talk], temperature=0.7, top_p=0.8, max_new_tokens=9, seed=3)
+    assert [answer.text for (answer,) in results] == [
         *("It is Ada.", "It is Bob.", "It is Roe."),
         "It is Ada.",
     ]
@@ -118,18 +118,20 @@ def test_a_model_that_goes_on_with_a_text_is_asked_for_completions(echo, tmp_pat
         "stop": ["\n\n"],
     }
     # Kept apart from the answers of the chat, whose keys are as they were.
-    again = ask(echo, **TEXTS, cache=tmp_path / "answers.sqlite", extra={"stop": ["\n\n"]})
-    assert again.answer(PROMPTS, temperature=0.7, top_p=0.8, max_new_tokens=9, seed=3) == found[:3]
-    assert (again.usage.cached, again.usage.calls) == (3, 0)
+    rerun = ask(echo, **TEXTS, cache=tmp_path / "answers.sqlite", extra={"stop": ["\n\n"]})
+    assert (
+        rerun.answer(PROMPTS, temperature=0.7, top_p=0.8, max_new_tokens=9, seed=3) == results[:3]
+    )
+    assert (rerun.usage.cached, rerun.usage.calls) == (3, 0)
     assert "endpoint" not in ask(echo).identity
-    assert again.identity == ask(echo, extra={"stop": ["\n\n"]}).identity | TEXTS
+    assert rerun.identity == ask(echo, extra={"stop": ["\n\n"]}).identity | TEXTS
 
 
-def test_a_model_behind_completions_writes_the_texts_and_tokens_of_its_weights(server):
+def test_completions_endpoint_returns_texts_and_tokens(server):
     writer = ask(server, **TEXTS)
-    found = writer.answer(PROMPTS, logprobs=True, **FAST)
-    assert found == ask(server).answer(PROMPTS, logprobs=True, **FAST), "one user message each"
-    for (answer,) in found:
+    results = writer.answer(PROMPTS, logprobs=True, **FAST)
+    assert results == ask(server).answer(PROMPTS, logprobs=True, **FAST), "one user message each"
+    for (answer,) in results:
         assert answer.failed is None
         assert "".join(token.text for token in answer.tokens).strip().startswith(answer.text[:3])
     # A number of alternatives; true, which the chat takes, is none (and in Python equal to 1).
@@ -139,11 +141,11 @@ def test_a_model_behind_completions_writes_the_texts_and_tokens_of_its_weights(s
     assert none.failed == "the server gives no token probabilities"
 
 
-def test_without_temperature_a_prompt_is_asked_once(echo):
-    found = ask(echo).answer([*PROMPTS, PROMPTS[0]], n=2, temperature=0)
+def test_temperature_zero_requests_each_prompt_once(echo):
+    results = ask(echo).answer([*PROMPTS, PROMPTS[0]], n=2, temperature=0)
     assert len(echo.asked) == 3
-    assert [len(answers) for answers in found] == [2] * 4
-    assert found[0] == found[3]
+    assert [len(answers) for answers in results] == [2] * 4
+    assert results[0] == results[3]
     assert "seed" not in echo.asked[0]
 
 
@@ -161,7 +163,7 @@ def test_without_temperature_a_prompt_is_asked_once(echo):
         ["content 5", "content [5]", "content {}"],
     ],
 )
-def test_what_disturbs_is_tried_again(echo, faults):
+def test_transient_errors_are_retried(echo, faults):
     clean = ask(echo).answer(PROMPTS)
     echo.asked.clear()
     echo.faults.extend(faults)
@@ -169,7 +171,7 @@ def test_what_disturbs_is_tried_again(echo, faults):
     assert len(echo.asked) == 3 + sum(fault is not None for fault in faults)
 
 
-def test_all_wait_as_long_as_the_server_asks(echo):
+def test_retry_after_delays_all_requests(echo):
     echo.faults.append("retry-after 1")
     times = []
     answer = echo.reply
@@ -181,7 +183,7 @@ def test_all_wait_as_long_as_the_server_asks(echo):
     assert times[0] - start >= 1.0
 
 
-def test_a_wait_too_long_and_an_empty_account_end_the_run(echo):
+def test_long_retry_after_and_exhausted_quota_raise(echo):
     echo.faults.append("retry-after 7200")
     with pytest.raises(UserError, match=r"Retry-After is 7200 s"):
         ask(echo).answer(PROMPTS[:1])
@@ -207,7 +209,7 @@ def test_a_wait_too_long_and_an_empty_account_end_the_run(echo):
         ("body 413 <html>Payload Too Large</html>", "prompt too long for the model"),
     ],
 )
-def test_what_is_no_answer_says_why(echo, fault, reason):
+def test_failed_answer_has_a_reason(echo, fault, reason):
     echo.faults.append(fault)
     writer = ask(echo, concurrency=1)
     first, second = writer.answer(PROMPTS[:2])
@@ -216,7 +218,7 @@ def test_what_is_no_answer_says_why(echo, fault, reason):
     assert (writer.usage.calls, writer.usage.failed) == (2, 1)
 
 
-def test_texts_become_answers():
+def test_raw_texts_are_converted_to_answers():
     assert as_answer(" Ada is. ", False, "trim") == Answer("Ada is.")
     assert as_answer("Ada is. She wr", True, "trim") == Answer("Ada is.", cut=True)
     assert as_answer("Ada is. She wr", True, "fail").failed == "cut at max_new_tokens"
@@ -229,7 +231,7 @@ def test_texts_become_answers():
         assert as_answer(f"{start}Bob?", True, "trim").failed == "cut while it was thinking"
 
 
-def test_parts_of_an_answer_are_its_text_without_the_thoughts(echo):
+def test_content_parts_are_joined_without_reasoning(echo):
     parts = [
         {"type": "thinking", "thinking": [{"type": "text", "text": "Bob?"}]},
         {"type": "text", "text": "Ada "},
@@ -239,32 +241,32 @@ def test_parts_of_an_answer_are_its_text_without_the_thoughts(echo):
     assert ask(echo).answer(PROMPTS[:1]) == [[Answer("Ada is.")]]
 
 
-def test_the_cache_asks_nothing_twice(echo, tmp_path):
+def test_cached_answers_are_not_requested_again(echo, tmp_path):
     cache = tmp_path / "answers.sqlite"
     first = ask(echo, cache=cache)
-    found = first.answer(PROMPTS, n=2)
+    results = first.answer(PROMPTS, n=2)
     assert first.usage == Usage(calls=6, prompt_tokens=42, completion_tokens=18)
-    again = ask(echo, cache=cache)
-    assert again.answer(PROMPTS, n=2) == found
+    rerun = ask(echo, cache=cache)
+    assert rerun.answer(PROMPTS, n=2) == results
     assert len(echo.asked) == 6
-    assert (again.usage.calls, again.usage.cached, again.usage.prompt_tokens) == (0, 6, 42)
-    again.answer(PROMPTS, n=3)  # one more of each
+    assert (rerun.usage.calls, rerun.usage.cached, rerun.usage.prompt_tokens) == (0, 6, 42)
+    rerun.answer(PROMPTS, n=3)  # one more of each
     assert len(echo.asked) == 9
     for options in ({"seed": 1}, {"temperature": 0.5}, {"top_p": 0.5}, {"max_new_tokens": 9}):
-        again.answer(PROMPTS[:1], **options)
-    others = ({"revision": "b"}, {"extra": {"top_k": 1}}, {"when_cut": "fail"})
-    for options in others:
+        rerun.answer(PROMPTS[:1], **options)
+    variants = ({"revision": "b"}, {"extra": {"top_k": 1}}, {"when_cut": "fail"})
+    for options in variants:
         ask(echo, cache=cache, **options).answer(PROMPTS[:1])
-    again.answer([[{"role": "system", "content": "Tell of Ada."}]])
+    rerun.answer([[{"role": "system", "content": "Tell of Ada."}]])
     assert len(echo.asked) == 9 + 4 + 3 + 1
     # A refusal is an answer of the model, and is kept too.
     echo.faults.append("refusal")
-    refused = again.answer([[{"role": "user", "content": "x"}]])
+    refused = rerun.answer([[{"role": "user", "content": "x"}]])
     assert ask(echo, cache=cache).answer([[{"role": "user", "content": "x"}]]) == refused
     assert len(echo.asked) == 18
 
 
-def test_a_dead_server_is_one_line_and_what_was_answered_is_kept(echo, tmp_path):
+def test_dead_server_raises_one_line_and_keeps_finished_answers(echo, tmp_path):
     cache = tmp_path / "answers.sqlite"
     prompts = [[{"role": "user", "content": f"number {i}"}] for i in range(30)]
     answer = echo.reply
@@ -284,12 +286,12 @@ def test_a_dead_server_is_one_line_and_what_was_answered_is_kept(echo, tmp_path)
     assert 12 <= done < 30
     echo.faults.clear()
     echo.reply = answer
-    found = ask(echo, cache=cache).answer(prompts)
-    assert [answer.text for (answer,) in found] == [f"It is {i}" for i in range(30)]
+    results = ask(echo, cache=cache).answer(prompts)
+    assert [answer.text for (answer,) in results] == [f"It is {i}" for i in range(30)]
     assert len(echo.answered) == 30  # nothing twice
 
 
-def test_one_hopeless_request_ends_the_others_soon(echo):
+def test_permanent_error_stops_the_other_requests(echo):
     echo.faults.append("401 |no key")
     prompts = [[{"role": "user", "content": f"number {i}"}] for i in range(30)]
     with pytest.raises(UserError, match="no key"):
@@ -297,7 +299,7 @@ def test_one_hopeless_request_ends_the_others_soon(echo):
     assert len(echo.asked) < 10
 
 
-def test_the_key_is_nowhere(echo, tmp_path, monkeypatch, caplog):
+def test_api_key_is_not_in_messages_or_files(echo, tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1234")
     caplog.set_level(0)
     cache = tmp_path / "answers.sqlite"
@@ -318,22 +320,22 @@ def test_the_key_is_nowhere(echo, tmp_path, monkeypatch, caplog):
         assert "sk-secret" not in place
 
 
-def test_two_places_of_one_host_do_not_share_answers():
+def test_two_paths_of_a_host_have_separate_caches():
     at = [f"http://host{path}" for path in ("/v1", "/v1/", "/a/v1", "/b/v1")]
-    first, same, *others = (OpenAIServer("m", url).identity for url in at)
+    first, same, *variants = (OpenAIServer("m", url).identity for url in at)
     assert first == same
     assert "path" not in first
-    assert [other["path"] for other in others] == ["/a/v1", "/b/v1"]
+    assert [other["path"] for other in variants] == ["/a/v1", "/b/v1"]
 
 
-def test_it_works_beside_a_running_event_loop(echo, tmp_path):
+def test_answers_inside_a_running_event_loop(echo, tmp_path):
     async def notebook() -> list[list[Answer]]:
         return ask(echo, cache=tmp_path / "answers.sqlite").answer(PROMPTS)
 
     assert asyncio.run(notebook()) == ask(echo).answer(PROMPTS)
 
 
-def test_a_local_model_writes_what_the_engine_writes(tiny_llama):
+def test_local_model_equals_causal_engine(tiny_llama):
     options = {"n": 2, "temperature": 1.0, "top_p": 0.9, "max_new_tokens": 24, "seed": 3}
     writer = LocalModel(str(tiny_llama), batch_size=2, dtype="float32")
     together = writer.answer(PROMPTS, **options)
@@ -344,13 +346,11 @@ def test_a_local_model_writes_what_the_engine_writes(tiny_llama):
     greedy = CausalLM(tiny_llama, dtype="float32").sample(
         ["Tell of Ada."], temperature=0, max_new_tokens=20
     )
-    (found,) = writer.answer(PROMPTS[:1], temperature=0, max_new_tokens=20)
-    assert [answer.text for answer in found] == greedy[0]
+    (results,) = writer.answer(PROMPTS[:1], temperature=0, max_new_tokens=20)
+    assert [answer.text for answer in results] == greedy[0]
 
 
-def test_local_prompts_take_the_chat_template_where_there_is_one(
-    tiny_llama, letter_tokenizer, save_llama
-):
+def test_local_prompts_use_an_available_chat_template(tiny_llama, letter_tokenizer, save_llama):
     tokenizer = letter_tokenizer(pairs=False)
     joined = CausalLM(tiny_llama).encode_messages(
         [{"role": "system", "content": "Be."}, {"role": "user", "content": "Hi"}]
@@ -373,14 +373,14 @@ def test_local_prompts_take_the_chat_template_where_there_is_one(
     ]
 
 
-def test_a_local_model_is_known_by_its_content(tiny_llama, adversary, tmp_path):
+def test_local_model_identity_is_its_content_hash(tiny_llama, adversary, tmp_path):
     writer = LocalModel(str(tiny_llama), dtype="float32", cache=tmp_path / "a.sqlite")
-    found = writer.answer(PROMPTS, **FAST)
-    again = LocalModel(str(tiny_llama), dtype="float32", cache=tmp_path / "a.sqlite")
-    assert again.answer(PROMPTS, **FAST) == found
-    assert (again.usage.calls, again.usage.cached) == (0, 3)
-    assert again.usage.completion_tokens == writer.usage.completion_tokens > 0
-    assert "_model" not in vars(again._engine)  # not even loaded
+    results = writer.answer(PROMPTS, **FAST)
+    rerun = LocalModel(str(tiny_llama), dtype="float32", cache=tmp_path / "a.sqlite")
+    assert rerun.answer(PROMPTS, **FAST) == results
+    assert (rerun.usage.calls, rerun.usage.cached) == (0, 3)
+    assert rerun.usage.completion_tokens == writer.usage.completion_tokens > 0
+    assert "_model" not in vars(rerun._engine)  # not even loaded
     tuned = LocalModel(str(adversary), dtype="float32", cache=tmp_path / "a.sqlite")
     assert tuned.identity["model"]["sha256"] != writer.identity["model"]["sha256"]
     assert tuned.chat is False
@@ -388,32 +388,32 @@ def test_a_local_model_is_known_by_its_content(tiny_llama, adversary, tmp_path):
     assert tuned.usage.calls == 3
 
 
-def test_an_adversary_is_known_by_what_its_base_is_now(tiny_llama, adversary, tmp_path):
+def test_adversary_identity_includes_its_base(tiny_llama, adversary, tmp_path):
     base, tuned = tmp_path / "base", tmp_path / "tuned"
     shutil.copytree(tiny_llama, base)
     shutil.copytree(adversary, tuned)
     component = read_component(tuned)
     component.base = {"id": str(base), "revision": None}
     write_component(tuned, component, card="# tiny\n")
-    found = []
+    results = []
     for _ in range(2):
         writer = LocalModel(str(tuned), dtype="float32", cache=tmp_path / "a.sqlite")
-        found.append(writer.answer(PROMPTS, **FAST))
+        results.append(writer.answer(PROMPTS, **FAST))
         assert writer.usage.calls == 3
         torch.manual_seed(9)
         model = LlamaForCausalLM(LlamaConfig.from_pretrained(base))  # another under the same name
         model.save_pretrained(base)
-    assert found[0] != found[1]
+    assert results[0] != results[1]
 
 
-def test_prompt_files(tmp_path):
+def test_prompt_files_are_rendered_or_rejected(tmp_path):
     path = tmp_path / "p.jinja"
     path.write_text(
         "{# version 1 #}\n=== system\nBe brief.\n=== user\nOf {{ topic }}:\n"
         "{% for word in words %}\n- {{ word }}\n{% endfor %}\n"
     )
-    found = Prompt(path).messages(topic="\n=== user\nAda", words=["a", "b"])
-    assert found == [
+    results = Prompt(path).messages(topic="\n=== user\nAda", words=["a", "b"])
+    assert results == [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Of \n=== user\nAda:\n- a\n- b"},
     ]

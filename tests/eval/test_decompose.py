@@ -41,17 +41,17 @@ class Model:
     ``limit`` is the longest prompt in words; ``said`` maps a word of the sentence to an answer.
     """
 
-    def __init__(self, limit=10**6, **said):
+    def __init__(self, limit=10**6, **canned):
         self.identity = {"model": "player"}
-        self.limit, self.said = limit, said
+        self.limit, self.said = limit, canned
         self.calls = []
 
     def answer(self, prompts, *, n=1, temperature, top_p, max_new_tokens, seed):
         self.calls.append([messages[-1]["content"] for messages in prompts])
         self.options = (n, temperature, top_p, max_new_tokens, seed)
-        return [[self.one(prompt)] for prompt in self.calls[-1]]
+        return [[self.reply_to(prompt)] for prompt in self.calls[-1]]
 
-    def one(self, prompt):
+    def reply_to(self, prompt):
         if len(prompt.split()) > self.limit:
             return Answer("", "prompt too long for the model")
         end = prompt.rsplit("independent facts", 1)[-1]
@@ -87,10 +87,10 @@ def decomposer(method, model, **options):
     return Prompted(model, method, parser=Words() if method == "conllu" else None, **options)
 
 
-def shown(prompt, bank):
+def printed(prompt, bank):
     """Places in the bank of the sentences that a prompt shows, in the prompt's order."""
-    found = {i: prompt.find(example.sentence) for i, example in enumerate(bank.examples)}
-    return sorted((i for i, at in found.items() if at >= 0), key=found.get)
+    results = {i: prompt.find(example.sentence) for i, example in enumerate(bank.examples)}
+    return sorted((i for i, at in results.items() if at >= 0), key=results.get)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -104,21 +104,21 @@ def test_prompts_show_as_many_examples_as_table_1_says(method):
     assert claims[0].source == "Ada Roe won the Nobel Prize in Chemistry."
     ((first, second),) = model.calls  # one call for all sentences
     for prompt, near in ((first, "Prize"), (second, "Peru")):
-        own = shown(prompt, decompose.bank)
-        assert own[:static] == list(range(static))
-        assert len(own) == static + retrieved
-        for place in own[static:]:
+        group = printed(prompt, decompose.bank)
+        assert group[:static] == list(range(static))
+        assert len(group) == static + retrieved
+        for place in group[static:]:
             assert near in decompose.bank.examples[place].sentence
-        assert all(c in prompt for place in own for c in decompose.bank.examples[place].claims)
+        assert all(c in prompt for place in group for c in decompose.bank.examples[place].claims)
     if retrieved:
-        assert shown(first, decompose.bank)[-1] != shown(second, decompose.bank)[-1]
+        assert printed(first, decompose.bank)[-1] != printed(second, decompose.bank)[-1]
     expected = {"safe": (0.1, 512), "veriscore": (0.0, 1000)}.get(method, (0.7, 512))
     assert model.options == (1, expected[0], 1.0, expected[1], 0)
 
 
 @pytest.mark.parametrize("method", ["factscore", "wice", "conllu"])
 @pytest.mark.parametrize("place", [0, 12])
-def test_a_sentence_of_the_bank_is_not_its_own_example(method, place):
+def test_bank_sentence_is_excluded_from_its_examples(method, place):
     model = Model()
     decompose = decomposer(method, model)
     example = decompose.bank.examples[place]
@@ -127,13 +127,13 @@ def test_a_sentence_of_the_bank_is_not_its_own_example(method, place):
     # Only as the sentence that is asked about: once, or with CoNLL-U in the comment of its parse.
     assert prompt.count(example.sentence) == 1
     assert f"- {example.claims[0]}" not in prompt
-    assert len(shown(prompt, decompose.bank)) == sum(COUNTS[method]) + 1
+    assert len(printed(prompt, decompose.bank)) == sum(COUNTS[method]) + 1
 
 
 def test_banks_have_the_same_sentences_in_every_style():
     banks = {name: Prompted(Model(), name).bank for name in ("factscore", "wice", "rnd")}
     sentences = {name: {e.sentence for e in bank.examples} for name, bank in banks.items()}
-    assert all(len(own) >= 21 and own == sentences["rnd"] for own in sentences.values())
+    assert all(len(group) >= 21 and group == sentences["rnd"] for group in sentences.values())
     assert all(e.claims for bank in banks.values() for e in bank.examples)
     sizes = {name: sum(len(e.claims) for e in bank.examples) for name, bank in banks.items()}
     assert sizes["rnd"] > sizes["factscore"] > sizes["wice"]
@@ -168,7 +168,7 @@ def test_prompts_have_the_instruction_of_table_1(method):
     assert "\n\n\n" not in prompt
 
 
-def test_chen_et_al_have_factscores_examples():
+def test_chen_uses_factscore_examples():
     prompts = {}
     for method in ("factscore", "chen"):
         model = Model()
@@ -177,7 +177,7 @@ def test_chen_et_al_have_factscores_examples():
     assert prompts["chen"] == prompts["factscore"]
 
 
-def test_what_cannot_be_used_is_failed_and_nothing_is_nothing():
+def test_unusable_answers_fail_and_no_claims_is_an_empty_list():
     model = Model(
         Refused=Answer("I'm sorry, I cannot do that."),
         Down=Answer("", "empty"),
@@ -185,9 +185,9 @@ def test_what_cannot_be_used_is_failed_and_nothing_is_nothing():
         Prose=Answer("She sang. He danced."),
     )
     texts = ["Refused it. Fine it was.", "Down it went.", "Empty it is. Prose it is."]
-    found = Prompted(model, "fs2")([document(t, id=t) for t in texts])
+    results = Prompted(model, "fs2")([document(t, id=t) for t in texts])
     assert len(model.calls) == 1
-    assert [[(c.id, c.text, c.failed) for c in own] for own in found] == [
+    assert [[(c.id, c.text, c.failed) for c in group] for group in results] == [
         [
             ("c0", "Refused it.", "the model refused"),
             ("c1", "Somebody did something.", None),
@@ -200,85 +200,88 @@ def test_what_cannot_be_used_is_failed_and_nothing_is_nothing():
     assert len(model.calls) == 1
 
 
-def test_conllu_drops_examples_and_then_takes_the_sentence():
+def test_too_long_conllu_prompt_drops_examples_then_backs_off():
     texts = ["Ada Roe sang.", "Ada Roe sang " + "la " * 44 + "on.", "Ada " + "la " * 99 + "on."]
 
-    def asked(limit, *own, **options):
+    def sent_prompts(limit, *group, **options):
         model = Model(limit)
         decompose = Prompted(model, "conllu", parser=Words(), **options)
-        return decompose, model, decompose([document(text) for text in own])
+        return decompose, model, decompose([document(text) for text in group])
 
     def words(text, static, retrieved):
-        _, model, _ = asked(10**6, text, static=static, retrieved=retrieved)
+        _, model, _ = sent_prompts(10**6, text, static=static, retrieved=retrieved)
         return len(model.calls[0][0].split())
 
     # The first fits with one example, the second without any, the third never.
     limit = words(texts[1], 0, 0)
     assert words(texts[0], 0, 1) <= limit < words(texts[0], 1, 1)
     assert limit < min(words(texts[1], 0, 1), words(texts[2], 0, 0))
-    decompose, tight, found = asked(limit, *texts, "Ada Roe")
+    decompose, tight, results = sent_prompts(limit, *texts, "Ada Roe")
     assert [len(call) for call in tight.calls] == [3, 3, 2]
-    kept = [[shown(prompt, decompose.bank) for prompt in call] for call in tight.calls]
+    kept = [[printed(prompt, decompose.bank) for prompt in call] for call in tight.calls]
     assert kept[0][0][0] == 0
-    assert kept[1] == [own[1:] for own in kept[0]], "the static one goes first"
+    assert kept[1] == [group[1:] for group in kept[0]], "the static one goes first"
     assert kept[2] == [[], []]
     zero = tight.calls[2][0]
     assert zero.startswith(INSTRUCTIONS["conllu"])
     assert zero.count(INSTRUCTIONS["conllu"]) == 1
     assert "1\tAda\tAda" in zero
-    for own in found[:2]:
-        assert [c.text for c in own] == ["Somebody did something.", "It was good."]
-    (claim,) = found[2]
+    for group in results[:2]:
+        assert [c.text for c in group] == ["Somebody did something.", "It was good."]
+    (claim,) = results[2]
     assert (claim.text, claim.failed) == (texts[2], None)
     assert claim.backed_off == "prompt too long for the model"
-    assert [c.failed for c in found[3]] == ["no parse"]
+    assert [c.failed for c in results[3]] == ["no parse"]
 
     too_long = Model(limit=5)
-    (own,) = Prompted(too_long, "factscore")([document("Ada Roe sang.")])
-    assert [c.failed for c in own] == ["prompt too long for the model"]
+    (group,) = Prompted(too_long, "factscore")([document("Ada Roe sang.")])
+    assert [c.failed for c in group] == ["prompt too long for the model"]
 
 
-def test_conllu_shows_its_examples_whatever_the_parser_knows(tmp_path):
+def test_conllu_examples_use_the_bank_parses(tmp_path):
     class Strangers(Words):
         def parse(self, sentences):
-            known = super().parse(sentences)
-            return [t if "Roe" in text else None for t, text in zip(known, sentences, strict=True)]
+            trees_by_text = super().parse(sentences)
+            return [
+                t if "Roe" in text else None
+                for t, text in zip(trees_by_text, sentences, strict=True)
+            ]
 
     model = Model()
     decompose = Prompted(model, "conllu", parser=Strangers())
     decompose([document("Ada Roe sang in Peru.")])
     (prompt,) = model.calls[0]
-    assert len(shown(prompt, decompose.bank)) == 2
+    assert len(printed(prompt, decompose.bank)) == 2
     assert prompt.count("# text = ") == 3
     assert "decompose/examples/factscore.conllu" in hash_prompts(decompose)
     (tmp_path / "own.txt").write_text("Ada sang.\n- Ada sang.\n\nBob sat.\n- Bob sat.\n")
-    own = {"examples": tmp_path / "own.txt", "static": 1, "retrieved": 0}
+    group = {"examples": tmp_path / "own.txt", "static": 1, "retrieved": 0}
     with pytest.raises(UserError, match=r"own\.txt: no parse of the example 'Ada sang.*own\.con"):
-        Prompted(model, "conllu", parser=Strangers(), **own)([document("Ada Roe sang.")])
+        Prompted(model, "conllu", parser=Strangers(), **group)([document("Ada Roe sang.")])
 
 
-def test_every_example_has_its_parse_beside_it():
+def test_each_bank_example_has_a_parse():
     bank = Prompted(Model(), "factscore").bank
     trees = list(read_conllu(bank.path.with_suffix(".conllu")))
     assert [tree.text for tree in trees] == [e.sentence for e in bank.examples]
     assert all(join_words(tree.tokens) == tree.text for tree in trees)
 
 
-def test_sampling_depends_on_the_seed_and_on_nothing_else():
+def test_sampling_depends_on_the_seed_alone():
     with ModelServer(lambda body: f"- The seed was {body['seed']}, it is said.") as server:
 
         def claims(seed, *texts):
             writer = OpenAIServer("tiny", server.url)
-            found = Prompted(writer, "fs2", seed=seed)([document(t, id=t) for t in texts])
-            return [c.text for own in found for c in own]
+            results = Prompted(writer, "fs2", seed=seed)([document(t, id=t) for t in texts])
+            return [c.text for group in results for c in group]
 
-        one = claims(1, "Ada sang.")
-        assert claims(1, "Bob sang.", "Ada sang.")[1:] == one
-        assert claims(2, "Ada sang.") != one
+        reply_to = claims(1, "Ada sang.")
+        assert claims(1, "Bob sang.", "Ada sang.")[1:] == reply_to
+        assert claims(2, "Ada sang.") != reply_to
         assert server.asked[0]["temperature"] == 0.7
 
 
-def test_a_model_that_goes_on_with_the_prompt_is_read_up_to_its_next_example():
+def test_answer_is_cut_at_an_invented_example():
     def goes_on(body):
         assert body["prompt"].endswith("Ada sang and danced.")
         more = "Please breakdown the following sentence into independent facts: Bob ate."
@@ -300,8 +303,8 @@ def test_windows_show_neighbours_and_the_question():
     assert at(0) == "Text: <SOS>S0.<EOS> S1."
     assert at(3) == "Text: S0. S1. S2. <SOS>S3.<EOS> S4."
     assert at(6) == "Text: S0. S3. S4. S5. <SOS>S6.<EOS>"
-    asked = "Question: Who?\nResponse: S3. S4. S5. <SOS>S6.<EOS>"
-    assert at(6, topic="Who?") == at(6, question="Who?") == asked
+    sent_prompts = "Question: Who?\nResponse: S3. S4. S5. <SOS>S6.<EOS>"
+    assert at(6, topic="Who?") == at(6, question="Who?") == sent_prompts
 
     model = Model()
     Prompted(model, "veriscore")([document("Ada sang. She left.", topic="Who sang?")])
@@ -310,7 +313,7 @@ def test_windows_show_neighbours_and_the_question():
     assert "Facts:\nNo verifiable claim.\n" in model.calls[0][0]
 
 
-def test_a_prompt_and_a_bank_of_ones_own(tmp_path):
+def test_custom_prompt_and_bank_are_used(tmp_path):
     prompt, bank = tmp_path / "own.jinja", tmp_path / "own.txt"
     prompt.write_text("{% for e in examples %}{{ e.sentence }}={{ e.claims|length }};{% endfor %}")
     bank.write_text("# mine\nAda sang.\n- Ada sang.\n\nBob ate and slept.\n- Bob ate.\n- He slept.")
@@ -340,17 +343,17 @@ SPLITS = [
 ]
 
 
-@pytest.mark.parametrize("sentences", SPLITS, ids=lambda own: own[0])
-def test_sentences_end_where_they_end(sentences):
+@pytest.mark.parametrize("sentences", SPLITS, ids=lambda group: group[0])
+def test_sentences_are_split_at_their_ends(sentences):
     assert split_sentences(" ".join(sentences)) == sentences
 
 
-def test_lines_end_sentences_and_bullets_are_none():
+def test_line_ends_split_sentences_and_bullets_are_removed():
     text = "Early life\n\n- Ada sang.\n2. She left. Twice.\n3. …\n\n* Yes. She did."
     assert split_sentences(text) == ["Early life", "Ada sang.", "She left. Twice.", "Yes. She did."]
 
 
-def test_headings_and_fences_of_markdown_are_no_sentences():
+def test_markdown_headings_and_fences_are_not_sentences():
     text = "# Ada Roe\n\n### Early life\nAda sang.\n```python\nx = 1\n```\n#1 in Peru was her song."
     assert split_sentences(text) == ["Ada sang.", "x = 1", "#1 in Peru was her song."]
     evidence = ["# Ada Roe", "### Early life", "Ada sang.", "x = 1", "#1 in Peru was her song."]
@@ -358,7 +361,7 @@ def test_headings_and_fences_of_markdown_are_no_sentences():
     assert split_sentences("### 2. Her later life?\nShe left.") == ["She left."]
 
 
-def test_tables_bold_headings_and_marks_of_chat_answers_are_no_claims():
+def test_chat_markup_has_no_claims():
     text = (
         "***Early life***\nAda sang【7:1†file.pdf】.[^2] She *left* **soon**.[b]\n**Songs:**\n"
         "| Year | Song |\n|---|---|\n| 1990 | Tide |\n__Later__\nOld age\n-------\n"
@@ -370,12 +373,12 @@ def test_tables_bold_headings_and_marks_of_chat_answers_are_no_claims():
     assert sentences == [*claims, 'Bo "[a] ray" sang a|b.']
 
 
-def test_a_text_whose_lines_were_joined_is_no_heading():
+def test_joined_lines_are_not_a_heading():
     assert split_sentences("# Ada Roe Ada sang. She left.") == ["# Ada Roe Ada sang.", "She left."]
     assert split_sentences("```Ada sang. She left.```") == ["```Ada sang.", "She left.```"]
 
 
-def test_citations_are_no_part_of_a_sentence():
+def test_citations_are_removed_from_sentences():
     text = "Ada sang[1][2]. She left [3, 4-6]. In [1990] she died[citation needed]."
     claims = ["Ada sang.", "She left.", "In [1990] she died."]
     assert [c.text for c in Sentences()([document(text)])[0]] == claims
@@ -385,33 +388,33 @@ def test_citations_are_no_part_of_a_sentence():
 
 
 @pytest.mark.parametrize("generator", ["InstructGPT", "PerplexityAI"])
-def test_the_sentences_of_the_labelled_biographies_come_out(generator):
+def test_labelled_biographies_are_split_as_annotated(generator):
     data = os.environ.get("FACTFOUNDRY_DATA")
     if not data:
         pytest.skip("FACTFOUNDRY_DATA is not set: FActScore's labelled biographies are elsewhere")
     rows = read_records(Path(data) / f"factscore_labeled/{generator}.jsonl", Document)
-    same = every = 0
+    same = total = 0
     for row in rows:
-        given = list(dict.fromkeys(c.sentence for c in row.claims or []))
-        every += len(given)
-        own = split_sentences(remove_citations(row.text))
-        same += sum(c.source in own for c in {c.sentence: c for c in row.claims or []}.values())
-    assert every > 900
-    assert same / every >= 0.98
+        indices = list(dict.fromkeys(c.sentence for c in row.claims or []))
+        total += len(indices)
+        group = split_sentences(remove_citations(row.text))
+        same += sum(c.source in group for c in {c.sentence: c for c in row.claims or []}.values())
+    assert total > 900
+    assert same / total >= 0.98
 
 
 # Claims that came with the documents
 
 
-def test_a_claim_without_a_source_gets_the_sentence_that_shares_most_with_it():
+def test_claim_without_source_gets_the_most_similar_sentence():
     text = "Ada Roe painted ships. Ada Roe sang in Peru [1]. Ada slept."
     claims = [
         Claim(id="a", text="Roe has sung in Peru."),
         Claim(id="b", text="Bob ate."),
         Claim(id="c", text="Ada sang in Peru.", source="Her own words."),
     ]
-    (found,) = Given(align=True)([document(text, claims=claims)])
-    assert [(c.source, c.sentence) for c in found] == [
+    (results,) = Given(align=True)([document(text, claims=claims)])
+    assert [(c.source, c.sentence) for c in results] == [
         ("Ada Roe sang in Peru.", 1),
         (None, claims[1].sentence),
         ("Her own words.", claims[2].sentence),
@@ -419,7 +422,7 @@ def test_a_claim_without_a_source_gets_the_sentence_that_shares_most_with_it():
     assert Given()([document(text, claims=claims)]) == [claims]
 
 
-def test_of_sentences_that_share_as_much_the_first_is_the_source():
+def test_tied_sentences_give_the_first_as_source():
     """Whatever the order in which a process goes through their words, which are a set."""
     draw = random.Random(0)
     words = [f"amber{letter}" for letter in "abcdefghijkl"]

@@ -61,8 +61,8 @@ def write_modules(folder: Path, pooling: str, linear: bool = False, step: str = 
     put(folder / "modules.json", modules)
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")
     width = json.loads((folder / "config.json").read_text())["d_model" if linear else "hidden_size"]
-    own = {f"pooling_mode_{m}": m == pooling for m in modes}
-    put(folder / "1_Pooling" / "config.json", own | {"word_embedding_dimension": width})
+    pooling_modes = {f"pooling_mode_{m}": m == pooling for m in modes}
+    put(folder / "1_Pooling" / "config.json", pooling_modes | {"word_embedding_dimension": width})
     put(folder / "sentence_bert_config.json", {"max_seq_length": 12})
     if linear:
         torch.manual_seed(1)
@@ -97,21 +97,21 @@ def by_hand(folder: Path, text: str, tokenizer) -> np.ndarray:
     return (vector / vector.norm()).numpy()
 
 
-def test_gtr_is_encoder_mean_linear_and_length_one(gtr, word_tokenizer):
+def test_gtr_vectors_equal_mean_pooling_and_linear_layer(gtr, word_tokenizer):
     texts = [text for _, text in TEXTS]
-    found = SentenceEncoder(str(gtr), batch_size=2, device="cpu").encode(texts)
-    assert found.shape == (5, 8)
-    for text, vector in zip(texts, found, strict=True):
+    results = SentenceEncoder(str(gtr), batch_size=2, device="cpu").encode(texts)
+    assert results.shape == (5, 8)
+    for text, vector in zip(texts, results, strict=True):
         expected = by_hand(gtr, text, word_tokenizer(pairs=True))
         np.testing.assert_allclose(vector, expected, atol=1e-5)
 
 
-def test_padding_and_batches_change_no_vector(plain):
+def test_vectors_do_not_depend_on_padding_or_batches(plain):
     texts = [text for _, text in TEXTS]
-    one = SentenceEncoder(str(plain), batch_size=1, device="cpu").encode(texts)
-    many = SentenceEncoder(str(plain), batch_size=5, device="cpu").encode(texts)
-    np.testing.assert_allclose(one, many, atol=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(one, axis=1), 1, atol=1e-6)
+    single = SentenceEncoder(str(plain), batch_size=1, device="cpu").encode(texts)
+    batched = SentenceEncoder(str(plain), batch_size=5, device="cpu").encode(texts)
+    np.testing.assert_allclose(single, batched, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(single, axis=1), 1, atol=1e-6)
 
 
 @torch.inference_mode()
@@ -121,17 +121,19 @@ def test_pooling_ignores_padding(save_bert, word_tokenizer, pooling):
     folder = save_bert(BertModel, tokenizer)
     write_modules(folder, pooling)
     texts = [text for _, text in TEXTS]
-    found = SentenceEncoder(str(folder), device="cpu").encode(texts)
+    results = SentenceEncoder(str(folder), device="cpu").encode(texts)
     model = BertModel.from_pretrained(folder).eval()
-    for text, vector in zip(texts, found, strict=True):
+    for text, vector in zip(texts, results, strict=True):
         inputs = tokenizer(text, truncation=True, max_length=12, return_tensors="pt")
         states = model(**inputs).last_hidden_state[0]
         by_kind = {"mean_tokens": states.mean(dim=0), "max_tokens": states.max(dim=0).values}
-        own = by_kind.get(pooling, states[0])
-        np.testing.assert_allclose(vector, (own / own.norm()).numpy(), atol=1e-5)
+        pooling_modes = by_kind.get(pooling, states[0])
+        np.testing.assert_allclose(
+            vector, (pooling_modes / pooling_modes.norm()).numpy(), atol=1e-5
+        )
 
 
-def test_what_is_no_model_or_no_safetensors_is_refused(gtr, save_bert, word_tokenizer, tmp_path):
+def test_folder_without_model_or_safetensors_raises(gtr, save_bert, word_tokenizer, tmp_path):
     folder = save_bert(BertModel, word_tokenizer(pairs=True))
     write_modules(folder, "mean_tokens", step="Odd")
     with pytest.raises(UserError, match="cannot load the model"):
@@ -145,16 +147,18 @@ def test_what_is_no_model_or_no_safetensors_is_refused(gtr, save_bert, word_toke
         SentenceEncoder(str(pickled), device="cpu").encode(["ada"])
 
 
-def test_no_text_is_longer_than_the_model_has_places_for(save_bert, word_tokenizer):
+def test_max_length_is_limited_by_positions(save_bert, word_tokenizer):
     folder = save_bert(BertModel, word_tokenizer(pairs=True), max_position_embeddings=16)
     long = "ada wrote " * 40
-    cut, *asked = (SentenceEncoder(str(folder), max_length=n, device="cpu") for n in (16, None, 17))
-    np.testing.assert_array_equal(asked[0].encode([long]), cut.encode([long]))
+    cut, *longer = (
+        SentenceEncoder(str(folder), max_length=n, device="cpu") for n in (16, None, 17)
+    )
+    np.testing.assert_array_equal(longer[0].encode([long]), cut.encode([long]))
     with pytest.raises(UserError, match=r"takes at most 16 tokens, got 17"):
-        asked[1].encode([long])
+        longer[1].encode([long])
 
 
-def test_the_settings_of_an_older_model_are_read(save_bert, word_tokenizer, tmp_path):
+def test_settings_of_older_models_are_read(save_bert, word_tokenizer, tmp_path):
     made = save_bert(BertModel, word_tokenizer(pairs=True))
     write_modules(made, "mean_tokens")
     folder = tmp_path / "old"
@@ -167,23 +171,23 @@ def test_the_settings_of_an_older_model_are_read(save_bert, word_tokenizer, tmp_
     modules[0]["path"] = inner.name
     put(folder / "modules.json", modules)
     texts = ["ada wrote the first program . " * 4]
-    encoders = [SentenceEncoder(str(one), device="cpu") for one in (folder, made)]
-    assert [one.max_length for one in encoders] == [12, 12]
-    np.testing.assert_array_equal(*(one.encode(texts) for one in encoders))
+    encoders = [SentenceEncoder(str(single), device="cpu") for single in (folder, made)]
+    assert [single.max_length for single in encoders] == [12, 12]
+    np.testing.assert_array_equal(*(single.encode(texts) for single in encoders))
 
 
-def test_a_models_own_prompt_is_not_put_before_texts(gtr, tmp_path):
+def test_model_prompts_are_not_prepended(gtr, tmp_path):
     folder = tmp_path / "prompted"
     shutil.copytree(gtr, folder)
     put(
         folder / "config_sentence_transformers.json",
         {"prompts": {"query": "poet poet"}, "default_prompt_name": "query"},
     )
-    found = [SentenceEncoder(str(f), device="cpu").encode(["ada wrote"]) for f in (gtr, folder)]
-    np.testing.assert_array_equal(*found)
+    results = [SentenceEncoder(str(f), device="cpu").encode(["ada wrote"]) for f in (gtr, folder)]
+    np.testing.assert_array_equal(*results)
 
 
-def test_the_nearest_by_brute_force(plain, passages):
+def test_nearest_passages_equal_brute_force(plain, passages):
     encoder = SentenceEncoder(str(plain), device="cpu")
     index = DenseIndex(PassageFile(passages), encoder)
     texts = [f"{title} {text}" for title, text in TEXTS]
@@ -198,7 +202,7 @@ def test_the_nearest_by_brute_force(plain, passages):
     assert index.search([], 3) == []
 
 
-def test_blocks_and_chunks_change_nothing(plain, passages, monkeypatch):
+def test_results_do_not_depend_on_block_and_chunk_sizes(plain, passages, monkeypatch):
     encoder = SentenceEncoder(str(plain), device="cpu")
     queries = ["who wrote ?", "london", "a poet"]
     whole = DenseIndex(PassageFile(passages), encoder).search(queries, 3)
@@ -217,7 +221,7 @@ def test_equal_scores_go_to_the_first_passage(plain, tmp_path):
     assert [hit.row for hit in hits] == [0, 1, 2, 3]
 
 
-def test_vectors_are_kept_and_a_killed_run_goes_on(plain, passages, tmp_path, monkeypatch):
+def test_vectors_are_cached_and_a_killed_run_resumes(plain, passages, tmp_path, monkeypatch):
     monkeypatch.setattr(dense, "CHUNK", 2)
     encoder = SentenceEncoder(str(plain), device="cpu")
     file = tmp_path / "v.npy"
@@ -240,24 +244,26 @@ def test_vectors_are_kept_and_a_killed_run_goes_on(plain, passages, tmp_path, mo
             DenseIndex(PassageFile(passages), encoder, file)
 
 
-def test_the_stage_fills_in_contexts(plain, passages, tmp_path):
+def test_stage_sets_contexts_of_claims(plain, passages, tmp_path):
     stage = Dense(str(passages), str(plain), k=2, device="cpu", cache_dir=tmp_path / "cache")
     documents = [Document(id="d", topic="ada", text=""), Document(id="e", topic="he", text="")]
     claims = [[Claim(id="a", text="ada wrote"), Claim(id="b", text="london")], []]
-    found, own = stage(documents, claims)
-    assert [len(claim.contexts) for claim in found[0]] == [2, 2]
-    assert found[1] == []
-    assert own[1] == []
-    assert {passage.id for passage in own[0]} == {c for claim in found[0] for c in claim.contexts}
-    assert all(isinstance(passage, Passage) for passage in own[0])
-    again = Dense(str(passages), str(plain), k=2, device="cpu", cache_dir=tmp_path / "cache")
-    assert again(documents, claims) == (found, own)
+    results, pooling_modes = stage(documents, claims)
+    assert [len(claim.contexts) for claim in results[0]] == [2, 2]
+    assert results[1] == []
+    assert pooling_modes[1] == []
+    assert {passage.id for passage in pooling_modes[0]} == {
+        c for claim in results[0] for c in claim.contexts
+    }
+    assert all(isinstance(passage, Passage) for passage in pooling_modes[0])
+    rerun = Dense(str(passages), str(plain), k=2, device="cpu", cache_dir=tmp_path / "cache")
+    assert rerun(documents, claims) == (results, pooling_modes)
     assert len(list((tmp_path / "cache").iterdir())) == 1
-    assert stage.identity == again.identity
-    assert str(tmp_path) not in json.dumps(again.identity["model_sha256"])
+    assert stage.identity == rerun.identity
+    assert str(tmp_path) not in json.dumps(rerun.identity["model_sha256"])
 
 
-def test_prefixes_and_other_files_make_other_vectors(plain, gtr, passages, tmp_path):
+def test_prefixes_and_files_change_the_cache_key(plain, gtr, passages, tmp_path):
     cache = tmp_path / "cache"
     question = [Document(id="d", topic="ada", text="")], [[Claim(id="a", text="ada wrote")]]
     common = {"k": 2, "device": "cpu", "cache_dir": cache}
@@ -276,7 +282,7 @@ def test_prefixes_and_other_files_make_other_vectors(plain, gtr, passages, tmp_p
     assert changed.identity != first.identity
 
 
-def test_the_stage_is_a_searcher_and_its_encoder_ranks_pages(plain, passages):
+def test_dense_stage_searches_and_ranks_pages(plain, passages):
     parser = ArgumentParser(exit_on_error=False)
     parser.add_argument("--search", type=Searcher)
     encoder = {
@@ -288,20 +294,20 @@ def test_the_stage_is_a_searcher_and_its_encoder_ranks_pages(plain, passages):
         ("bm25.BM25", {"passages": str(passages)}),
         ("knowledge.SqliteKnowledge", {"path": "x.db", "encoder": encoder}),
     ):
-        given = {"class_path": f"eval.retrieve.{name}", "init_args": options}
-        parsed = parser.parse_object({"search": given})
+        settings = {"class_path": f"eval.retrieve.{name}", "init_args": options}
+        parsed = parser.parse_object({"search": settings})
         searcher = parser.instantiate(parsed).search
         if name.startswith("knowledge"):
             assert len(searcher.encoder.fingerprint) == 64
         else:
-            found = searcher.search(["ada wrote", "london", "ada wrote"], 2)
-            assert [len(hits) for hits in found[::2]] == [2, 2] or name == "bm25.BM25"
-            assert found[0] == found[2]
-            assert all(isinstance(passage, Passage) for hits in found for passage in hits)
+            results = searcher.search(["ada wrote", "london", "ada wrote"], 2)
+            assert [len(hits) for hits in results[::2]] == [2, 2] or name == "bm25.BM25"
+            assert results[0] == results[2]
+            assert all(isinstance(passage, Passage) for hits in results for passage in hits)
             assert len(searcher.identity["passages_sha256"]) == 64
 
 
-def test_passages_stay_on_the_disk(passages, tmp_path):
+def test_passages_are_read_from_disk(passages, tmp_path):
     lines = passages.read_text(encoding="utf-8")
     spaced = tmp_path / "spaced.jsonl"
     spaced.write_text("\n" + lines.replace("\n", "\n\n"), encoding="utf-8")
@@ -317,9 +323,11 @@ def test_passages_stay_on_the_disk(passages, tmp_path):
         ("passages.score", '[{"id": "1", "text": "ada wrote"}, {"id": "2", "text": "he was"}]'),
     ],
 )
-def test_a_table_or_a_list_of_passages_will_do(plain, tmp_path, name, text):
+def test_csv_and_json_passages_are_read(plain, tmp_path, name, text):
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     stage = Dense(str(path), str(plain), k=1, device="cpu", topic_in_query=False)
-    (found,), _ = stage([Document(id="d", topic="x", text="")], [[Claim(id="a", text="ada wrote")]])
-    assert len(found[0].contexts) == 1
+    (results,), _ = stage(
+        [Document(id="d", topic="x", text="")], [[Claim(id="a", text="ada wrote")]]
+    )
+    assert len(results[0].contexts) == 1

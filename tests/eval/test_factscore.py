@@ -84,19 +84,19 @@ def _reply(body: dict) -> str:
     return "False." if "poet True" in prompt else "Who knows?"
 
 
-def test_retrieval_asks_with_the_best_passage_last_and_counts_what_it_cannot_read() -> None:
+def test_retrieval_prompt_has_the_best_passage_last_and_unreadable_answers_fail() -> None:
     with ModelServer(_reply) as server:
         verify = FActScore(OpenAIServer("m", server.url), max_new_tokens=8)
         verdicts = verify(DOCUMENTS, CLAIMS, PASSAGES)
-    asked = [body["messages"][-1]["content"] for body in server.asked]
+    prompts = [body["messages"][-1]["content"] for body in server.asked]
     assert (
         "Answer the question about Ada Lovelace based on the given context.\n\n"
         "Title: London\nText: born in london .\n\n"
         "Title: Ada\nText: ada lovelace was a mathematician.\n\n"
         "Input: ada was a mathematician . True or False?\nOutput:"
-    ) in asked
-    assert len(asked) == 3, "claims without passages are not asked about"
-    assert [v.label for own in verdicts for v in own] == [
+    ) in prompts
+    assert len(prompts) == 3, "claims without passages are not asked about"
+    assert [v.label for row in verdicts for v in row] == [
         "supported",
         "not_supported",
         "failed",
@@ -106,23 +106,23 @@ def test_retrieval_asks_with_the_best_passage_last_and_counts_what_it_cannot_rea
     assert [v.reason for v in verdicts[0]][2:] == ["no passage was found", "retrieval failed"]
     assert verdicts[1][0].reason == "no answer in the text"
     assert verdicts[1][0].response == "Who knows?"
-    assert {(v.assessor, v.name, v.p) for own in verdicts for v in own} == {
+    assert {(v.assessor, v.name, v.p) for row in verdicts for v in row} == {
         ("factscore", "retrieval", None)
     }
     assert verdicts[0][1].evidence == ["p1", "p0"]
 
 
-def test_no_context_asks_about_every_claim_and_shows_no_passage() -> None:
+def test_no_context_prompts_have_no_passages() -> None:
     with ModelServer(lambda body: "True") as server:
         verify = FActScore(OpenAIServer("m", server.url), retrieval=False)
         verdicts = verify(DOCUMENTS, CLAIMS, PASSAGES)
-    asked = {body["messages"][-1]["content"] for body in server.asked}
+    prompts = {body["messages"][-1]["content"] for body in server.asked}
     assert (
         "Answer the question about Ada Byron.\n\n"
         "Input: he wrote the first program True or False?\nOutput:"
-    ) in asked
-    assert {(v.name, v.label) for own in verdicts for v in own} == {("no_context", "supported")}
-    assert sum(map(len, verdicts)) == len(asked) == 5
+    ) in prompts
+    assert {(v.name, v.label) for row in verdicts for v in row} == {("no_context", "supported")}
+    assert sum(map(len, verdicts)) == len(prompts) == 5
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def _by_hand(folder: Path, words: str, hidden: list[str], passages: list[str]) -
         for start in range(0, len(ids), 32):
             part = ids[start : start + 32]
             seen += list(zip(part, states(part), strict=True))
-    found = []
+    results = []
     for word in hidden:
         ids = tokenizer(f"Fact: {words}")["input_ids"]
         target = tokenizer.convert_tokens_to_ids(word)
@@ -174,8 +174,8 @@ def _by_hand(folder: Path, words: str, hidden: list[str], passages: list[str]) -
         query = states(ids)[place]
         scores = {i: np.exp(query @ vector / np.sqrt(32)) for i, (_, vector) in enumerate(seen)}
         same = sum(scores[i] for i, (token, _) in enumerate(seen) if token == target)
-        found.append(float(same / sum(scores.values())))
-    return found
+        results.append(float(same / sum(scores.values())))
+    return results
 
 
 def test_np_is_the_mean_of_the_masked_words_probabilities(
@@ -183,7 +183,7 @@ def test_np_is_the_mean_of_the_masked_words_probabilities(
 ) -> None:
     long = "she was born in london . " * 8  # 48 tokens: read in two parts
     first = [PASSAGES[0][0].text, PASSAGES[0][1].text]
-    given = [
+    inputs = [
         ("ada was a mathematician .", PASSAGES[0]),
         ("she was a poet", PASSAGES[0]),
         ("he was born in london", [Passage(id="l", text=long), *PASSAGES[1], *PASSAGES[0]]),
@@ -191,22 +191,22 @@ def test_np_is_the_mean_of_the_masked_words_probabilities(
         ("poet " * 31, PASSAGES[0]),
     ]
     engine = NP(str(masked_model), k=2, max_length=32, batch_size=3, cache=tmp_path / "c.sqlite")
-    found = engine.probabilities(given)
+    results = engine.probabilities(inputs)
     expected = [
-        _by_hand(masked_model, given[0][0], ["ada", "mathematician"], first),
-        _by_hand(masked_model, given[1][0], ["poet"], first),
-        _by_hand(masked_model, given[2][0], ["born", "london"], [long, PASSAGES[1][0].text]),
+        _by_hand(masked_model, inputs[0][0], ["ada", "mathematician"], first),
+        _by_hand(masked_model, inputs[1][0], ["poet"], first),
+        _by_hand(masked_model, inputs[2][0], ["born", "london"], [long, PASSAGES[1][0].text]),
     ]
-    assert found[:3] == pytest.approx([np.mean(own) for own in expected], rel=1e-4)
-    assert found[0] > 0
-    assert found[1] == 0, "a word that no passage has adds nothing"
-    assert found[3:] == ["no word that could be masked", "claim too long for the model"]
-    again = NP(str(masked_model), k=2, max_length=32, cache=tmp_path / "c.sqlite")
-    again.__dict__["_model"] = None  # whoever asks it would fail
-    assert again.probabilities(given) == found
+    assert results[:3] == pytest.approx([np.mean(row) for row in expected], rel=1e-4)
+    assert results[0] > 0
+    assert results[1] == 0, "a word that no passage has adds nothing"
+    assert results[3:] == ["no word that could be masked", "claim too long for the model"]
+    rerun = NP(str(masked_model), k=2, max_length=32, cache=tmp_path / "c.sqlite")
+    rerun.__dict__["_model"] = None  # whoever asks it would fail
+    assert rerun.probabilities(inputs) == results
 
 
-def test_np_masks_the_claims_own_words_and_parts_of_them() -> None:
+def test_np_masks_the_words_of_the_claim() -> None:
     text = "Fact: He was Wasson's, in 1990."
     spans = {"Fact": (0, 4), ":": (4, 5), "He": (6, 8), "was": (8, 12), "W": (13, 14)}
     spans |= {"as": (14, 16), "son": (16, 19), ",": (21, 22), "in": (23, 25), "1990": (26, 30)}
@@ -214,12 +214,12 @@ def test_np_masks_the_claims_own_words_and_parts_of_them() -> None:
     assert masked == ["He", "W", "as", "son", "1990"]
 
 
-def test_np_and_the_ensemble_support_what_passes_the_threshold(masked_model: Path) -> None:
+def test_np_and_ensemble_apply_the_threshold(masked_model: Path) -> None:
     alone = NP(str(masked_model), max_length=32)
     p, absent = [v.p for v in alone(DOCUMENTS[:1], [CLAIMS[0][:2]], PASSAGES[:1])[0]]
     low = NP(str(masked_model), threshold=p / 2, max_length=32)
     high = NP(str(masked_model), threshold=(1 + p) / 2, max_length=32)
-    named = [[v.label for v in own(DOCUMENTS, CLAIMS, PASSAGES)[0]] for own in (low, high)]
+    named = [[v.label for v in row(DOCUMENTS, CLAIMS, PASSAGES)[0]] for row in (low, high)]
     assert named == [
         ["supported", "not_supported", "failed", "failed"],
         ["not_supported", "not_supported", "failed", "failed"],
@@ -234,14 +234,14 @@ def test_np_and_the_ensemble_support_what_passes_the_threshold(masked_model: Pat
             FActScore(writer, nonparametric=part)(DOCUMENTS, claims, PASSAGES)[0]
             for part in (low, high)
         ]
-        both = [[(v.name, v.label, v.reason) for v in own] for own in both]
+        both = [[(v.name, v.label, v.reason) for v in row] for row in both]
     assert [name for name, _, _ in both[0]] == ["retrieval", "retrieval+np"] * 5
-    for own, agreed in zip(both, ("supported", "not_supported"), strict=True):
-        assert [label for _, label, _ in own[:4]] == [
+    for row, agreed in zip(both, ("supported", "not_supported"), strict=True):
+        assert [label for _, label, _ in row[:4]] == [
             "supported",
             agreed,
             "not_supported",
             "not_supported",
         ]
-        assert own[5] == ("retrieval+np", "failed", "no passage was found")
-        assert own[9] == ("retrieval+np", "failed", "no word that could be masked")
+        assert row[5] == ("retrieval+np", "failed", "no passage was found")
+        assert row[9] == ("retrieval+np", "failed", "no word that could be masked")

@@ -41,21 +41,21 @@ def path(tmp_path):
     return write(tmp_path / "kb #1?.db", PAGES)  # characters that a URI has a meaning for
 
 
-def test_marks_go_and_a_word_cut_between_passages_is_whole_again(path):
+def test_marks_are_removed_and_split_words_are_joined(path):
     text = "Ada Lovelace was a mathematician. She wrote notes on an engine. Ada died in London."
     assert Knowledge(path).text("Ada Lovelace") == text
     assert plain_text("Plain  text\n\nstays.") == "Plain  text\n\nstays."
 
 
-def test_passages_are_of_so_many_words_or_the_files_own(path):
-    own = Knowledge(path, words=6).passages("Ada Lovelace")
-    assert [p.text for p in own] == [
+def test_passages_have_the_given_words_or_those_of_the_file(path):
+    row = Knowledge(path, words=6).passages("Ada Lovelace")
+    assert [p.text for p in row] == [
         "Ada Lovelace was a mathematician. She",
         "wrote notes on an engine. Ada",
         "died in London.",
     ]
-    assert [p.id for p in own] == ["Ada Lovelace#0", "Ada Lovelace#1", "Ada Lovelace#2"]
-    assert own[0].title == "Ada Lovelace"
+    assert [p.id for p in row] == ["Ada Lovelace#0", "Ada Lovelace#1", "Ada Lovelace#2"]
+    assert row[0].title == "Ada Lovelace"
     filed = Knowledge(path, words=None).passages("Ada Lovelace")
     assert [p.text for p in filed] == [
         "Ada Lovelace was a mathe",
@@ -66,7 +66,7 @@ def test_passages_are_of_so_many_words_or_the_files_own(path):
     assert passages_of("Empty", "", 10) == []
 
 
-def test_titles_are_told_apart_and_come_one_at_a_time(path):
+def test_titles_are_distinct_and_iterated(path):
     knowledge = Knowledge(path)
     assert "Ada Lovelace" in knowledge
     assert "ada lovelace" not in knowledge
@@ -79,7 +79,7 @@ def test_titles_are_told_apart_and_come_one_at_a_time(path):
         knowledge.passages("Nobody")
 
 
-def test_a_redirect_leads_to_its_page(path):
+def test_redirect_resolves_to_its_page(path):
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE redirects (title PRIMARY KEY, target)")
         rows = [("Ada King", "Ada Lovelace"), ("Lost", "Nowhere")]
@@ -94,8 +94,8 @@ def test_a_redirect_leads_to_its_page(path):
 def test_search_finds_pages_and_ranks_their_passages(path):
     knowledge = Knowledge(path, words=6)
     assert knowledge.pages("who wrote notes", 2)[0] == "Ada Lovelace"
-    (found,) = SqliteKnowledge(str(path), words=6).search(["died London"], 1)
-    assert [passage.text for passage in found] == ["died in London."]
+    (results,) = SqliteKnowledge(str(path), words=6).search(["died London"], 1)
+    assert [passage.text for passage in results] == ["died in London."]
     assert knowledge.pages("the", 3) == ["The Who"], "a query of stop words alone is one too"
 
 
@@ -109,24 +109,24 @@ def test_search_finds_pages_and_ranks_their_passages(path):
         "MÜLLER",
     ],
 )
-def test_a_query_is_words_and_no_expression(path, query):
+def test_query_operators_are_read_as_words(path, query):
     assert Knowledge(path).pages(query, 1) == ["Müller-Lüdenscheid"]
 
 
 @pytest.mark.parametrize("query", ["", "  ", '"*:^()-', "zzz"])
-def test_a_query_that_matches_nothing_has_no_hits(path, query):
+def test_query_without_matches_has_no_hits(path, query):
     assert Knowledge(path).pages(query) == []
     assert SqliteKnowledge(str(path)).search([query, "duck"], 5)[0] == []
 
 
-def test_without_an_index_the_command_that_builds_it_is_named(tmp_path):
+def test_missing_index_error_names_the_build_command(tmp_path):
     path = write(tmp_path / "kb.db", PAGES, index=False)
     assert not Knowledge(path).searchable
     with pytest.raises(UserError, match="python -m data_builders knowledge --source sqlite"):
         Knowledge(path).pages("duck")
 
 
-def test_a_title_is_read_as_the_wiki_reads_it(path):
+def test_title_is_normalised_like_the_wiki(path):
     knowledge = Knowledge(path)
     for title in ("Ada_Lovelace", "  Ada   Lovelace "):
         assert knowledge.resolve(title) == "Ada Lovelace"
@@ -134,7 +134,7 @@ def test_a_title_is_read_as_the_wiki_reads_it(path):
     assert knowledge.resolve("Ada lovelace") is None
 
 
-def test_titles_with_the_words(tmp_path):
+def test_titles_with_all_words_are_returned(tmp_path):
     names = [
         "A. Lee of York (Ann)",
         "Ann Lee",
@@ -152,7 +152,7 @@ def test_titles_with_the_words(tmp_path):
     assert knowledge.titles_with("%") == knowledge.titles_with("") == []
 
 
-def test_a_long_text_without_passages_of_its_own_is_cut(path):
+def test_long_text_is_cut_into_passages(path):
     assert [len(p.text.split()) for p in passages_of("T", "word " * 400, None)] == [190, 190, 20]
     assert len(passages_of("T", "word " * 256, None)) == 1
 
@@ -162,14 +162,14 @@ def documents(*topics):
     return [Document(id=t, topic=t, text="x") for t in topics], claims * len(topics)
 
 
-def test_the_retriever_takes_the_page_of_the_topic(path):
+def test_topic_page_is_retrieved(path):
     stage = SqliteKnowledge(str(path), k=1, words=6, topic_in_query=False)
     claims, passages = stage(*documents("Ada Lovelace"))
     assert [claim.contexts for claim in claims[0]] == [["Ada Lovelace#2"], []]
     assert [p.text for p in passages[0]] == ["died in London."]
 
 
-def test_the_retriever_searches_where_no_page_has_the_topic(path):
+def test_topic_without_page_is_searched(path):
     stage = SqliteKnowledge(str(path), k=2, words=6, topic_in_query=False)
     claims, passages = stage(*documents("The Countess", "Ada Lovelace"))
     assert claims[0][0].contexts[0] == "Ada Lovelace#2"
@@ -177,19 +177,19 @@ def test_the_retriever_searches_where_no_page_has_the_topic(path):
     assert {p.title for p in passages[0]} == {"Ada Lovelace"}
 
 
-def test_the_retriever_cannot_search_without_an_index(tmp_path, capsys):
+def test_search_without_index_raises(tmp_path, capsys):
     path = write(tmp_path / "kb.db", PAGES, index=False)
     stage = SqliteKnowledge(str(path), k=1)
     claims, passages = stage(*documents("Ada Lovelace", "The Countess"))
     assert [claim.contexts for claim in claims[1]] == [[], []]
-    assert [bool(own) for own in passages] == [True, False]
+    assert [bool(row) for row in passages] == [True, False]
     assert capsys.readouterr().err == ""
     # Alone, as in the last documents of a run, it is found no less.
     assert stage(*documents("The Countess")) == ([claims[1]], [[]])
     assert "none of 1 topics has a page, e.g. 'The Countess'" in capsys.readouterr().err
 
 
-def test_without_an_index_the_titles_with_the_words_are_searched(tmp_path):
+def test_without_index_titles_are_searched(tmp_path):
     pages = [
         *PAGES,
         ("Ada (ship)", "A vessel."),
@@ -219,7 +219,7 @@ class Letters:
         return counts / np.linalg.norm(counts, axis=1, keepdims=True)
 
 
-def test_an_encoder_ranks_instead(path):
+def test_encoder_ranks_passages(path):
     encoder = Letters()
     stage = SqliteKnowledge(str(path), k=2, words=6, topic_in_query=False, encoder=encoder)
     claims, passages = stage(*documents("Ada Lovelace", "Engine", "Ada Lovelace"))
@@ -230,24 +230,24 @@ def test_an_encoder_ranks_instead(path):
     assert len(claims[0][1].contexts) == 2, "the nearest, however far"
     assert claims[2] == claims[0]
     assert passages[1][0].title == "Engine"
-    (asked,) = encoder.calls
-    assert len(asked) == len(set(asked)), "one call, each text once"
+    (prompts,) = encoder.calls
+    assert len(prompts) == len(set(prompts)), "one call, each text once"
     assert len(stage.search(["duck", "zzz"], 2)[0]) == 2
     assert stage.search(["zzz"], 2) == [[]]
     assert stage.identity["encoder_sha256"] == "letters"
 
 
-def test_once_a_document_for_its_topic(path):
+def test_per_topic_searches_once_per_document(path):
     stage = SqliteKnowledge(str(path), k=1, words=6, per="topic")
     (claims,), (passages,) = stage(*documents("Ada Lovelace"))
     assert claims[0].contexts == claims[1].contexts == [passages[0].id]
 
 
-def test_two_texts_of_one_id_are_refused_and_a_failed_search_is_none():
+def test_two_texts_with_an_id_raise_and_failed_search_is_none():
     ours = [[Claim(id="a", text="x"), Claim(id="b", text="y"), Claim(id="c", text="z")]]
-    one, other = Passage(id="p", text="one"), Passage(id="p", text="other")
-    (found,), (used,) = with_contexts(ours, [[[one], None, [one]]])
-    assert [claim.contexts for claim in found] == [["p"], None, ["p"]]
-    assert used == [one]
+    first, other = Passage(id="p", text="one"), Passage(id="p", text="other")
+    (results,), (used,) = with_contexts(ours, [[[first], None, [first]]])
+    assert [claim.contexts for claim in results] == [["p"], None, ["p"]]
+    assert used == [first]
     with pytest.raises(UserError, match="'p' has two texts"):
-        with_contexts(ours, [[[one], [], [other]]])
+        with_contexts(ours, [[[first], [], [other]]])

@@ -21,12 +21,12 @@ LONG = "Ada Lovelace wrote the first program. " * 300
 def server():
     with WebServer(
         {"/ada": (200, f"<p>{LONG}</p>"), "/pdf": (200, b"%PDF", "application/pdf")}
-    ) as it:
-        it.pages["/js"] = (200, "<p>Enable JavaScript.</p>")
-        it.pages["/away"] = lambda h: h.answer(
-            302, "", Location=f"http://localhost:{it.server_port}"
+    ) as web:
+        web.pages["/js"] = (200, "<p>Enable JavaScript.</p>")
+        web.pages["/away"] = lambda h: h.answer(
+            302, "", Location=f"http://localhost:{web.server_port}"
         )
-        yield it
+        yield web
 
 
 def passage(name, url, text="Ada wrote the first program, a snippet says."):
@@ -42,20 +42,20 @@ def document(passages, claims):
 
 
 def stage(**options):
-    given = {"retrieve": Given(), "user_agent": AGENT, "private_hosts": ["127.0.0.1"]}
-    return PagesOfLinks(**{**given, "retries": 0, "timeout_s": 5, **options})
+    settings = {"retrieve": Given(), "user_agent": AGENT, "private_hosts": ["127.0.0.1"]}
+    return PagesOfLinks(**{**settings, "retries": 0, "timeout_s": 5, **options})
 
 
-def found(retrieve, one):
-    (claims,), (passages,) = retrieve([one], [one.claims])
+def results(retrieve, linked):
+    (claims,), (passages,) = retrieve([linked], [linked.claims])
     return [claim.contexts for claim in claims], passages
 
 
-def test_a_passage_has_the_text_of_its_page_cut_and_its_snippet_beside(server):
+def test_passage_has_the_cut_page_text_and_its_snippet(server):
     url = f"{server.url}/ada"
     two = [passage("a", url), passage("b", url, "Another query shows another snippet.")]
-    one = document(two, [["a"], ["b", "a"], None, []])
-    contexts, passages = found(Cut(stage(), 4000), one)
+    linked = document(two, [["a"], ["b", "a"], None, []])
+    contexts, passages = results(Cut(stage(), 4000), linked)
     assert contexts == [[url], [url], [url], []]
     (page,) = passages
     assert LONG.startswith(page.text)
@@ -66,14 +66,14 @@ def test_a_passage_has_the_text_of_its_page_cut_and_its_snippet_beside(server):
     assert unread_pages(passages) == []
 
 
-def test_where_no_page_can_be_had_the_snippet_stays_and_says_why(server):
+def test_unreadable_page_keeps_the_snippet_with_a_reason(server):
     paths = ["/gone", "/pdf", "/js", "/away", "/ada"]
-    own = [passage(path, f"{server.url}{path}") for path in paths]
-    own += [passage("none", None), passage("file", "file:///etc/passwd")]
-    contexts, passages = found(stage(), document(own, [[one.id for one in own]]))
+    row = [passage(path, f"{server.url}{path}") for path in paths]
+    row += [passage("none", None), passage("file", "file:///etc/passwd")]
+    contexts, passages = results(stage(), document(row, [[linked.id for linked in row]]))
     assert contexts == [["/gone", "/pdf", "/js", "/away", f"{server.url}/ada", "none", "file"]]
-    told = {one.id: one.model_extra.get("unread") for one in passages}
-    assert told == {
+    reasons = {linked.id: linked.model_extra.get("unread") for linked in passages}
+    assert reasons == {
         "/gone": "HTTP 404",
         "/pdf": "no text but application/pdf",
         "/js": "it says less than its snippet",
@@ -82,16 +82,16 @@ def test_where_no_page_can_be_had_the_snippet_stays_and_says_why(server):
         "none": "no link",
         "file": "not an address of the web",
     }
-    kept = [one for one in passages if told.get(one.id)]
-    assert {(one.text, one.source) for one in kept} == {(own[0].text, "Google")}
+    kept = [linked for linked in passages if reasons.get(linked.id)]
+    assert {(linked.text, linked.source) for linked in kept} == {(row[0].text, "Google")}
     assert unread_pages(passages) == [
         "6 of 7 passages are snippets, since their pages could not be read: HTTP 404 (1), "
         "no text but application/pdf (1), it says less than its snippet (1), other reasons (3)"
     ]
 
 
-def test_without_leave_nothing_of_this_machine_is_read(server):
-    (_, passages) = found(
+def test_private_hosts_are_not_read_by_default(server):
+    (_, passages) = results(
         stage(private_hosts=[]), document([passage("a", f"{server.url}/ada")], [["a"]])
     )
     assert passages[0].model_extra["unread"] == "an address of a private network"
@@ -108,17 +108,17 @@ def arguments(server, tmp_path):
     server.pages |= pages
     documents = []
     for n in range(5):
-        own = [passage(f"{n}.{m}", f"{server.url}/{m}") for m in (n, (n + 1) % 5)]
-        one = document(own, [[own[0].id], None])
-        documents.append(one.model_copy(update={"id": str(n)}))
+        row = [passage(f"{n}.{m}", f"{server.url}/{m}") for m in (n, (n + 1) % 5)]
+        linked = document(row, [[row[0].id], None])
+        documents.append(linked.model_copy(update={"id": str(n)}))
     write_jsonl(tmp_path / "documents.jsonl", documents)
     links = {"user_agent": AGENT, "private_hosts": ["127.0.0.1"], "timeout_s": 5, "retries": 0}
-    given = {"class_path": "eval.retrieve.given.Given"}
+    settings = {"class_path": "eval.retrieve.given.Given"}
     pipeline = {
         "decompose": {"class_path": "eval.decompose.given.Given"},
         "retrieve": {
             "class_path": "eval.retrieve.links.PagesOfLinks",
-            "init_args": {"retrieve": given, **links},
+            "init_args": {"retrieve": settings, **links},
         },
         "verify": [{"class_path": "eval.verify.labels.Labels"}],
     }

@@ -32,7 +32,7 @@ def t5(word_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> st
     return str(folder)
 
 
-def test_an_answer_depends_on_its_prompt_alone(t5: str) -> None:
+def test_answers_do_not_depend_on_other_prompts(t5: str) -> None:
     together = LocalSeq2Seq(t5).answer(PROMPTS, **GREEDY)
     alone = [LocalSeq2Seq(t5, batch_size=1).answer([p], **GREEDY)[0] for p in PROMPTS]
     assert together == alone
@@ -43,15 +43,7 @@ def test_an_answer_depends_on_its_prompt_alone(t5: str) -> None:
     assert len(beams.answer(PROMPTS, **GREEDY)) == 3
 
 
-def test_what_was_answered_is_not_asked_again(t5: str, tmp_path) -> None:
-    first = LocalSeq2Seq(t5, cache=tmp_path / "answers.sqlite")
-    found = first.answer(PROMPTS, **GREEDY)
-    again = LocalSeq2Seq(t5, cache=tmp_path / "answers.sqlite")
-    assert again.answer(PROMPTS, **GREEDY) == found
-    assert (first.usage.calls, again.usage.calls, again.usage.cached) == (3, 0, 3)
-
-
-def test_what_it_cannot_do_fails(t5: str) -> None:
+def test_long_prompts_cut_texts_and_sampling_fail(t5: str) -> None:
     short = LocalSeq2Seq(t5, max_length=4)
     failed = [answer.failed for (answer,) in short.answer(PROMPTS, **GREEDY)]
     assert failed == ["prompt too long for the model", None, "prompt too long for the model"]
@@ -65,13 +57,13 @@ def test_what_it_cannot_do_fails(t5: str) -> None:
         LocalSeq2Seq("nowhere/at-all").answer(PROMPTS, **GREEDY)
 
 
-def test_it_writes_lss(t5: str) -> None:
+def test_prompted_lss_with_local_seq2seq(t5: str) -> None:
     engine = PromptedLss(LocalSeq2Seq(t5), non_subsequence="as_written", max_new_tokens=6)
     pairs = [("ada was a poet .", "she wrote ."), ("she slept", "ada")]
-    found = engine.subsequences(pairs)
-    asked = [engine.prompt.messages(claim=c, reference=r, star=False) for c, r in pairs]
-    said = LocalSeq2Seq(t5).answer(asked, temperature=0.0, max_new_tokens=6)
-    for (claim, _), (answer,), subsequence in zip(pairs, said, found, strict=True):
+    results = engine.subsequences(pairs)
+    prompts = [engine.prompt.messages(claim=c, reference=r, star=False) for c, r in pairs]
+    replies = LocalSeq2Seq(t5).answer(prompts, temperature=0.0, max_new_tokens=6)
+    for (claim, _), (answer,), subsequence in zip(pairs, replies, results, strict=True):
         assert (subsequence and subsequence.text) == read_answer(answer.text, claim)
-    assert any(found)
+    assert any(results)
     assert engine.counts["answers"] == 2

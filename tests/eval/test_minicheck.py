@@ -76,11 +76,9 @@ def _by_hand(folder: Path, text: str) -> float:
     return float(logits[tokenizer.convert_tokens_to_ids(["1", "0"])].softmax(-1)[0])
 
 
-def test_a_classifiers_best_chunk_counts_and_its_labels_are_read(
-    classifier: Path, tmp_path: Path
-) -> None:
+def test_classifier_uses_its_best_chunk_and_labels(classifier: Path, tmp_path: Path) -> None:
     checker = Checker(str(classifier), chunk=37, max_length=128, cache=tmp_path / "c.sqlite")
-    found = checker.relations(PAIRS)
+    results = checker.relations(PAIRS)
     chunks = [
         "Ada Lovelace wrote it.",
         "She was born in London!",
@@ -90,26 +88,26 @@ def test_a_classifiers_best_chunk_counts_and_its_labels_are_read(
         max(_by_hand(classifier, f"{chunk}[SEP]{CLAIM}") for chunk in chunks),
         _by_hand(classifier, "Byron was a poet.[SEP]He was a poet."),
     ]
-    assert found[:2, 0] == pytest.approx(expected, abs=1e-5)
-    assert found.sum(axis=1) == pytest.approx(1)
-    assert not found[:, 2].any()
-    again = Checker(str(classifier), chunk=37, max_length=128, cache=tmp_path / "c.sqlite")
-    again.__dict__["_model"] = None  # whoever asks it would fail
-    assert (again.relations(PAIRS) == found).all()
+    assert results[:2, 0] == pytest.approx(expected, abs=1e-5)
+    assert results.sum(axis=1) == pytest.approx(1)
+    assert not results[:, 2].any()
+    rerun = Checker(str(classifier), chunk=37, max_length=128, cache=tmp_path / "c.sqlite")
+    rerun.__dict__["_model"] = None  # whoever asks it would fail
+    assert (rerun.relations(PAIRS) == results).all()
     turned = Checker(str(classifier), "0", "1", chunk=200, max_length=128)
     assert turned.relations(PAIRS[1:2])[0, 0] == pytest.approx(1 - expected[1], abs=1e-5)
     assert checker.relations([]).shape == (0, 3)
 
 
-def test_a_seq2seq_models_first_token_decides_over_chunks_of_words(t5: Path) -> None:
-    found = Checker(str(t5), chunk=9, max_length=200).relations(PAIRS)[:, 0]
+def test_seq2seq_first_token_decides_over_chunks(t5: Path) -> None:
+    results = Checker(str(t5), chunk=9, max_length=200).relations(PAIRS)[:, 0]
     chunks = ["Ada Lovelace wrote it. She was born in London!", "Was she a poet? He was."]
     expected = [max(_by_hand(t5, f"predict: {c}[SEP]{CLAIM}") for c in chunks)]
     expected.append(_by_hand(t5, f"predict: {PAIRS[1][0]}[SEP]{PAIRS[1][1]}"))
-    assert found[:2] == pytest.approx(expected, abs=1e-5)
+    assert results[:2] == pytest.approx(expected, abs=1e-5)
 
 
-def test_headings_are_read_as_evidence(t5: Path) -> None:
+def test_headings_are_part_of_the_document(t5: Path) -> None:
     checker = Checker(str(t5), chunk=8)
     document = "# Ada Lovelace\nShe was born in London! Was she a poet?"
     assert checker._chunks(document) == [
@@ -120,13 +118,13 @@ def test_headings_are_read_as_evidence(t5: Path) -> None:
     assert checker._chunks(joined) == ["# Ada Lovelace was", "born in London and wrote"]
 
 
-def test_a_judge_of_the_true_kind_reads_premise_and_hypothesis(t5: Path) -> None:
+def test_true_template_has_premise_and_hypothesis(t5: Path) -> None:
     template = "premise: {document} hypothesis: {claim}"
     checker = Checker(str(t5), max_length=200, template=template)
     braces = [("A {claim} of Ada.", "It is {document}.")]
-    found = checker.relations([PAIRS[1], *braces])[:, 0]
+    results = checker.relations([PAIRS[1], *braces])[:, 0]
     texts = [f"premise: {document} hypothesis: {claim}" for document, claim in (PAIRS[1], *braces)]
-    assert found == pytest.approx([_by_hand(t5, text) for text in texts], abs=1e-5)
+    assert results == pytest.approx([_by_hand(t5, text) for text in texts], abs=1e-5)
     assert checker.identity != Checker(str(t5), max_length=200).identity
     for wrong in ("premise: {document}", "{claim}", "{document} {document} {claim}"):
         with pytest.raises(UserError, match="template"):
@@ -135,17 +133,19 @@ def test_a_judge_of_the_true_kind_reads_premise_and_hypothesis(t5: Path) -> None
         Checker(str(t5), segments=True, template=template)
 
 
-def test_a_document_that_is_too_long_loses_its_end_but_never_the_claim(classifier: Path) -> None:
-    one = "x" * 40 + " " + "y" * 50
-    cut = Checker(str(classifier), chunk=1000, max_length=64).relations([(one, CLAIM)])[0, 0]
+def test_long_document_is_truncated_and_the_claim_is_not(classifier: Path) -> None:
+    long_words = "x" * 40 + " " + "y" * 50
+    cut = Checker(str(classifier), chunk=1000, max_length=64).relations([(long_words, CLAIM)])[0, 0]
     # 64 tokens: two marks, one between document and claim, 19 of the claim.
-    assert cut == pytest.approx(_by_hand(classifier, f"{one[:43]}[SEP]{CLAIM}"), abs=1e-5)
-    halves = Checker(str(classifier), chunk=60, max_length=128).relations([(one, CLAIM)])[0, 0]
-    parts = [_by_hand(classifier, f"{part}[SEP]{CLAIM}") for part in one.split()]
+    assert cut == pytest.approx(_by_hand(classifier, f"{long_words[:43]}[SEP]{CLAIM}"), abs=1e-5)
+    halves = Checker(str(classifier), chunk=60, max_length=128).relations([(long_words, CLAIM)])[
+        0, 0
+    ]
+    parts = [_by_hand(classifier, f"{part}[SEP]{CLAIM}") for part in long_words.split()]
     assert halves == pytest.approx(max(parts), abs=1e-5)
 
 
-def test_a_document_whose_characters_are_several_tokens_is_not_cut_to_nothing() -> None:
+def test_multi_token_characters_are_truncated_correctly() -> None:
     tokens = ["<pad>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
     model = models.BPE(vocab={token: index for index, token in enumerate(tokens)}, merges=[])
     by_bytes = Tokenizer(model)
@@ -156,14 +156,12 @@ def test_a_document_whose_characters_are_several_tokens_is_not_cut_to_nothing() 
     checker.__dict__.update(
         _tokenizer=tokenizer, _config=PretrainedConfig(is_encoder_decoder=False)
     )
-    found = tokenizer.decode(checker._features("居" * 500, "她出生")["input_ids"])
+    results = tokenizer.decode(checker._features("居" * 500, "她出生")["input_ids"])
     # 64 tokens: one between document and claim, nine of the claim, three a character.
-    assert found == "居" * 18 + "</s>她出生"
+    assert results == "居" * 18 + "</s>她出生"
 
 
-def test_no_code_of_a_models_folder_runs_whatever_is_answered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_in_a_model_folder_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = tmp_path / "ran"
     names = {auto: "own.Own" for auto in ("AutoConfig", "AutoModelForSequenceClassification")}
     config = {"model_type": "own", "auto_map": names | {"AutoTokenizer": ["own.Own", None]}}
@@ -198,7 +196,7 @@ CLAIMS = [
 ]
 
 
-def test_minicheck_takes_the_passage_that_supports_best(classifier: Path) -> None:
+def test_minicheck_uses_the_best_passage(classifier: Path) -> None:
     checker = Checker(str(classifier), chunk=200, max_length=128)
     titled = [(PASSAGES[0][1].text, CLAIM), (f"Ada. {LONG}", CLAIM)]
     p = checker.relations(titled)[:, 0].tolist()
@@ -210,8 +208,8 @@ def test_minicheck_takes_the_passage_that_supports_best(classifier: Path) -> Non
     assert (first.label, first.p) == ("supported", best)
     assert first.evidence == [["p1", "p0"][p.index(best)]]
     turned = [[CLAIMS[0][0].model_copy(update={"contexts": ["p0", "p1"]})], []]
-    ((again,), _) = MiniCheck(checker, title_in_premise=True)(DOCUMENTS, turned, PASSAGES)
-    assert (again.p, again.evidence) == (first.p, first.evidence)
+    ((rerun,), _) = MiniCheck(checker, title_in_premise=True)(DOCUMENTS, turned, PASSAGES)
+    assert (rerun.p, rerun.evidence) == (first.p, first.evidence)
     strict = MiniCheck(checker, threshold=best, title_in_premise=True)
     assert strict(DOCUMENTS, CLAIMS, PASSAGES)[0][0].label == "not_supported"
     assert [(v.label, v.reason) for v in (verdicts[0][2], verdicts[1][0])] == [
@@ -220,12 +218,12 @@ def test_minicheck_takes_the_passage_that_supports_best(classifier: Path) -> Non
     ]
 
 
-def test_a_language_model_is_asked_about_each_passage_and_one_yes_is_enough() -> None:
+def test_language_model_is_queried_per_passage_and_a_yes_supports() -> None:
     def reply(body: dict) -> str:
-        asked = body["messages"][-1]["content"]
-        assert asked.startswith("Document: ")
+        prompts = body["messages"][-1]["content"]
+        assert prompts.startswith("Document: ")
         assert body["messages"][0]["role"] == "system"
-        return "Yes" if LONG in asked else "Perhaps" if "He was" in asked else "No."
+        return "Yes" if LONG in prompts else "Perhaps" if "He was" in prompts else "No."
 
     with ModelServer(reply) as server:
         verify = PromptedMiniCheck(OpenAIServer("m", server.url))
@@ -240,7 +238,7 @@ def test_a_language_model_is_asked_about_each_passage_and_one_yes_is_enough() ->
     assert verdicts[1][0].reason == "retrieval failed"
 
 
-def test_no_published_metric_but_factscore_and_those_made_of_it_is_penalised_for_length() -> None:
+def test_length_penalty_is_set_only_in_factscore_configs() -> None:
     folder = Path(__file__).parents[2] / "configs" / "eval" / "paper"
     gammas = {
         path.stem: yaml.safe_load(path.read_text())["pipeline"]["gamma"]

@@ -48,13 +48,13 @@ def edit(folder: Path, target: Path, **fields: object) -> Path:
 
 def test_relations_are_calibrated_and_in_canonical_order(relation):
     premise, hypothesis = "Ada wrote a note.", "Ada wrote."
-    found = Entailment(relation, dtype="float32").relations([(premise, hypothesis)])
+    results = Entailment(relation, dtype="float32").relations([(premise, hypothesis)])
     model = AutoModelForSequenceClassification.from_pretrained(relation).eval()
     encoded = AutoTokenizer.from_pretrained(relation)(premise, hypothesis, return_tensors="pt")
     p = torch.softmax(model(**encoded).logits[0] / 1.5, dim=0).tolist()
     named = dict(zip(["contradiction", "entailment", "neutral"], p, strict=True))
-    np.testing.assert_allclose(found, [[named[name] for name in RELATIONS]], atol=1e-6)
-    assert np.ptp(found) > 0.05  # otherwise any order would pass
+    np.testing.assert_allclose(results, [[named[name] for name in RELATIONS]], atol=1e-6)
+    assert np.ptp(results) > 0.05  # otherwise any order would pass
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 64])
@@ -70,7 +70,7 @@ def test_answers_do_not_depend_on_the_batch(relation, unli, batch_size):
     assert alone.std() > 0.01
 
 
-def test_an_overlong_hypothesis_does_not_change_its_neighbours(unli):
+def test_overlong_hypothesis_fails_alone(unli):
     # Neighbours whose hypothesis is longer than their premise: cut differently if encoded together.
     neighbours = [("short premise " * 4, "hypothesis " * 11)]
     engine = Unli(unli, dtype="float32")
@@ -79,17 +79,17 @@ def test_an_overlong_hypothesis_does_not_change_its_neighbours(unli):
     np.testing.assert_allclose(together[:1], alone, atol=1e-6)
 
 
-def test_of_a_long_premise_the_best_window_counts(relation):
+def test_best_window_of_a_long_premise_counts(relation):
     premise = " ".join(f"word{i} and then" for i in range(12))
     windows = chunk_premise(premise, 8)
     assert len(windows) > 3
     engine = Entailment(relation, dtype="float32")
     each = engine.relations([(window, "Ada wrote.") for window in windows])
-    found = engine.relations([(premise, "Ada wrote."), PAIRS[0]])
-    np.testing.assert_allclose(found[0], each[each[:, 0].argmax()], atol=1e-6)
+    results = engine.relations([(premise, "Ada wrote."), PAIRS[0]])
+    np.testing.assert_allclose(results[0], each[each[:, 0].argmax()], atol=1e-6)
 
 
-def test_no_pairs_no_answers(relation, unli):
+def test_empty_input_gives_empty_output(relation, unli):
     assert Entailment(relation).relations([]).shape == (0, 3)
     assert Unli(unli).likelihood([]).shape == (0,)
 
@@ -109,7 +109,7 @@ def test_answers_do_not_depend_on_the_threads(relation, dtype):
     np.testing.assert_array_equal(*answers)
 
 
-def test_bfloat16_stays_close(relation):
+def test_bfloat16_is_close_to_float32(relation):
     exact = Entailment(relation, dtype="float32").relations(PAIRS)
     rough = Entailment(relation, dtype="bfloat16").relations(PAIRS)
     assert 0 < np.abs(exact - rough).max() < 0.05
@@ -126,10 +126,10 @@ def test_cached_answers_are_used_for_the_same_engine_only(relation, tmp_path):
     assert list(table.get([key])) == [key]
     table._table.execute("DELETE FROM checked_answers WHERE key = ?", (key,))
     table.put({key: np.asarray([0.25, 0.5, 0.25])})
-    again = engine.relations(PAIRS)
-    assert again[0].tolist() == [0.25, 0.5, 0.25]
-    np.testing.assert_array_equal(again[1:], first[1:])
-    others = [
+    rerun = engine.relations(PAIRS)
+    assert rerun[0].tolist() == [0.25, 0.5, 0.25]
+    np.testing.assert_array_equal(rerun[1:], first[1:])
+    variants = [
         Entailment(edit(relation, tmp_path / "t", temperature=3.0), cache=cache, dtype="float32"),
         Entailment(edit(relation, tmp_path / "l", max_length=64), cache=cache, dtype="float32"),
         Entailment(relation, cache=cache, dtype="bfloat16"),
@@ -138,17 +138,17 @@ def test_cached_answers_are_used_for_the_same_engine_only(relation, tmp_path):
     weights = load_file(retrained / "model.safetensors")
     weights["classifier.bias"] += 1.0
     save_file(weights, retrained / "model.safetensors", metadata={"format": "pt"})
-    others.append(Entailment(retrained, cache=cache, dtype="float32"))
-    for other in others:
+    variants.append(Entailment(retrained, cache=cache, dtype="float32"))
+    for other in variants:
         assert other.relations(PAIRS[:1])[0].tolist() != [0.25, 0.5, 0.25]
 
 
-def test_threshold_data_and_metrics_do_not_empty_the_cache(lss, tmp_path):
+def test_cache_survives_changes_of_threshold_data_and_metrics(lss, tmp_path):
     more = edit(lss, tmp_path / "lss", keep_threshold=0.9, metrics={"word_f1": 0.5}, seed=7)
     assert LssTagger(lss)._fingerprint == LssTagger(more)._fingerprint
 
 
-def test_cache_keys_keep_texts_apart():
+def test_cache_keys_separate_texts():
     assert answer_key(b"e", ("ab", "c")) != answer_key(b"e", ("a", "bc"))
     assert answer_key(b"e", ("a", "b")) != answer_key(b"f", ("a", "b"))
 
@@ -161,7 +161,7 @@ def _write_batches(path: str, name: bytes, batches: int, progress: Connection) -
         progress.send(i)
 
 
-def test_the_cache_survives_kill_and_sharing(tmp_path):
+def test_cache_survives_a_kill_and_two_processes(tmp_path):
     path = str(tmp_path / "cache.sqlite")
     context = multiprocessing.get_context("fork")
     reports, progress = context.Pipe(duplex=False)
@@ -179,11 +179,11 @@ def test_the_cache_survives_kill_and_sharing(tmp_path):
     cache = AnswerCache(path)
     for name in (b"a", b"b"):
         keys = [answer_key(name, [str(i), str(j)]) for i in range(20) for j in range(50)]
-        found = cache.get(keys)
-        assert [found[key][0] for key in keys] == [i for i in range(20) for _ in range(50)]
+        results = cache.get(keys)
+        assert [results[key][0] for key in keys] == [i for i in range(20) for _ in range(50)]
 
 
-def test_wrong_component_and_broken_weights_are_refused(relation, unli, tmp_path):
+def test_wrong_component_and_broken_weights_raise(relation, unli, tmp_path):
     with pytest.raises(UserError, match="unli"):
         Unli(relation)
     headless = edit(unli, tmp_path / "headless")
@@ -205,7 +205,7 @@ CLAIMS = [
 ]
 
 
-def test_the_tagger_keeps_words_by_their_first_token(lss):
+def test_tagger_keeps_words_by_first_token(lss):
     claim, reference = CLAIMS[0]
     words = split_words(claim)
     tokenizer = AutoTokenizer.from_pretrained(lss)
@@ -216,10 +216,10 @@ def test_the_tagger_keeps_words_by_their_first_token(lss):
     expected = torch.sigmoid(logits)[places].tolist()
     tagger = LssTagger(lss, dtype="float32")
     np.testing.assert_allclose(tagger.keep_probabilities(CLAIMS)[0], expected, atol=1e-6)
-    found = tagger.subsequences(CLAIMS)[0]
-    assert found.keep == [p >= 0.5 for p in expected]
-    assert 0 < sum(found.keep) < len(words)
-    assert is_subsequence(found.text, claim)
+    results = tagger.subsequences(CLAIMS)[0]
+    assert results.keep == [p >= 0.5 for p in expected]
+    assert 0 < sum(results.keep) < len(words)
+    assert is_subsequence(results.text, claim)
 
 
 def test_tagger_windows_threshold_and_claims_that_do_not_fit(lss, tmp_path):
@@ -227,8 +227,8 @@ def test_tagger_windows_threshold_and_claims_that_do_not_fit(lss, tmp_path):
     claim, reference = CLAIMS[1]
     each = tagger.keep_probabilities([(claim, window) for window in chunk_premise(reference, 8)])
     assert len(each) > 2
-    found = tagger.keep_probabilities([CLAIMS[0], (claim, reference)])[1]
-    np.testing.assert_allclose(found, np.max(each, axis=0), atol=1e-6)
+    results = tagger.keep_probabilities([CLAIMS[0], (claim, reference)])[1]
+    np.testing.assert_allclose(results, np.max(each, axis=0), atol=1e-6)
     endless = ("endless " * 60, "a reference")
     assert tagger.subsequences([CLAIMS[0], endless, CLAIMS[0]])[1] is None
     # With the marks of new words a claim may fit in the windows that have its words alone.
@@ -256,8 +256,8 @@ def test_likelihood_covers_the_completion_and_its_end(adversary, tiny_llama):
     base = AutoModelForCausalLM.from_pretrained(tiny_llama)
     model = PeftModel.from_pretrained(base, adversary).eval()
     tokenizer = AutoTokenizer.from_pretrained(adversary)
-    found = lm.log_likelihoods([(prompt, text) for text in TEXTS])
-    for text, row in zip(TEXTS, found, strict=True):
+    results = lm.log_likelihoods([(prompt, text) for text in TEXTS])
+    for text, row in zip(TEXTS, results, strict=True):
         head, body = tokenizer(prompt)["input_ids"], tokenizer(text)["input_ids"]
         ids = torch.tensor([[*head, *body, tokenizer.eos_token_id]])
         log_p = torch.log_softmax(model(input_ids=ids).logits[0, :-1], dim=-1)
@@ -267,14 +267,14 @@ def test_likelihood_covers_the_completion_and_its_end(adversary, tiny_llama):
         assert not row.truncated
 
 
-def test_behind_an_empty_prompt_the_first_token_does_not_count(adversary):
+def test_likelihood_without_prompt_skips_the_first_token(adversary):
     lm = CausalLM(adversary, dtype="float32")
     ((alone, tokens, _),) = lm.log_likelihoods([("", "Ada is.")])
     behind, count, _ = lm.log_likelihoods([("A", "da is."), ("", "Ada is.")])[0]
     assert (alone, tokens) == (pytest.approx(behind, rel=1e-5), count)
 
 
-def test_a_text_is_judged_beyond_the_length_of_training_up_to_the_models_own(adversary):
+def test_likelihood_uses_the_full_input_length_of_the_model(adversary):
     """The adapter was trained on 96 tokens; its base has 256 positions."""
     lm = CausalLM(adversary, dtype="float32")
     texts = ["Ada.", "Ada is. " * 20, "Ada is. " * 60]
@@ -301,15 +301,15 @@ def test_a_text_depends_on_seed_topic_and_index_only(adversary):
     assert lm.sample(topics, n=3, **(options | {"seed": 4})) != together
 
 
-def test_what_is_written_behind_a_prompt_does_not_depend_on_the_batch(adversary):
+def test_generated_text_does_not_depend_on_the_batch(adversary):
     lengths = [1, 5, 17, 31, 32, 33, 50, 64, 65, 100]
     ids = CausalLM(adversary)._tokenizer("Tell me of Ada. " * 8)["input_ids"]
 
     def written(batch_size: int, order: list[int]) -> dict[int, tuple[list[int], list[float]]]:
         lm = CausalLM(adversary, batch_size=batch_size, dtype="float32")
         draws = [text_draws(0, str(length), 0) for length in order]
-        found = lm.write([ids[:length] for length in order], draws, 1.0, 0.95, 20)
-        return {order[place]: (tokens, logprobs) for place, tokens, logprobs in found}
+        results = lm.write([ids[:length] for length in order], draws, 1.0, 0.95, 20)
+        return {order[place]: (tokens, logprobs) for place, tokens, logprobs in results}
 
     alone = {length: written(1, [length])[length] for length in lengths}
     assert len({tuple(tokens) for tokens, _ in alone.values()}) == len(lengths)
@@ -331,12 +331,12 @@ def test_temperature_zero_is_greedy_decoding(adversary, tiny_llama):
     out = model.generate(ids, attention_mask=mask, max_new_tokens=20, do_sample=False)
     expected = tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True).strip()
     lm = CausalLM(adversary, dtype="float32")
-    found = lm.sample(["Ada"], n=1, temperature=0, max_new_tokens=20)[0][0]
-    assert found
-    assert expected.startswith(found)
+    results = lm.sample(["Ada"], n=1, temperature=0, max_new_tokens=20)[0][0]
+    assert results
+    assert expected.startswith(results)
 
 
-def test_a_text_that_ran_out_ends_with_a_sentence(adversary):
+def test_truncated_text_ends_with_a_sentence(adversary):
     lm = CausalLM(adversary)
     ids = lm._tokenizer("Ada is. She won 1.5 prizes! And then sh")["input_ids"]
     assert lm._text(ids) == "Ada is. She won 1.5 prizes!"
@@ -358,14 +358,14 @@ def test_tokens_are_drawn_from_the_nucleus():
     assert {draw_token(logits, u, 0, 1.0) for u in grid[::100]} == {1}
 
 
-def test_a_base_model_needs_no_component(tiny_llama):
+def test_base_model_without_component_generates(tiny_llama):
     lm = CausalLM(str(tiny_llama), dtype="float32")
     assert lm.prompt_for("Ada") == "Ada"
     assert lm.positions == 256
     assert lm.log_likelihoods([("Ada", " is.")])[0].nll > 0
 
 
-def test_engines_of_one_checkpoint_hold_one_model(relation):
+def test_engines_of_a_checkpoint_share_the_model(relation):
     first, second = Entailment(relation), Entailment(relation)
     pairs = [("Ann won.", "Ann won."), ("Ann won.", "Bob lost.")]
     assert np.array_equal(first.relations(pairs), second.relations(pairs))

@@ -41,7 +41,7 @@ def claim(contexts, name="c"):
     return Claim(id=name, text="Ada spoke.", contexts=contexts)
 
 
-def test_the_best_passage_decides_and_one_call_asks_for_all():
+def test_best_passage_decides_and_all_pairs_are_one_call():
     claims = [claim(["o", "n", "y"], "a"), claim(["o", "n"], "b"), claim(["o"], "c")]
     verdicts, model = judge(claims)
     assert [v.label for v in verdicts] == ["supported", "contradicted", "not_supported"]
@@ -57,13 +57,13 @@ def test_a_threshold_replaces_the_argmax(threshold, label):
     assert verdicts[0].label == label
 
 
-def test_the_title_goes_before_the_text_only_where_asked_for():
+def test_title_in_premise_prepends_the_title():
     assert judge([claim(["y"])])[1].calls == [[("She says yes", "Ada spoke.")]]
     titled = judge([claim(["y"])], title_in_premise=True)[1].calls
     assert titled == [[("Ada. She says yes", "Ada spoke.")]]
 
 
-def test_nothing_found_and_retrieval_that_failed_are_two_failures():
+def test_no_passage_and_failed_retrieval_have_different_reasons():
     claims = [claim([], "a"), claim(None, "b"), claim(["gone"], "c"), claim(["y"], "d")]
     verdicts, _ = judge(claims)
     assert [v.label for v in verdicts] == ["failed", "failed", "failed", "supported"]
@@ -72,7 +72,7 @@ def test_nothing_found_and_retrieval_that_failed_are_two_failures():
     assert [v.p for v in verdicts] == [None, None, None, 0.6]
 
 
-def test_only_support_stands_beside_a_relation_that_could_not_be_told():
+def test_failed_relation_is_overruled_by_support_alone():
     claims = [claim(["y", "u"], "a"), claim(["n", "u"], "b"), claim(["u"], "c")]
     verdicts, _ = judge(claims)
     assert [v.label for v in verdicts] == ["supported", "failed", "failed"]

@@ -353,12 +353,12 @@ def test_the_printed_form_is_that_of_the_original():
 
 
 def test_sentences_of_gold_trees():
-    said = {t.text: realise(t, extract(t)) for t in read_conllu(GOLD)}
-    texts = [text for own in said.values() for text in own]
-    assert len(texts) > 1.5 * len(said)
+    canned = {t.text: realise(t, extract(t)) for t in read_conllu(GOLD)}
+    texts = [text for group in canned.values() for text in group]
+    assert len(texts) > 1.5 * len(canned)
     assert all(t[0].isupper() or not t[0].isalpha() for t in texts)
     assert all(t.endswith(".") and " ," not in t and "?" not in t for t in texts)
-    assert said["The shy, clever boy loved books and hated sports."] == [
+    assert canned["The shy, clever boy loved books and hated sports."] == [
         "The clever boy is shy.",
         "The shy boy is clever.",
         "The shy, clever boy loved books.",
@@ -366,17 +366,17 @@ def test_sentences_of_gold_trees():
     ]
 
 
-def test_what_states_nothing_has_no_sentence():
-    said = {t.text: realise(t, extract(t)) for t in read_conllu(GOLD)}
-    assert said["If the weather had been better, the ship might not have sunk."] == [
+def test_predicates_without_statement_have_no_sentence():
+    canned = {t.text: realise(t, extract(t)) for t in read_conllu(GOLD)}
+    assert canned["If the weather had been better, the ship might not have sunk."] == [
         "The ship might not have sunk."
     ]
-    assert said["Nobody knows who painted the portrait."] == [
+    assert canned["Nobody knows who painted the portrait."] == [
         "Nobody knows who painted the portrait."
     ]
 
 
-def test_words_that_stood_together_stay_together():
+def test_joined_words_are_kept_together():
     cells = "A/DET/4/det co/X/4/compound -/PUNCT/4/punct founder/NOUN/5/nsubj left/VERBd/0/root"
     tokens = [row(id, cell) for id, cell in enumerate(cells.split(), 1)]
     glued = [replace(t, misc="SpaceAfter=No" if t.id in {2, 3} else "_") for t in tokens]
@@ -388,9 +388,9 @@ def test_a_past_that_the_tagger_takes_for_a_participle_stays_active():
     cells = "Nora/PROPN/2/nsubj taught/VERBn/0/root here/ADV/2/advmod and/CCONJ/5/cc "
     cells += "left/VERBn/2/conj us/PRON/5/obj"
     tokens = [row(id, cell) for id, cell in enumerate(cells.split(), 1)]
-    one = Tree(tuple(tokens[:3]), "Nora taught here")
-    assert realise(one, extract(one)) == ["Nora taught here."]
-    born = Tree((one.tokens[0], replace(tokens[1], form="born"), tokens[2]), "Nora born here")
+    reply_to = Tree(tuple(tokens[:3]), "Nora taught here")
+    assert realise(reply_to, extract(reply_to)) == ["Nora taught here."]
+    born = Tree((reply_to.tokens[0], replace(tokens[1], form="born"), tokens[2]), "Nora born here")
     assert realise(born, extract(born)) == ["Nora is born here."]
     tokens[1] = replace(tokens[1], xpos="VBD")
     two = Tree(tuple(tokens), "Nora taught here and left us")
@@ -410,24 +410,26 @@ class Parses:
         self.identity = {"parser": "trees"}
 
     def parse(self, sentences):
-        known = {tree(name).text: tree(name) for name in TREES}
-        known["Oslo."] = Tree((row(1, "Oslo/PROPN/0/root"), row(2, "./PUNCT/1/punct")), "Oslo.")
-        known["Bad."] = Tree((row(1, "Bad/ADJ/0/ROOT"), row(2, "./PUNCT/1/punct")), "Bad.")
-        return [known.get(sentence) for sentence in sentences]
+        trees_by_text = {tree(name).text: tree(name) for name in TREES}
+        trees_by_text["Oslo."] = Tree(
+            (row(1, "Oslo/PROPN/0/root"), row(2, "./PUNCT/1/punct")), "Oslo."
+        )
+        trees_by_text["Bad."] = Tree((row(1, "Bad/ADJ/0/ROOT"), row(2, "./PUNCT/1/punct")), "Bad.")
+        return [trees_by_text.get(sentence) for sentence in sentences]
 
 
 class Model:
     """Plays a language model: ``said`` maps a sentence to an answer."""
 
-    def __init__(self, **said):
+    def __init__(self, **canned):
         self.identity = {"model": "player"}
-        self.said, self.asked = said, []
+        self.said, self.asked = canned, []
 
     def answer(self, prompts, *, n=1, temperature, top_p, max_new_tokens, seed):
         self.asked += [messages[-1]["content"] for messages in prompts]
-        return [[self.one(text)] for text in self.asked]
+        return [[self.reply_to(text)] for text in self.asked]
 
-    def one(self, text):
+    def reply_to(self, text):
         answer = next(value for key, value in self.said.items() if f"Sentence: {key}" in text)
         return Answer("", "cut") if answer is None else Answer(answer)
 
@@ -436,7 +438,7 @@ TEXT = "Nora sold the dark red boat to Ivo. Nobody has parsed this one here. Ivo
 DOCUMENT = Document(id="d", topic="Nora", text=TEXT)
 
 
-def test_the_decomposer_counts_what_it_cannot_parse():
+def test_sentences_without_parse_fail():
     stage = PredPatt(Parses())
     (claims,) = stage([DOCUMENT])
     assert [(c.text, c.sentence, c.failed) for c in claims] == [
@@ -452,7 +454,7 @@ def test_the_decomposer_counts_what_it_cannot_parse():
     assert bad.reason.startswith("no Universal Dependencies: ")
 
 
-def test_a_model_writes_the_sentences():
+def test_language_model_writes_the_sentences():
     answers = {
         "Nora sold": "Sure, here they are:\n- Nora sold Ivo the boat.\n- The boat is dark red.",
         "Ivo sings": "- Ivo sings.\n- Nora spoke.\n- Nora said that Ivo sings.",
@@ -478,28 +480,32 @@ def test_a_model_writes_the_sentences():
 class Verbaliser:
     """Plays a language model that sees one structure at a time: ``said`` maps it to an answer."""
 
-    def __init__(self, said):
+    def __init__(self, canned):
         self.identity = {"model": "verbaliser"}
-        self.said, self.asked = said, []
+        self.said, self.asked = canned, []
 
     def answer(self, prompts, *, n=1, temperature, top_p, max_new_tokens, seed):
         self.asked.append([messages[-1]["content"] for messages in prompts])
         self.options = (temperature, top_p, max_new_tokens)
         lines = [text.rsplit("Input: ", 1)[1].partition("\n")[0] for text in self.asked[-1]]
-        found = [next((a for k, a in self.said.items() if k in line), f"{line}.") for line in lines]
-        return [[Answer("", "cut") if one is None else Answer(one)] for one in found]
+        results = [
+            next((a for k, a in self.said.items() if k in line), f"{line}.") for line in lines
+        ]
+        return [
+            [Answer("", "cut") if reply_to is None else Answer(reply_to)] for reply_to in results
+        ]
 
 
-def test_a_structure_on_one_line_has_its_arguments_in_it():
-    found = [format_inline(one) for one in extract(tree("active"))]
-    assert found == ["Nora sold the dark red boat to Ivo", "the boat is/are dark red"]
-    found = [format_inline(one) for one in extract(tree("poss"))]
-    assert found == ["His poss sister", "His sister likes Ivo 's boats", "Ivo poss boats"]
+def test_inline_structure_contains_its_arguments():
+    results = [format_inline(reply_to) for reply_to in extract(tree("active"))]
+    assert results == ["Nora sold the dark red boat to Ivo", "the boat is/are dark red"]
+    results = [format_inline(reply_to) for reply_to in extract(tree("poss"))]
+    assert results == ["His poss sister", "His sister likes Ivo 's boats", "Ivo poss boats"]
 
 
-def test_a_model_words_each_structure_alone_and_without_its_sentence():
-    said = {"said": None, "is/are": "The boat is/are red."}
-    writer = Verbaliser(said | {"sings": "Ivo is singing.\n\nInput: more of the kind"})
+def test_one_by_one_prompts_have_a_structure_and_no_sentence():
+    canned = {"said": None, "is/are": "The boat is/are red."}
+    writer = Verbaliser(canned | {"sings": "Ivo is singing.\n\nInput: more of the kind"})
     stage = PredPatt(Parses(), writer=writer, verbalise="one_by_one")
     texts = ["Nora sold the dark red boat to Ivo.", "Oslo.", "Bad.", "Ivo sings, Nora said."]
     places = [Place(DOCUMENT, texts, index) for index in range(4)]
@@ -508,7 +514,9 @@ def test_a_model_words_each_structure_alone_and_without_its_sentence():
     assert sold == ["Nora sold the dark red boat to Ivo.", "The boat is/are red."]
     assert (none, bad.reason[:2], sings) == ([], "no", ["Ivo is singing.", Failed("cut")])
     (call,) = writer.asked
-    structures = [format_inline(one) for name in ("active", "ccomp") for one in extract(tree(name))]
+    structures = [
+        format_inline(reply_to) for name in ("active", "ccomp") for reply_to in extract(tree(name))
+    ]
     assert [text.rsplit("Input: ", 1)[1] for text in call] == [
         f"{line}\n\nOutput:" for line in structures
     ]
@@ -529,7 +537,7 @@ def test_a_model_words_each_structure_alone_and_without_its_sentence():
     assert warm.asker.temperature == 0.2
 
 
-def test_equal_statements_of_a_sentence_count_once_and_failures_all():
+def test_duplicate_statements_count_once_and_failures_each():
     writer = Verbaliser({"sold": "It is so.", "dark": "It is so."})
     stage = PredPatt(Parses(), writer=writer, verbalise="one_by_one")
     place = [Place(DOCUMENT, ["Nora sold the dark red boat to Ivo."], 0)]

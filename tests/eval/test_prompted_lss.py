@@ -40,64 +40,64 @@ class Model:
         return Answer("", "refused") if text is None else Answer(text)
 
 
-def test_a_subsequence_is_taken_in_the_claims_own_letters_and_words() -> None:
+def test_subsequence_has_the_spelling_of_the_claim() -> None:
     model = Model(lambda *_: '**Output:** "ada lovelace wrote the first program."\n\nParis is new.')
     engine = PromptedLss(model)
-    (found,) = engine.subsequences([(CLAIM, REFERENCE)])
-    assert found.text == "Ada Lovelace wrote the first program ."
-    assert len(found.keep) == len(split_words(CLAIM))
-    assert sum(found.keep) == 7
+    (results,) = engine.subsequences([(CLAIM, REFERENCE)])
+    assert results.text == "Ada Lovelace wrote the first program ."
+    assert len(results.keep) == len(split_words(CLAIM))
+    assert sum(results.keep) == 7
     assert "{" not in model.prompts[0]
     assert model.prompts[0].endswith("Output:")
     assert list(hash_prompts(engine)) == ["eval/prompting/prompted_lss.jinja"]
 
 
 @pytest.mark.parametrize(
-    ("others", "text", "kept"),
+    ("variants", "text", "kept"),
     [
         ("project", "Lovelace wrote the first program", 5),
         ("as_written", "Lovelace wrote the very first program", None),
         ("fail", None, None),
     ],
 )
-def test_what_becomes_of_other_texts_and_how_they_count(others, text, kept) -> None:
+def test_non_subsequences_are_projected_kept_or_failed_and_counted(variants, text, kept) -> None:
     model = Model(
         lambda reference, _: None if reference == "?" else "Lovelace wrote the very first program"
     )
-    engine = PromptedLss(model, non_subsequence=others)
-    found, failed = engine.subsequences([(CLAIM, REFERENCE), (CLAIM, "?")])
-    assert (found and found.text) == text
-    assert (found and found.keep and sum(found.keep)) == kept
+    engine = PromptedLss(model, non_subsequence=variants)
+    results, failed = engine.subsequences([(CLAIM, REFERENCE), (CLAIM, "?")])
+    assert (results and results.text) == text
+    assert (results and results.keep and sum(results.keep)) == kept
     assert failed is None
     assert engine.counts == {"answers": 2, "failed": 1, "not_subsequence": 1}
 
 
-def test_nothing_is_supported_and_nothing_is_kept() -> None:
-    (found,) = PromptedLss(Model(lambda *_: "NONE.")).subsequences([(CLAIM, REFERENCE)])
-    assert found.text == ""
-    assert not any(found.keep)
+def test_none_keeps_no_words() -> None:
+    (results,) = PromptedLss(Model(lambda *_: "NONE.")).subsequences([(CLAIM, REFERENCE)])
+    assert results.text == ""
+    assert not any(results.keep)
     assert read_answer("NONE", "None") == ""
     assert read_answer("NONE", "NONE") == "NONE"
     assert read_answer('"So it goes," he said', '"So it goes," he said.') == '"So it goes," he said'
 
 
-def test_windows_are_asked_in_one_call_and_their_words_united() -> None:
+def test_windows_are_one_call_and_their_words_are_merged() -> None:
     reference = "Ada Lovelace was a poet . " + "Nothing here . " * 6 + "She wrote in Paris ."
     answers = {"poet": "Ada Lovelace, a poet", "Paris": "wrote in Paris."}
     model = Model(lambda window, _: next((a for w, a in answers.items() if w in window), "NONE"))
     engine = PromptedLss(model)
-    (found,) = InWindows(engine, 8).subsequences([(CLAIM, reference)])
-    assert found.text == "Ada Lovelace, a poet wrote in Paris."
+    (results,) = InWindows(engine, 8).subsequences([(CLAIM, reference)])
+    assert results.text == "Ada Lovelace, a poet wrote in Paris."
     assert model.calls == 1
     assert engine.counts["answers"] == len(model.prompts) > 3
     lost = PromptedLss(Model(lambda w, _: None if "Nothing" in w else "Ada"))
     assert InWindows(lost, 8).subsequences([(CLAIM, reference)]) == [None]  # a part was never read
 
 
-def test_lss_star_is_free_and_asked_for_as_such() -> None:
+def test_lss_star_may_have_other_words() -> None:
     model = Model(lambda *_: "Ada Lovelace wrote a program.")
-    (found,) = PromptedLss(model, star=True).subsequences([(CLAIM, REFERENCE)])
-    assert found == (None, "Ada Lovelace wrote a program.")
+    (results,) = PromptedLss(model, star=True).subsequences([(CLAIM, REFERENCE)])
+    assert results == (None, "Ada Lovelace wrote a program.")
     assert "change or add" in model.prompts[0]
     assert "Never add" not in model.prompts[0]
 
@@ -121,33 +121,33 @@ def test_lss_star_is_free_and_asked_for_as_such() -> None:
         ("I'm sorry, but I cannot help with that.", None),
     ],
 )
-def test_what_is_read_of_an_answer(answer: str, read: str | None) -> None:
+def test_lss_is_read_from_answers(answer: str, read: str | None) -> None:
     assert read_answer(answer, CLAIM) == read
 
 
-def test_no_answer_is_no_lss_of_nothing() -> None:
+def test_unreadable_answer_is_not_an_empty_lss() -> None:
     answers = {
         "Output:": "failed",
         "I'm sorry, I cannot help in this.": "failed",
         "This is about a ship.": "not_subsequence",
     }
     for answer, counted in answers.items():
-        engine = PromptedLss(Model(lambda *_, said=answer: said))
+        engine = PromptedLss(Model(lambda *_, replies=answer: replies))
         assert engine.subsequences([(CLAIM, REFERENCE)]) == [None]
         assert engine.counts[counted] == 1
 
 
-def test_the_published_prompt_shows_answers_that_keep_its_rules() -> None:
+def test_published_prompt_examples_follow_its_rules() -> None:
     model = Model(lambda *_: "wrote the first program")
     for star in (False, True):
         engine = PromptedLss(model, prompt=str(PUBLISHED), star=star, non_subsequence="as_written")
-        (found,) = engine.subsequences([(CLAIM, REFERENCE)])
-        assert (found.text, sum(found.keep)) == ("wrote the first program", 4)
+        (results,) = engine.subsequences([(CLAIM, REFERENCE)])
+        assert (results.text, sum(results.keep)) == ("wrote the first program", 4)
     plain, starred = model.prompts
     assert "Your generation should never be longer than the Claim." in plain
     assert "Only add filler words that do not add a lot of information." in starred
     texts = [re.findall(r"Claim: (.+) Output: (.+)\n", prompt) for prompt in (plain, starred)]
     assert all(is_subsequence(lss, claim) for claim, lss in texts[0])
     assert not all(is_subsequence(lss, claim) for claim, lss in texts[1])
-    assert [len(own) for own in texts] == [4, 2]
+    assert [len(row) for row in texts] == [4, 2]
     assert plain.endswith(f"Reference: {REFERENCE} Claim: {CLAIM} Output:")

@@ -20,8 +20,8 @@ from tests.model_server import ModelServer
 HALF, QUARTER = math.log(0.5), math.log(0.25)
 
 
-def tokens(*own: tuple[str, float]) -> list[Token]:
-    return [Token(*one) for one in own]
+def tokens(*row: tuple[str, float]) -> list[Token]:
+    return [Token(*item) for item in row]
 
 
 @pytest.mark.parametrize(
@@ -40,17 +40,17 @@ def tokens(*own: tuple[str, float]) -> list[Token]:
         (tokens(("neutral", math.log(0.3))), "a label that the model finds less likely than"),
     ],
 )
-def test_the_labels_own_tokens_give_its_probability(written, expected):
+def test_label_tokens_give_the_probability(written, expected):
     text = "".join(token.text for token in written).split("\n\n")[0].strip()
-    found = label_probability(text, written)
+    results = label_probability(text, written)
     if isinstance(expected, str):
-        assert found.startswith(expected)
+        assert results.startswith(expected)
     else:
-        label, p = expected if isinstance(expected, tuple) else (found[0], expected)
-        assert found == (label, pytest.approx(p))
+        label, p = expected if isinstance(expected, tuple) else (results[0], expected)
+        assert results == (label, pytest.approx(p))
 
 
-def test_a_next_pair_of_the_models_own_is_no_answer():
+def test_invented_next_pair_is_ignored():
     rest = tokens(("\n\nPremise: x\nHypothesis: y\nOutput: ", -9.0), ("neutral", QUARTER))
     written = [*tokens(("entailment", HALF)), *rest]
     text = "".join(token.text for token in written)
@@ -94,36 +94,36 @@ def pair(word: str) -> tuple[str, str]:
 
 
 def test_rows_and_failures_of_a_real_server(server):
-    found = model(server)
-    rows = found.relations([pair(w) for w in ("yes", "no", "open", "odd", "mute", "yes")])
+    results = model(server)
+    rows = results.relations([pair(w) for w in ("yes", "no", "open", "odd", "mute", "yes")])
     assert rows[0] == pytest.approx([0.8, 0.1, 0.1])
     assert rows[1] == pytest.approx([0.2, 0.2, 0.6])
     assert rows[2] == pytest.approx([0.05, 0.9, 0.05])
     assert np.isnan(rows[3:5]).all()
     assert rows[5].tolist() == rows[0].tolist()
     assert len(server.asked) == 5
-    assert found.counts == {
+    assert results.counts == {
         "answers": 5,
         "no relation in the answer": 1,
         "the server gives no token probabilities": 1,
     }
     (body,) = {(b["temperature"], b["logprobs"], b["max_tokens"]) for b in server.asked}
     assert body == (0.0, True, 16)
-    assert found.relations([]).shape == (0, 3)
+    assert results.relations([]).shape == (0, 3)
     with pytest.raises(UserError, match="returns `logprobs`"):
-        found.relations([pair("mute")])
+        results.relations([pair("mute")])
 
 
 def test_with_reasoning_the_marked_label_at_the_end_counts(server):
-    said = [
+    replies = [
         ("It could be [neutral].\nBut it says so: ", -5.0),
         ("[", -5.0),
         ("entailment", HALF),
         ("]", -5.0),
     ]
-    server.reply = lambda body: ("".join(text for text, _ in said), said)
-    found = model(server, reasoning=True)
-    assert found.relations([pair("yes")])[0].tolist() == pytest.approx([0.5, 0.25, 0.25])
+    server.reply = lambda body: ("".join(text for text, _ in replies), replies)
+    results = model(server, reasoning=True)
+    assert results.relations([pair("yes")])[0].tolist() == pytest.approx([0.5, 0.25, 0.25])
     (body,) = server.asked
     assert body["max_tokens"] == 512
     prompt = body["messages"][-1]["content"]
@@ -132,18 +132,18 @@ def test_with_reasoning_the_marked_label_at_the_end_counts(server):
 
 
 def test_the_prompt_of_table_30_has_a_context(server):
-    found = model(server, context=True)
-    assert found.relations([pair("yes")])[0].tolist() == pytest.approx([0.8, 0.1, 0.1])
+    results = model(server, context=True)
+    assert results.relations([pair("yes")])[0].tolist() == pytest.approx([0.8, 0.1, 0.1])
     prompt = server.asked[0]["messages"][-1]["content"]
     assert "You are given a premise and a hypothesis and a context." in prompt
-    asked = "Premise: Ada says yes.\nHypothesis: Ada spoke.\nContext: Ada says yes.\nOutput:"
-    assert prompt.endswith(asked)
+    prompts = "Premise: Ada says yes.\nHypothesis: Ada spoke.\nContext: Ada says yes.\nOutput:"
+    assert prompt.endswith(prompts)
     assert prompt.count("\nContext: ") == 5
     with pytest.raises(UserError, match="context"):
         model(server, context=True, reasoning=True)
 
 
-def test_a_pair_without_an_answer_is_no_verdict(server):
+def test_pair_without_answer_fails(server):
     passages = [Passage(id=w, text=f"Ada says {w}.") for w in ANSWERS]
     claims = [
         Claim(id=name, text="Ada spoke.", contexts=contexts.split())
@@ -160,13 +160,13 @@ def test_a_pair_without_an_answer_is_no_verdict(server):
     assert list(hash_prompts(verify)) == ["eval/prompting/prompted_relations.jinja"]
 
 
-def test_other_callers_make_no_score_of_it(server):
-    found = model(server)
+def test_failed_relations_are_not_scored(server):
+    results = model(server)
     same = [Claim(id="a", text="Ada says odd."), Claim(id="b", text="Ada says yes.")]
     with pytest.raises(UserError, match="PromptedRelations: no answer for 1 of 1 pairs"):
-        same_claims(found, [same])
+        same_claims(results, [same])
     dropped: dict[str, int] = {"verdict on a citation that could not be judged": 0}
     citations = [{"claim": "Ada spoke.", "passage": [f"Ada says {w}."]} for w in ("odd", "yes")]
-    judged = _judged(citations, found, dropped)
+    judged = _judged(citations, results, dropped)
     assert [citation.get("entailed") for citation in judged] == [None, 1]
     assert list(dropped.values()) == [1]

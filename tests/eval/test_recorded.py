@@ -19,12 +19,12 @@ def values(documents, verify, k):
     return {row.metric: row for row in summarise(scored, "hash", "tests", k=k)}
 
 
-def test_what_was_written_is_scored_as_it_was(tmp_path):
-    one = document({"a": ["x"], "b": ["y"], "c": []}, ["x", "y"], a="S", b="S", c="NS")
+def test_recorded_verdicts_are_scored_unchanged(tmp_path):
+    labelled = document({"a": ["x"], "b": ["y"], "c": []}, ["x", "y"], a="S", b="S", c="NS")
     model = Told({("x", "a"): (E, 0.8), ("y", "b"): (C, 0.8)})
     stage = FactReasoner(model, versions=[2])
-    before = values([one], stage, k=2)
-    scored = Pipeline(Given(), [stage], gamma=0).score([one])
+    before = values([labelled], stage, k=2)
+    scored = Pipeline(Given(), [stage], gamma=0).score([labelled])
     (path,) = write_formats(scored, ["factreasoner"], tmp_path, k=2)
     after = values(read_records(path, Document), Recorded(), k=2)
     names = ("supported", "contradicted", "undecided", "factual_precision", "recall_at_k")
@@ -35,15 +35,15 @@ def test_what_was_written_is_scored_as_it_was(tmp_path):
     assert after["f1_at_k"].value == pytest.approx(results["f1_k"])
 
 
-@pytest.mark.parametrize("found", [{"label": "S"}, {"label": "supported", "p": 2}])
-def test_what_is_no_verdict_names_its_claim(found):
-    one = document({"a": []}, [])
-    claims = [claim.model_copy(update={"recorded": found}) for claim in one.claims]
+@pytest.mark.parametrize("outputs", [{"label": "S"}, {"label": "supported", "p": 2}])
+def test_invalid_verdict_error_names_its_claim(outputs):
+    labelled = document({"a": []}, [])
+    claims = [claim.model_copy(update={"recorded": outputs}) for claim in labelled.claims]
     with pytest.raises(UserError, match=r"^document .*: claim .*: field 'recorded': expected"):
-        Recorded()([one], [claims], [[]])
+        Recorded()([labelled], [claims], [[]])
 
 
 def test_a_claim_without_a_verdict_is_failed():
-    one = document({"a": []}, [])
-    (found,) = Recorded()([one], [one.claims], [[]])
-    assert [(v.label, v.reason) for v in found] == [("failed", "no verdict was recorded")]
+    labelled = document({"a": []}, [])
+    (outputs,) = Recorded()([labelled], [labelled.claims], [[]])
+    assert [(v.label, v.reason) for v in outputs] == [("failed", "no verdict was recorded")]

@@ -36,10 +36,10 @@ class Table:
 
 
 def foo(body):
-    asked = body["messages"][-1]["content"]
-    if "RESPONSE:\n" not in asked:
+    prompts = body["messages"][-1]["content"]
+    if "RESPONSE:\n" not in prompts:
         return "### Next query ###\n```\nAnn Lee\n```\nThe answer is [Supported]."
-    statement = asked.split("STATEMENT:\n")[1]
+    statement = prompts.split("STATEMENT:\n")[1]
     return {TEXTS[1]: "[Not Foo]", TEXTS[3]: "Hm."}.get(statement, "So they are [Foo].")
 
 
@@ -53,31 +53,31 @@ def judge(server, **options):
     return Prompted(OpenAIServer("m", server.url), "on_topic", retries=0, **options)
 
 
-def test_irrelevant_claims_leave_before_core_selects(server):
+def test_irrelevant_claims_are_removed_before_core(server):
     core = Core(Table(), weighting="uniform", p=1)
     (alone,) = core([DOCUMENT], [CLAIMS])
     assert [s.reason for s in alone] == ["selected", "selected", "duplicate", "selected"]
-    (found,) = Relevant(judge(server), core)([DOCUMENT], [CLAIMS])
-    assert [s.claim for s in found] == [claim.id for claim in CLAIMS]
-    assert [s.reason for s in found] == ["selected", "irrelevant", "selected", "failed"]
-    assert [s.document_entailment for s in found] == [1.0, None, 1.0, None]
+    (results,) = Relevant(judge(server), core)([DOCUMENT], [CLAIMS])
+    assert [s.claim for s in results] == [claim.id for claim in CLAIMS]
+    assert [s.reason for s in results] == ["selected", "irrelevant", "selected", "failed"]
+    assert [s.document_entailment for s in results] == [1.0, None, 1.0, None]
 
 
-def test_alone_it_lets_all_relevant_claims_pass(server):
+def test_without_selector_all_relevant_claims_are_selected(server):
     rows = [DOCUMENT, DOCUMENT.model_copy(update={"id": "e", "claims": []})]
     first, second = Relevant(judge(server))(rows, [CLAIMS, []])
     assert [s.selected for s in first] == [True, False, True, False]
     assert second == []
 
 
-def test_a_claim_that_nobody_could_judge_has_failed_beside_the_score(server):
+def test_unjudged_claim_fails_and_is_not_scored(server):
     (scored,) = Pipeline(Given(), [Labels()], select=Relevant(judge(server))).score([DOCUMENT])
     plain, core = scored.scores
     assert (plain.judged, plain.precision, plain.failed) == (4, 0.75, 0)
     assert (core.judged, core.precision, core.failed) == (2, 1.0, 1)
 
 
-def test_safe_asks_its_question_once_for_both(server, tmp_path):
+def test_relevance_and_safe_share_cached_queries(server, tmp_path):
     """The same model with the same sampling: the verifier's question is answered from the cache."""
     writer = OpenAIServer("m", server.url, cache=tmp_path / "answers.sqlite")
     sampling = {"temperature": 0.1, "max_new_tokens": 512, "retries": 0}
@@ -98,8 +98,8 @@ def test_safe_asks_its_question_once_for_both(server, tmp_path):
         ),
     )
     (scored,) = pipeline.score([DOCUMENT])
-    asked = [body["messages"][-1]["content"] for body in server.asked]
-    assert sum("STATEMENT:\n" in text for text in asked if "RESPONSE:\n" in text) == 4
+    prompts = [body["messages"][-1]["content"] for body in server.asked]
+    assert sum("STATEMENT:\n" in text for text in prompts if "RESPONSE:\n" in text) == 4
     labels = [verdict.label for verdict in scored.verdicts]
     assert labels == ["supported", "irrelevant", "supported", "failed"]
     plain, core = scored.scores
@@ -107,27 +107,34 @@ def test_safe_asks_its_question_once_for_both(server, tmp_path):
 
 
 def test_factcheck_gpts_prompt_is_one_message_and_its_list_is_read():
-    said = {"paints ships.": '["Yes"]', "swims.": '["No"]', "paints.": "Yes", "sails.": "Perhaps"}
+    replies = {
+        "paints ships.": '["Yes"]',
+        "swims.": '["No"]',
+        "paints.": "Yes",
+        "sails.": "Perhaps",
+    }
 
     def reply(body):
         (message,) = body["messages"]
         assert message["role"] == "user"
         call = message["content"].splitlines()[-1]
         assert call.startswith('checkworthy(["')
-        return next(answer for end, answer in said.items() if call.endswith(f'{end}"])'))
+        return next(answer for end, answer in replies.items() if call.endswith(f'{end}"])'))
 
     with ModelServer(reply) as running:
         rel = Prompted(OpenAIServer("m", running.url), "factcheck_gpt", retries=0)
         assert rel([DOCUMENT], [TEXTS]) == [[1, 0, 1, None]]
 
 
-def test_a_sentence_is_one_text_of_the_call_whatever_it_quotes():
+def test_quotes_in_a_sentence_are_escaped():
     sentence = 'She said "no" on C:\\.'
-    asked = []
-    with ModelServer(lambda body: asked.append(body["messages"][-1]["content"]) or "No") as running:
+    prompts = []
+    with ModelServer(
+        lambda body: prompts.append(body["messages"][-1]["content"]) or "No"
+    ) as running:
         rel = Prompted(OpenAIServer("m", running.url), "factcheck_gpt", retries=0)
         assert rel([DOCUMENT], [[sentence]]) == [[0]]
-    call = asked[0].splitlines()[-1]
+    call = prompts[0].splitlines()[-1]
     assert ast.literal_eval(call.removeprefix("checkworthy(").removesuffix(")")) == [sentence]
 
 
@@ -141,7 +148,7 @@ def test_a_sentence_is_one_text_of_the_call_whatever_it_quotes():
         ("Yes or no", None),
     ],
 )
-def test_a_reason_behind_yes_or_no_changes_nothing(answer, relevant):
+def test_reason_after_yes_or_no_is_ignored(answer, relevant):
     with ModelServer(lambda _: answer) as running:
         rel = Prompted(OpenAIServer("m", running.url), retries=0)
         assert rel([DOCUMENT], [TEXTS[:1]]) == [[relevant]]

@@ -31,14 +31,14 @@ def playing(answers):
     """
 
     def reply(body):
-        asked = body["messages"][-1]["content"].split("\n\nRESPONSE")[0]
-        return next(text for part, text in answers.items() if asked.endswith(part))
+        prompts = body["messages"][-1]["content"].split("\n\nRESPONSE")[0]
+        return next(text for part, text in answers.items() if prompts.endswith(part))
 
     return ModelServer(reply)
 
 
 @pytest.mark.parametrize("method", ["safe", "factreasoner"])
-def test_claims_are_rewritten_and_keep_their_former_text(method):
+def test_rewritten_claims_keep_the_original_text(method):
     answers = {
         "She lives in Oslo.": '"She" is Ann Lee.\n```\nAnn Lee lives in\nOslo.\n```\nSo it is.',
         "Ann Lee paints.": "Nothing is vague.\n```text\nAnn Lee paints.\n```",
@@ -56,9 +56,9 @@ def test_claims_are_rewritten_and_keep_their_former_text(method):
     with playing(answers) as server:
         reviser = Rewrite(OpenAIServer("m", server.url), method=method, retries=1)
         first, (other,) = reviser(DOCUMENTS, claims)
-        asked = [body["messages"][-1]["content"] for body in server.asked]
-    assert len(asked) == 5, "one is asked again, because it could not be read"
-    assert [sum(d.text in text for text in asked) for d in DOCUMENTS] == [4, 1]
+        prompts = [body["messages"][-1]["content"] for body in server.asked]
+    assert len(prompts) == 5, "one is asked again, because it could not be read"
+    assert [sum(d.text in text for text in prompts) for d in DOCUMENTS] == [4, 1]
     assert first[0] == claims[0][0]
     assert (first[1].text, first[1].original) == ("Ann Lee lives in Oslo.", "lives in Oslo")
     assert (first[2].text, first[2].failed) == ("She sings.", "revision: no answer in the text")
@@ -76,7 +76,7 @@ def test_claims_are_rewritten_and_keep_their_former_text(method):
         ("####Ann Lee paints.", None),
     ],
 )
-def test_headings_and_the_prompts_brackets_are_no_part_of_a_marked_statement(answer, text):
+def test_marked_statement_has_no_headings_or_brackets(answer, text):
     assert read_between_marks(answer) == text
 
 
@@ -90,12 +90,12 @@ def test_headings_and_the_prompts_brackets_are_no_part_of_a_marked_statement(ans
         ("```\nSTATEMENT:\n```", None),
     ],
 )
-def test_a_code_block_holds_a_statement_or_it_is_no_answer(answer, text):
+def test_code_block_without_statement_is_none(answer, text):
     assert read_in_block(answer) == text
 
 
 @pytest.mark.parametrize("prompt", [None, SHIPPED / "factreasoner_table29.jinja"])
-def test_the_published_reviser_answers_between_marks(prompt):
+def test_table_29_reviser_reads_between_marks(prompt):
     """2502.18573, Table 29; so does a copy of it with other examples."""
     answers = {
         "Statement: She lives in Oslo.\nStandalone:": "####Ann Lee lives in\nOslo.####",
@@ -110,16 +110,16 @@ def test_the_published_reviser_answers_between_marks(prompt):
         writer = OpenAIServer("m", server.url)
         reviser = Rewrite(writer, "factreasoner_table29", prompt, retries=0)
         first, (other,) = reviser(DOCUMENTS, claims)
-        every = [body["messages"][-1]["content"] for body in server.asked]
+        all_prompts = [body["messages"][-1]["content"] for body in server.asked]
     # Several are asked at a time, in any order.
-    (asked,) = (one for one in every if one.endswith("She lives in Oslo.\nStandalone:"))
-    assert f"Context: {TEXT}\nStatement: She lives in Oslo." in asked
-    assert "must start with #### and finish with #### as follows: ####<statement>####" in asked
+    (prompts,) = (item for item in all_prompts if item.endswith("She lives in Oslo.\nStandalone:"))
+    assert f"Context: {TEXT}\nStatement: She lives in Oslo." in prompts
+    assert "must start with #### and finish with #### as follows: ####<statement>####" in prompts
     assert (first[0].text, first[0].original) == ("Ann Lee lives in Oslo.", "She lives in Oslo.")
     assert [claim.failed for claim in (first[1], other)] == ["revision: no answer in the text"] * 2
 
 
-def test_rel_by_a_model():
+def test_relevance_is_judged_by_a_model():
     sentences = [["Ann Lee paints.", "She lives in Oslo.", "Is that not nice?"], ["Bob Ray boxes."]]
     answers = {"paints.": "Yes", "Oslo.": "**Yes.**", "nice?": "No", "boxes.": "It depends."}
     with playing(answers) as server:
@@ -130,11 +130,11 @@ def test_rel_by_a_model():
         assert judge(DOCUMENTS, sentences) == [[1, 0, None], [None]]
 
 
-def topical(asked):
-    if "QUESTION:\nAnn Lee" in asked and TEXT in asked:
-        if "STATEMENT:\nAnn" in asked:
+def topical(prompts):
+    if "QUESTION:\nAnn Lee" in prompts and TEXT in prompts:
+        if "STATEMENT:\nAnn" in prompts:
             return "The subjects are [Foo]."
-        if "STATEMENT:\nShe" in asked:
+        if "STATEMENT:\nShe" in prompts:
             return "They are [Not Foo]."
     return "Hm."
 
@@ -146,7 +146,7 @@ class Entails:
         return np.array([[float(b in a), float(b not in a), 0.0] for a, b in pairs])
 
 
-def test_a_claim_whose_relevance_nobody_could_judge_has_failed():
+def test_claim_with_unreadable_relevance_fails():
     answers = {"paints.": "Yes", "Oslo.": "Hm.", "boxes.": "Perhaps."}
     texts = ["Ann Lee paints.", "She lives in Oslo."]
     claims = [Claim(id=str(i), text=t, source=t, label="S") for i, t in enumerate(texts)]
@@ -163,9 +163,9 @@ def test_a_claim_whose_relevance_nobody_could_judge_has_failed():
     assert not second.scores[1].empty_selection
 
 
-def test_core_judges_a_revised_claim_as_its_sentence_said_it():
+def test_core_uses_the_original_text_of_a_revised_claim():
     text = "She paints."
     claim = Claim(id="0", text="Ann Lee paints.", original="She paints.", source=text)
     document = Document(id="1", topic="Ann Lee", text=text)
-    (found,) = Core(Entails(), weighting="uniform", p=1)([document], [[claim]])[0]
-    assert (found.selected, found.document_entailment) == (True, 1.0)
+    (results,) = Core(Entails(), weighting="uniform", p=1)([document], [[claim]])[0]
+    assert (results.selected, results.document_entailment) == (True, 1.0)

@@ -35,10 +35,10 @@ class Search:
 
     def search(self, queries, k):
         self.asked.append(list(queries))
-        found = self.index.search(list(queries), k)
+        results = self.index.search(list(queries), k)
         return [
             None if query in self.failing else hits
-            for query, hits in zip(queries, found, strict=True)
+            for query, hits in zip(queries, results, strict=True)
         ]
 
 
@@ -57,8 +57,8 @@ class Scripted:
         return [[self.reply(step, claim_of(m), m, seed)] for m in prompts]
 
     def reply(self, step, claim, messages, seed):
-        own = self.override(step, claim, seed)
-        return own if isinstance(own, Answer) else Answer(own or scripted(step, claim, messages))
+        row = self.override(step, claim, seed)
+        return row if isinstance(row, Answer) else Answer(row or scripted(step, claim, messages))
 
 
 def step_of(messages):
@@ -91,7 +91,7 @@ def scripted(step, claim, messages):
 
 
 def labels(verdicts):
-    return [[verdict.label for verdict in own] for own in verdicts]
+    return [[verdict.label for verdict in row] for row in verdicts]
 
 
 def run(model, search=None, **options):
@@ -121,7 +121,7 @@ def test_each_step_is_one_call_over_all_open_claims():
     assert (zoo.steps, zoo.evidence, zoo.reason) == ([], None, None)
 
 
-def test_options_change_what_is_asked():
+def test_options_change_the_prompts():
     model = Scripted(lambda step, *_: "[Foo]" if step == "relevance" else None)
     verdicts = run(model, max_searches=1, title_in_knowledge=True, k=3)
     assert [step for step, _ in model.calls] == ["relevance", "query", "rating"]
@@ -140,7 +140,7 @@ def test_a_repeated_query_is_not_searched_again_and_two_claims_share_a_search():
     assert model.contents[0].count(PASSAGES[0].text) == 1
 
 
-def test_what_cannot_be_read_is_asked_again_with_other_seeds_and_then_fails():
+def test_unreadable_answer_is_retried_with_new_seeds_then_fails():
     seeds = []
 
     def hesitant(step, claim, seed):
@@ -155,17 +155,17 @@ def test_what_cannot_be_read_is_asked_again_with_other_seeds_and_then_fails():
     assert verdicts[1][0].reason == "rating: no answer in the text"
     assert verdicts[1][0].response == "Who knows?"
     assert len(set(seeds)) == 3
-    asked = [claims for step, claims in model.calls if step == "rating"]
-    assert [len(claims) for claims in asked] == [2, 2, 2]
+    sent_prompts = [claims for step, claims in model.calls if step == "rating"]
+    assert [len(claims) for claims in sent_prompts] == [2, 2, 2]
 
 
-def test_steps_draw_their_own_seeds():
+def test_each_step_has_separate_seeds():
     seeds = []
     run(Scripted(lambda step, claim, seed: seeds.append((step, seed))))
     assert len({seed for _, seed in seeds}) == 4
 
 
-def test_failures_say_where_they_come_from():
+def test_failure_reasons_name_the_step():
     def failing(step, claim, seed):
         if step == "relevance" and "zoo" in claim:
             return "Perhaps."
@@ -175,16 +175,16 @@ def test_failures_say_where_they_come_from():
 
     model = Scripted(failing)
     verdicts = run(model, Search(failing=["Bob Ray", "Bob Ray born"]))
-    reasons = [v.reason for own in verdicts for v in own]
+    reasons = [v.reason for row in verdicts for v in row]
     assert labels(verdicts) == [["failed", "failed"], ["failed"]]
     assert reasons == ["query: refused", "relevance: no answer in the text", "search failed"]
     # An answer that the model failed to give is not asked for again, nor a further query then.
-    asked = [claims for step, claims in model.calls if step == "query"]
+    sent_prompts = [claims for step, claims in model.calls if step == "query"]
     ann, bob = "Ann Lee was a painter.", "Bob Ray was a painter."
-    assert asked == [[ann, bob], [bob]]
+    assert sent_prompts == [[ann, bob], [bob]]
 
 
-def test_a_search_that_failed_is_left_out_where_another_succeeded():
+def test_failed_search_is_ignored_if_another_succeeded():
     def one_query_only(step, claim, seed):
         return "No idea." if step == "query" and seed >= 6 else None
 

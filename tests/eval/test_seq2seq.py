@@ -58,16 +58,16 @@ def lss_t5(write_t5: Callable) -> Path:
     return write_t5()
 
 
-def test_outputs_are_subsequences_in_the_claims_own_words(lss_t5: Path) -> None:
-    found = LssSeq2Seq(lss_t5).subsequences(PAIRS)
-    for (claim, _), answer in zip(PAIRS, found, strict=True):
+def test_outputs_are_subsequences_of_the_claim(lss_t5: Path) -> None:
+    results = LssSeq2Seq(lss_t5).subsequences(PAIRS)
+    for (claim, _), answer in zip(PAIRS, results, strict=True):
         assert is_subsequence(answer.text, claim)
         assert answer.text == join_words(claim, split_words(claim), answer.keep)
-    assert found[0] == found[3]
-    assert any(answer.text for answer in found)
+    assert results[0] == results[3]
+    assert any(answer.text for answer in results)
 
 
-def test_company_changes_nothing(lss_t5: Path) -> None:
+def test_outputs_do_not_depend_on_the_batch(lss_t5: Path) -> None:
     together = LssSeq2Seq(lss_t5).subsequences(PAIRS)
     engine = LssSeq2Seq(lss_t5, batch_size=1)
     assert [engine.subsequences([pair])[0] for pair in PAIRS] == together
@@ -75,10 +75,10 @@ def test_company_changes_nothing(lss_t5: Path) -> None:
 
 def test_a_claim_that_does_not_fit_has_no_answer(lss_t5: Path) -> None:
     engine = LssSeq2Seq(lss_t5)
-    found = engine.subsequences([("was " * 40, "ada"), ("ada was", "born " * 100), PAIRS[0]])
-    assert found[0] is None
-    assert found[1] is not None  # the reference is cut
-    assert found[2] is not None
+    results = engine.subsequences([("was " * 40, "ada"), ("ada was", "born " * 100), PAIRS[0]])
+    assert results[0] is None
+    assert results[1] is not None  # the reference is cut
+    assert results[2] is not None
     assert engine.subsequences([]) == []
 
 
@@ -90,20 +90,20 @@ def test_the_cache_answers_without_the_model(
     cache = tmp_path / "answers.sqlite"
     pairs = [*PAIRS, ("was " * 40, "ada")]
     first = LssSeq2Seq(folder, cache=cache).subsequences(pairs)
-    again = LssSeq2Seq(folder, cache=cache)
-    assert again.subsequences(pairs) == first
-    assert "_model" not in vars(again)  # it was never loaded
+    rerun = LssSeq2Seq(folder, cache=cache)
+    assert rerun.subsequences(pairs) == first
+    assert "_model" not in vars(rerun)  # it was never loaded
     assert first == LssSeq2Seq(folder).subsequences(pairs)
 
 
-def test_a_free_lss_star_may_have_any_words(write_t5: Callable) -> None:
-    found = LssSeq2Seq(write_t5("lss_star")).subsequences(PAIRS)
-    assert any(answer.keep is None for answer in found)
-    for (claim, _), answer in zip(PAIRS, found, strict=True):
+def test_unconstrained_lss_star_may_have_any_words(write_t5: Callable) -> None:
+    results = LssSeq2Seq(write_t5("lss_star")).subsequences(PAIRS)
+    assert any(answer.keep is None for answer in results)
+    for (claim, _), answer in zip(PAIRS, results, strict=True):
         assert (answer.keep is not None) == is_subsequence(answer.text, claim)
 
 
-def test_component_judges_both(write_t5: Callable, tmp_path: Path) -> None:
+def test_component_command_evaluates_lss_and_lss_star(write_t5: Callable, tmp_path: Path) -> None:
     rows = [
         {
             "reference": reference,
@@ -124,7 +124,7 @@ def test_component_judges_both(write_t5: Callable, tmp_path: Path) -> None:
     assert star["metrics"]["subsequence_share"]["value"] < 1
 
 
-def test_the_wrong_checkpoint_names_the_right_engine(lss_t5: Path, lss: Path) -> None:
+def test_wrong_checkpoint_error_names_the_engine(lss_t5: Path, lss: Path) -> None:
     with pytest.raises(UserError, match=r"eval\.models\.seq2seq\.LssSeq2Seq"):
         LssTagger(lss_t5)
     with pytest.raises(UserError, match=r"eval\.models\.encoder\.LssTagger"):

@@ -52,14 +52,14 @@ class Handler(BaseHTTPRequestHandler):
             server.busy -= 1
         self.answer(*(fault or (200, server.replies.get(body["q"], {"organic": []}))))
 
-    def answer(self, status, said, **headers):
-        raw = said if isinstance(said, bytes) else json.dumps(said).encode()
+    def answer(self, status, content, **headers):
+        raw = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
         # So that the client does not wait: it honours what it is told.
         for name, text in {"Retry-After": "0", "Content-Length": str(len(raw))}.items():
             self.send_header(name, text)
         if status == 302:
-            self.send_header("Location", said["to"])
+            self.send_header("Location", content["to"])
         self.end_headers()
         self.wfile.write(raw)
 
@@ -89,8 +89,8 @@ def busy(status):
 
 def test_results_are_passages(server):
     search = serper(server)
-    (found,) = search.search(["ada"], 9)
-    assert [(p.title, p.text, p.url, p.source) for p in found] == [
+    (results,) = search.search(["ada"], 9)
+    assert [(p.title, p.text, p.url, p.source) for p in results] == [
         ("Ada", "1815", "https://a.example", "Google's answer box"),
         (
             "Ada Lovelace",
@@ -102,9 +102,9 @@ def test_results_are_passages(server):
         ("A", "Born in 1815.", "https://a.example", "Google"),
         ("C", "An engine.", "https://c.example", "Google"),
     ]
-    assert found[3].model_extra == {"date": "Jan 1, 2020"}
-    assert len({passage.id for passage in found}) == 4, "two texts of one link are two passages"
-    assert found == search.search(["ada"], 9)[0], "ids do not change"
+    assert results[3].model_extra == {"date": "Jan 1, 2020"}
+    assert len({passage.id for passage in results}) == 4, "two texts of one link are two passages"
+    assert results == search.search(["ada"], 9)[0], "ids do not change"
     assert server.asked[0] == {"q": "ada", "gl": "us", "hl": "en", "num": 10}
     assert set(server.keys) == {KEY}
     assert [p.title for p in serper(server, boxes=False).search(["ada"], 1)[0]] == ["A"]
@@ -119,24 +119,24 @@ def test_nothing_found_is_not_a_failed_search(server):
 def test_the_stage_asks_each_query_once(server):
     documents = [Document(id="d", topic="ada", text=""), Document(id="e", topic="zzz", text="")]
     claims = [[Claim(id="a", text="x"), Claim(id="b", text="y")], [Claim(id="c", text="x")]]
-    found, passages = serper(server, per="topic", k=3)(documents, claims)
+    results, passages = serper(server, per="topic", k=3)(documents, claims)
     assert sorted(body["q"] for body in server.asked) == ["ada", "zzz"]
-    assert found[0][0].contexts == found[0][1].contexts == [p.id for p in passages[0]]
+    assert results[0][0].contexts == results[0][1].contexts == [p.id for p in passages[0]]
     assert len(passages[0]) == 3
-    assert found[1][0].contexts == []
+    assert results[1][0].contexts == []
 
 
-def test_answers_are_kept_and_failures_are_not(server, tmp_path, monkeypatch):
+def test_answers_are_cached_and_failures_are_not(server, tmp_path, monkeypatch):
     cache = tmp_path / "cache.sqlite"
     server.faults.extend([busy(503)] * 3)
     assert serper(server, cache=cache, concurrency=1).search(["ada"], 3) == [None]
     first = serper(server, cache=cache).search(["ada", "zzz"], 3)
     assert first[0]
-    asked = len(server.asked)
+    n_requests = len(server.asked)
     monkeypatch.delenv("SERPER_API_KEY")
     assert serper(server, cache=cache).search(["zzz", "ada"], 3) == first[::-1]
     assert len(serper(server, cache=cache).search(["ada"], 1)[0]) == 1
-    assert len(server.asked) == asked
+    assert len(server.asked) == n_requests
     assert KEY.encode() not in cache.read_bytes()
     with pytest.raises(UserError, match="environment variable SERPER_API_KEY"):
         serper(server, cache=cache).search(["new"], 3)
@@ -147,19 +147,19 @@ def test_answers_are_kept_and_failures_are_not(server, tmp_path, monkeypatch):
     [busy(429), busy(503), (200, b'{"organic": [{"ti'), (200, b"<html>"), (200, {"error": "?"})],
     ids=["429", "503", "cut", "html", "empty"],
 )
-def test_what_passes_is_asked_again(server, fault, monkeypatch):
+def test_transient_errors_are_retried(server, fault, monkeypatch):
     monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.01)
     server.faults.append(fault)
-    (found,) = serper(server).search(["ada"], 9)
-    assert len(found) == 4
+    (results,) = serper(server).search(["ada"], 9)
+    assert len(results) == 4
     assert len(server.asked) == 2
 
 
-def test_a_key_that_is_refused_ends_the_run_and_is_not_shown(server, tmp_path):
+def test_rejected_key_raises_and_is_not_printed(server, tmp_path):
     server.faults.extend([(403, {"message": f"Unauthorized {KEY}", "statusCode": 403})])
-    with pytest.raises(UserError, match="environment variable SERPER_API_KEY") as told:
+    with pytest.raises(UserError, match="environment variable SERPER_API_KEY") as raised:
         serper(server, concurrency=1).search(["ada", "zzz", "yyy"], 3)
-    assert KEY not in str(told.value)
+    assert KEY not in str(raised.value)
     assert len(server.asked) == 1
     server.faults.append((503, f"busy with {KEY}".encode()))
     with pytest.raises(UserError, match=r"1 attempts \(HTTP 503: busy with \*\*\*\)"):
@@ -175,14 +175,14 @@ def test_a_key_that_is_refused_ends_the_run_and_is_not_shown(server, tmp_path):
     assert KEY not in json.dumps(stage.identity)
 
 
-def test_the_key_goes_to_no_other_host(server):
+def test_redirect_does_not_receive_the_key(server):
     server.faults.append((302, {"to": f"{server.url}/other/{KEY}"}))
     with pytest.raises(UserError, match=r"moved to http://.*/other/\*\*\*; use that address"):
         serper(server, retries=0).search(["ada"], 3)
     assert len(server.asked) == 1
 
 
-def test_queries_go_side_by_side_within_bounds(server):
-    found = serper(server, concurrency=3).search([f"q{number}" for number in range(20)], 3)
-    assert found == [[]] * 20
+def test_concurrent_queries_stay_within_the_limit(server):
+    results = serper(server, concurrency=3).search([f"q{number}" for number in range(20)], 3)
+    assert results == [[]] * 20
     assert 2 <= server.most <= 3

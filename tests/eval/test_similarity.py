@@ -26,8 +26,8 @@ from components.base import random_t5
 from components.measures import sentence_bleu_of
 from eval.models.checker import Checker
 from eval.models.lerc import Lerc
+from eval.models.local_seq2seq import LocalSeq2Seq, Written
 from eval.models.question_answering import FoundAnswer, SpanAnswers, WrittenAnswers, _best_span
-from eval.models.text2text import Text2Text, Written
 from eval.similarity.answer_spans import ByRule, Span
 from eval.similarity.bertscore import BertScore
 from eval.similarity.bleu import Bleu
@@ -44,7 +44,7 @@ CLAIM, LSS = "Ada was a poet, born in Paris.", "Ada was born in Paris"
 LONG = "Ada was a poet. " * 9 + "Byron was born in Paris."
 
 
-def test_overlap_by_hand() -> None:
+def test_overlap_measures_equal_hand_computed_values() -> None:
     pairs = [(CLAIM, LSS), (CLAIM, CLAIM), (CLAIM, " ."), ("日本", "日本"), (CLAIM, LSS)]
     for measure in (Bleu(), Rouge(), Rouge("rouge2"), KeptWords()):
         scores = measure(pairs)
@@ -74,11 +74,11 @@ class Table:
         return np.asarray([[len(p) / 100, 0, len(h) / 100] for p, h in pairs])
 
 
-def test_entailment_in_each_direction() -> None:
-    found = [
+def test_nli_directions_average() -> None:
+    results = [
         Nli(Table(), way)([("a" * 10, "b" * 30)])[0] for way in ("forward", "backward", "mean")
     ]
-    assert found == pytest.approx([0.1, 0.3, 0.2])
+    assert results == pytest.approx([0.1, 0.3, 0.2])
 
 
 @pytest.fixture(scope="module")
@@ -92,25 +92,30 @@ def _matched(folder: Path, reference: str, candidate: str, layer: int) -> tuple[
     """Precision and recall of two texts that fit, one text at a time."""
     tokenizer, model = AutoTokenizer.from_pretrained(folder), BertModel.from_pretrained(folder)
     with torch.no_grad():
-        one, two = (
+        element, two = (
             model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
             .hidden_states[layer][0, 1:-1]
             .numpy()
             for text in (reference, candidate)
         )
-    table = one @ two.T / np.linalg.norm(one, axis=1)[:, None] / np.linalg.norm(two, axis=1)[None]
+    table = (
+        element
+        @ two.T
+        / np.linalg.norm(element, axis=1)[:, None]
+        / np.linalg.norm(two, axis=1)[None]
+    )
     return table.max(axis=0).mean(), table.max(axis=1).mean()
 
 
-def test_bertscore_by_hand(encoder: Path, tmp_path: Path) -> None:
+def test_bertscore_equals_hand_computed_values(encoder: Path, tmp_path: Path) -> None:
     for layer, number in ((None, -1), (1, 1)):
         precision, recall = _matched(encoder, CLAIM, LSS, number)
-        found = [
+        results = [
             BertScore(str(encoder), layer, value)([(CLAIM, LSS)])[0]
             for value in ("precision", "recall", "fmeasure")
         ]
         f1 = 2 * precision * recall / (precision + recall)
-        assert found == pytest.approx([precision, recall, f1], abs=1e-5)
+        assert results == pytest.approx([precision, recall, f1], abs=1e-5)
     with pytest.raises(UserError, match="/nowhere: no such folder"):
         BertScore("/nowhere")([(CLAIM, LSS)])
     with pytest.raises(UserError, match="/nowhere: no such model"):
@@ -124,7 +129,7 @@ def test_bertscore_by_hand(encoder: Path, tmp_path: Path) -> None:
     assert math.isnan(weighed([("a", "b")])[0])
 
 
-def test_bertscore_reads_a_first_word_as_any_other(tmp_path: Path) -> None:
+def test_bertscore_prefixes_a_space_to_the_first_word(tmp_path: Path) -> None:
     """As the released code does: RoBERTa's token of a word depends on a blank before it."""
     vocabulary = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *"aĠ.", "Ġa"]
     vocabulary = {token: place for place, token in enumerate(vocabulary)}
@@ -139,13 +144,13 @@ def test_bertscore_reads_a_first_word_as_any_other(tmp_path: Path) -> None:
     assert score._embedder.tokens(["a a.", " a\n"]) == [[a, a, dot], [a]]
 
 
-def test_bertscore_reads_a_long_reference_whole(encoder: Path) -> None:
+def test_bertscore_covers_long_references(encoder: Path) -> None:
     """180 letters where the encoder takes 62: each stands in a window, none has lost its end."""
     score = BertScore(str(encoder), value="precision")
     ends = [LONG, LONG.replace("Paris", "Rome")]
-    found = score([(end, "Paris") for end in ends] + [(LONG, LONG)])
-    assert found[0] > found[1]
-    assert found[2] == pytest.approx(1)
+    results = score([(end, "Paris") for end in ends] + [(LONG, LONG)])
+    assert results[0] > results[1]
+    assert results[2] == pytest.approx(1)
     # A token that no cut is near is what it is in the window around it.
     embedder = score._embedder
     (ids,) = embedder.tokens([LONG])
@@ -177,12 +182,12 @@ class Finds:
     def _one(self, word: str, context: str) -> FoundAnswer | None:
         if word == "lost":
             return None
-        there = word in context.split()
-        p = 0.6 if word == "maybe" else float(there)
-        return FoundAnswer(word if there else "nothing", p)
+        is_present = word in context.split()
+        p = 0.6 if word == "maybe" else float(is_present)
+        return FoundAnswer(word if is_present else "nothing", p)
 
 
-def test_questeval_by_hand() -> None:
+def test_questeval_equals_hand_computed_values() -> None:
     metric = QuestEval(Asks(), Finds(), Words())
     pairs = [
         ("a b c", "a d"),
@@ -202,7 +207,7 @@ def test_questeval_by_hand() -> None:
     assert math.isnan(scores[5])
 
 
-def test_qafacteval_by_hand() -> None:
+def test_qafacteval_equals_hand_computed_values() -> None:
     metric = QAFactEval(Asks(), Finds(), Words())
     pairs = [("a b", "a d"), ("a b", "a b maybe"), ("a", "lost"), ("a", "a lost"), ("a", "b ?x")]
     assert metric(pairs)[[0, 1, 3, 4]].tolist() == pytest.approx([1 / 2, 2 / 3, 1, 0])
@@ -214,7 +219,7 @@ def test_qafacteval_by_hand() -> None:
     assert seen == [("b", "< b > c"), ("c", "b < c >")]
 
 
-def test_an_answer_is_marked_where_it_stands_as_words() -> None:
+def test_answer_is_marked_as_whole_words() -> None:
     class Chosen:
         def spans(self, texts: Sequence[str]) -> list[list[Span]]:
             return [[Span("art", "A party of art."), Span("C++ (new)", "It is C++  (new).")]]
@@ -243,17 +248,17 @@ def reader(save_bert: Callable, letter_tokenizer: Callable) -> Path:
     return save_bert(BertForQuestionAnswering, tokenizer, **sizes)
 
 
-def test_the_question_metrics_with_real_models(t5: str, reader: Path, tmp_path: Path) -> None:
+def test_question_metrics_with_real_models(t5: str, reader: Path, tmp_path: Path) -> None:
     cache = tmp_path / "answers.sqlite"
-    asks = Text2Text(t5, "q {asked} ? {context}", max_new_tokens=9, cache=cache)
-    writer = Text2Text(t5, "{asked} ? {context}", watch="unanswerable", max_new_tokens=5)
+    asks = LocalSeq2Seq(t5, template="q {asked} ? {context}", max_length=512, cache=cache)
+    writer = LocalSeq2Seq(t5, template="{asked} ? {context}", max_length=512, watch="unanswerable")
     written, spans = WrittenAnswers(writer, chunk_words=8), SpanAnswers(str(reader), 8, 64)
     pairs = [(LONG, CLAIM), (CLAIM, LSS)]
     quest = QuestEval(asks, written, ByRule())(pairs)
     fact = QAFactEval(asks, spans, ByRule(), least_f1=-1)(pairs)
     assert ((quest >= 0) & (quest <= 1)).all()
     assert ((fact >= 0) & (fact <= 1)).all()
-    alone = Text2Text(t5, "q {asked} ? {context}", max_new_tokens=9, batch_size=1)
+    alone = LocalSeq2Seq(t5, template="q {asked} ? {context}", max_length=512, batch_size=1)
     assert alone.write([("Ada", CLAIM)]) == asks.write([("Ada", CLAIM), ("was", LONG)])[:1]
     assert writer.write([("Ada" * 300, CLAIM)]) == [None]
     tokenizer, model = AutoTokenizer.from_pretrained(t5), AutoModelForSeq2SeqLM.from_pretrained(t5)
@@ -265,12 +270,12 @@ def test_the_question_metrics_with_real_models(t5: str, reader: Path, tmp_path: 
     # The window that answers best is the answer of the whole.
     each = writer.write([("Ada ?", " ".join(LONG.split()[s : s + 8])) for s in range(0, 33, 4)])
     (best,) = written.answers([("Ada ?", LONG)])
-    assert best.answerable == max(1 - one.watched for one in each)
+    assert best.answerable == max(1 - element.watched for element in each)
     with pytest.raises(UserError, match="watch: not set"):
         WrittenAnswers(asks).answers([("Ada ?", LONG)])
 
 
-def test_spans_by_hand(reader: Path) -> None:
+def test_answer_spans_equal_hand_computed_logits(reader: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(reader)
     model = BertForQuestionAnswering.from_pretrained(reader).eval()
     context = "Ada was born in Paris"
@@ -281,11 +286,11 @@ def test_spans_by_hand(reader: Path) -> None:
     start, end = out.start_logits[0].tolist(), out.end_logits[0].tolist()
     inside = [i for i, part in enumerate(encoded.sequence_ids(0)) if part == 1]
     score, i, j = max((start[i] + end[j], i, j) for i in inside for j in inside if i <= j)
-    asked = [("who ?", context), ("who " * 99, context)]
-    found, nothing = SpanAnswers(str(reader), max_length=128).answers(asked)
-    assert found.text == context[offsets[i][0] : offsets[j][1]]
+    questions = [("who ?", context), ("who " * 99, context)]
+    results, nothing = SpanAnswers(str(reader), max_length=128).answers(questions)
+    assert results.text == context[offsets[i][0] : offsets[j][1]]
     expected = 1 / (1 + math.exp(start[0] + end[0] - score))
-    assert found.answerable == pytest.approx(expected, abs=1e-4)
+    assert results.answerable == pytest.approx(expected, abs=1e-4)
     assert nothing is None
     # A span does not end before it begins, and lies in the context.
     start, end = np.zeros(len(offsets)), np.zeros(len(offsets))
@@ -294,37 +299,41 @@ def test_spans_by_hand(reader: Path) -> None:
     assert context[int(first) : int(last)] in {"s", "A"}  # 9 + 0 either way, not 9 + 9
 
 
-def test_lerc_and_factcc(save_bert: Callable, letter_tokenizer: Callable) -> None:
+def test_lerc_and_factcc_equal_their_models(
+    save_bert: Callable, letter_tokenizer: Callable
+) -> None:
     tokenizer = letter_tokenizer(pairs=True)
     sizes = {"max_position_embeddings": 96, "initializer_range": 0.5}
-    one = save_bert(BertForSequenceClassification, tokenizer, num_labels=1, **sizes)
+    element = save_bert(BertForSequenceClassification, tokenizer, num_labels=1, **sizes)
     rows = [("who?", "Ada", "he", CLAIM), ("who?", "Ada" * 50, "he", CLAIM)]
-    scores = Lerc(str(one), max_length=64).compare(rows)
+    scores = Lerc(str(element), max_length=64).compare(rows)
     text = "who? <q> Ada <r> he <c> " + CLAIM
-    inputs = AutoTokenizer.from_pretrained(one)(text, return_tensors="pt")
-    logit = BertForSequenceClassification.from_pretrained(one)(**inputs).logits.item()
+    inputs = AutoTokenizer.from_pretrained(element)(text, return_tensors="pt")
+    logit = BertForSequenceClassification.from_pretrained(element)(**inputs).logits.item()
     assert scores[0] == pytest.approx(logit, abs=1e-5)
     assert math.isnan(scores[1])
     # FactCC reads two segments where MiniCheck's models read one text.
     named = {"id2label": {0: "CORRECT", 1: "INCORRECT"}}
     two = save_bert(BertForSequenceClassification, tokenizer, **named, **sizes)
     labels = {"supported": "CORRECT", "not_supported": "INCORRECT"}
-    found = Checker(str(two), **labels, segments=True).relations([(CLAIM, LSS)])[0, 0]
+    results = Checker(str(two), **labels, segments=True).relations([(CLAIM, LSS)])[0, 0]
     inputs = AutoTokenizer.from_pretrained(two)(CLAIM, LSS, return_tensors="pt")
     logits = BertForSequenceClassification.from_pretrained(two)(**inputs).logits
-    assert found == pytest.approx(logits.softmax(-1)[0, 0].item(), abs=1e-5)
-    assert Checker(str(two), **labels).relations([(CLAIM, LSS)])[0, 0] != pytest.approx(found)
+    assert results == pytest.approx(logits.softmax(-1)[0, 0].item(), abs=1e-5)
+    assert Checker(str(two), **labels).relations([(CLAIM, LSS)])[0, 0] != pytest.approx(results)
 
 
-def test_the_evaluate_module() -> None:
+def test_evaluate_module_computes_lss_scores() -> None:
     metric = evaluate.load(str(ROOT / "eval/metrics/lss_score.py"))
-    found = metric.compute(predictions=[LSS, "", CLAIM], references=[CLAIM] * 3, ratings=[3, 1, 5])
+    results = metric.compute(
+        predictions=[LSS, "", CLAIM], references=[CLAIM] * 3, ratings=[3, 1, 5]
+    )
     bleu = sentence_bleu_of(CLAIM, LSS)
-    assert found["bleu"] == pytest.approx((bleu + 0 + 1) / 3)
-    assert found["kept_words"] == pytest.approx((5 / 7 + 0 + 1) / 3)
-    assert found["spearman"] == pytest.approx(1)
-    assert found["n"] == 3
-    assert json.dumps(found)
+    assert results["bleu"] == pytest.approx((bleu + 0 + 1) / 3)
+    assert results["kept_words"] == pytest.approx((5 / 7 + 0 + 1) / 3)
+    assert results["spearman"] == pytest.approx(1)
+    assert results["n"] == 3
+    assert json.dumps(results)
     plain = metric.compute(predictions=[LSS, LSS], references=[CLAIM, "..."])
     assert plain["pearson"] is None
     assert (plain["n"], plain["failed"]) == (2, 1)

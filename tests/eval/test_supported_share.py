@@ -42,7 +42,7 @@ def judged(*texts: str, claim: str = CLAIM, **options: object) -> object:
     return SupportedShare(Keeps(), **options)([document], [claims], [passages])[0][0]
 
 
-def test_share_of_the_words_that_some_passage_supports() -> None:
+def test_supported_share_unites_the_passages() -> None:
     both = judged("She was born in", "born Paris , .", "She was")
     assert both.p == pytest.approx(2 / 4)  # not, born, Paris, Texas: "not" is no function word
     assert both.label == "not_supported"
@@ -60,7 +60,7 @@ def test_share_of_the_words_that_some_passage_supports() -> None:
     assert (nothing.p, nothing.label, nothing.evidence) == (0, "not_supported", [])
 
 
-def test_what_cannot_be_judged_has_failed() -> None:
+def test_unjudgeable_claims_fail() -> None:
     # What the second passage supports is not known: the first one's share would be too small.
     assert judged("She was not born", "long").reason == "no LSS could be found with p1"
     assert judged("x", claim="...").reason == "the claim has no word"

@@ -39,20 +39,22 @@ def local(folder, **options) -> LocalModel:
     return LocalModel(str(folder), dtype="float32", batch_size=2, **options)
 
 
-def test_a_local_model_and_a_server_give_the_same_probabilities(tiny_llama, server):
-    own = [answer for (answer,) in local(tiny_llama).answer(PROMPTS, **GREEDY)]
+def test_local_model_and_server_probabilities_are_equal(tiny_llama, server):
+    group = [answer for (answer,) in local(tiny_llama).answer(PROMPTS, **GREEDY)]
     theirs = [answer for (answer,) in ask(server).answer(PROMPTS, **GREEDY)]
-    for mine, other in zip(own, theirs, strict=True):
-        assert mine.text == other.text == "".join(token.text for token in mine.tokens).strip()
-        assert [t.text for t in mine.tokens] == [t.text for t in other.tokens]
-        numbers = [token.logprob for token in mine.tokens]
+    for local_answer, other in zip(group, theirs, strict=True):
+        assert (
+            local_answer.text
+            == other.text
+            == "".join(token.text for token in local_answer.tokens).strip()
+        )
+        assert [t.text for t in local_answer.tokens] == [t.text for t in other.tokens]
+        numbers = [token.logprob for token in local_answer.tokens]
         assert numbers == pytest.approx([token.logprob for token in other.tokens], abs=1e-4)
 
 
 @pytest.mark.parametrize(("temperature", "top_p"), [(0.0, 1.0), (3.0, 0.8)])
-def test_probabilities_are_the_models_own_before_temperature_and_nucleus(
-    tiny_llama, temperature, top_p
-):
+def test_probabilities_precede_temperature_and_nucleus(tiny_llama, temperature, top_p):
     engine = local(tiny_llama)._engine
     prompts = [engine.encode_messages(messages) for messages in PROMPTS]
     draws = [text_draws(place, "x", 0) for place in range(3)]
@@ -64,11 +66,11 @@ def test_probabilities_are_the_models_own_before_temperature_and_nucleus(
         row = torch.tensor([prompts[place] + tokens])
         with torch.inference_mode():
             table = model(row).logits[0].log_softmax(-1)[len(prompts[place]) - 1 :]
-        again = [float(table[at, token]) for at, token in enumerate(tokens)]
-        assert logprobs == pytest.approx(again, abs=1e-4)
+        rerun = [float(table[at, token]) for at, token in enumerate(tokens)]
+        assert logprobs == pytest.approx(rerun, abs=1e-4)
 
 
-def test_tokens_are_asked_for_only_where_wanted_and_change_no_text(tiny_llama, server):
+def test_tokens_are_requested_on_demand_and_do_not_change_texts(tiny_llama, server):
     server.asked.clear()
     plain = {**GREEDY, "logprobs": False}
     for writer in (local(tiny_llama), ask(server)):
@@ -78,14 +80,14 @@ def test_tokens_are_asked_for_only_where_wanted_and_change_no_text(tiny_llama, s
     assert [body.get("logprobs") for body in server.asked] == [None, True]
 
 
-def test_blanks_and_letters_of_several_tokens_keep_their_places(tiny_llama):
+def test_multi_token_characters_keep_their_positions(tiny_llama):
     engine = local(tiny_llama)._engine
     ids = engine.encode_messages([{"role": "user", "content": "an [entailment] it is"}])
     assert "".join(engine.token_texts(ids)) == engine.decode(ids)
     assert engine.token_texts([*ids, 3]) == engine.token_texts(ids)  # 3 ends a text
 
 
-def test_answers_without_tokens_keep_the_keys_that_they_had_before_there_were_any(server):
+def test_answers_without_tokens_keep_older_cache_keys(server):
     writer = ask(server)
     settings = {"temperature": 0.5, "top_p": 0.9, "max_new_tokens": 12}
     whole = json.dumps([writer.identity, settings, 7], sort_keys=True)
@@ -95,18 +97,18 @@ def test_answers_without_tokens_keep_the_keys_that_they_had_before_there_were_an
     )
 
 
-def test_the_cache_keeps_tokens_apart_from_plain_answers(server, tmp_path):
+def test_cache_separates_token_answers(server, tmp_path):
     cache = tmp_path / "answers.sqlite"
     plain = {**GREEDY, "logprobs": False}
     writer = ask(server, cache=cache)
     first = writer.answer(PROMPTS, **plain)
-    found = writer.answer(PROMPTS, **GREEDY)
+    results = writer.answer(PROMPTS, **GREEDY)
     assert (writer.usage.calls, writer.usage.cached) == (6, 0)
-    again = ask(server, cache=cache)
-    assert again.answer(PROMPTS, **GREEDY) == found
-    assert again.answer(PROMPTS, **plain) == first
-    assert (again.usage.calls, again.usage.cached, again.usage.failed) == (0, 6, 0)
-    assert again.usage.completion_tokens == writer.usage.completion_tokens
+    rerun = ask(server, cache=cache)
+    assert rerun.answer(PROMPTS, **GREEDY) == results
+    assert rerun.answer(PROMPTS, **plain) == first
+    assert (rerun.usage.calls, rerun.usage.cached, rerun.usage.failed) == (0, 6, 0)
+    assert rerun.usage.completion_tokens == writer.usage.completion_tokens
 
 
 @pytest.mark.parametrize(
@@ -120,9 +122,7 @@ def test_the_cache_keeps_tokens_apart_from_plain_answers(server, tmp_path):
         '{"content": [{"token": "a", "logprob": NaN}]}',
     ],
 )
-def test_a_server_without_probabilities_gives_failed_answers_that_no_cache_keeps(
-    server, tmp_path, fault
-):
+def test_missing_probabilities_fail_and_are_not_cached(server, tmp_path, fault):
     writer = ask(server, cache=tmp_path / "answers.sqlite")
     server.faults.append(f"logprobs {fault}")
     ((failed,),) = writer.answer(PROMPTS[:1], **GREEDY)

@@ -54,7 +54,7 @@ def short(tokens) -> list[tuple]:
     return [(t.form, t.upos, t.head, t.deprel) for t in tokens]
 
 
-def test_ranges_and_empty_nodes_are_no_words_but_leave_their_spacing():
+def test_ranges_and_empty_nodes_keep_only_their_spacing():
     (tree,) = read_conllu(rows(CONTRACTED))
     assert [t.form for t in tree.tokens] == ["I", "do", "n't", "know", "(", "yet", ")", "."]
     assert tree.text == join_words(tree.tokens) == "I don't know (yet)."
@@ -65,7 +65,7 @@ def test_ranges_and_empty_nodes_are_no_words_but_leave_their_spacing():
     assert tree.children(1) == []
 
 
-def test_a_range_that_its_words_do_not_spell_is_still_right_in_the_text():
+def test_range_with_other_spelling_keeps_the_text():
     (tree,) = read_conllu(
         rows(
             "1-2 du _ _ _ _ _ _ _ SpaceAfter=No\n1 de de ADP _ _ 2 case _ _\n"
@@ -75,7 +75,7 @@ def test_a_range_that_its_words_do_not_spell_is_still_right_in_the_text():
     assert tree.text == "du!"
 
 
-def test_what_is_written_is_read_again(tmp_path):
+def test_written_conllu_is_read_back(tmp_path):
     gold = list(read_conllu(GOLD))
     path = tmp_path / "again.conllu"
     path.write_text("".join(tree.conllu() for tree in gold), encoding="utf-8")
@@ -83,7 +83,7 @@ def test_what_is_written_is_read_again(tmp_path):
     assert len(gold) >= 60
 
 
-def test_the_version_is_told_by_the_labels():
+def test_ud_version_is_detected_by_labels():
     lines = rows(CONTRACTED)
     (second,) = read_conllu([line.replace("4\tnsubj", "4\tnsubj:pass") for line in lines])
     (first,) = read_conllu([line.replace("4\tnsubj", "4\tnsubjpass") for line in lines])
@@ -96,9 +96,9 @@ def test_files_are_searched_by_text(tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("\n".join(rows(CONTRACTED)), encoding="utf-8")
     parser = ConlluFiles([str(path), str(GOLD)])
-    found = parser.parse(["I  don't know\n(yet).", "She was here.", "Nobody knows who painted "])
-    assert found[0].root.form == "know"
-    assert found[1:] == [None, None]
+    results = parser.parse(["I  don't know\n(yet).", "She was here.", "Nobody knows who painted "])
+    assert results[0].root.form == "know"
+    assert results[1:] == [None, None]
     assert parser.parse([tree.text for tree in read_conllu(GOLD)]) == list(read_conllu(GOLD))
     assert len(parser.identity["sha256"]) == 2
     other = tmp_path / "b.conllu"
@@ -118,8 +118,8 @@ def test_spacy_parses_become_the_annotated_trees():
     assert all(ud_version(tree) == 2 for tree in trees)
     wrong = {
         number
-        for number, (own, right) in enumerate(zip(trees, gold, strict=True), 1)
-        if short(own.tokens) != short(right.tokens)
+        for number, (row, right) in enumerate(zip(trees, gold, strict=True), 1)
+        if short(row.tokens) != short(right.tokens)
     }
     assert wrong == MISPARSED
 
@@ -167,17 +167,17 @@ def test_the_fixture_has_every_construction_of_the_table():
         ),
     ],
 )
-def test_constructions_beside_the_gold_file(line, expected):
+def test_constructions_outside_the_gold_file_are_converted(line, expected):
     tokens = [replace(token, misc="SpaceAfter=No") for token in parse(line)]
     tree = convert(tokens, "…")
     assert check_ud(tree) is None
     assert not any(token.space_after for token in tree.tokens)
     heads = {token.id: token.form for token in tree.tokens}
-    shown = [t.deprel + (f"({heads[t.head]})" if t.head else "") for t in tree.tokens]
-    assert " ".join(shown) == expected
+    printed = [t.deprel + (f"({heads[t.head]})" if t.head else "") for t in tree.tokens]
+    assert " ".join(printed) == expected
 
 
-def test_a_parse_of_any_depth_is_converted():
+def test_deep_parse_is_converted():
     # What a model that repeats itself for ever looks like: "of of of …".
     chain = [Token(i + 1, "of", "of", "ADP", "IN", "_", i, "prep") for i in range(1200)]
     chain[0] = replace(chain[0], deprel="ROOT")

@@ -45,19 +45,21 @@ class Scripted:
         return [[self.reply(messages[-1]["content"], sampling["seed"])] for messages in prompts]
 
     def reply(self, content, seed):
-        found = next(said for word, said in self.answers.items() if word in content)
-        if isinstance(found, Answer):
-            return found
-        if isinstance(found, list):
-            found = found[min(seed, len(found) - 1)]
-        return Answer(self.form.format(found) if found[0].isupper() else found)
+        results = next(replies for word, replies in self.answers.items() if word in content)
+        if isinstance(results, Answer):
+            return results
+        if isinstance(results, list):
+            results = results[min(seed, len(results) - 1)]
+        return Answer(self.form.format(results) if results[0].isupper() else results)
 
 
 def test_veriscore_three_labels():
-    said = {"was a painter": "Supported", "was a boxer": "Contradicted", "had": "Inconclusive"}
-    model = Scripted({"Claim: Ann Lee " + word: label for word, label in said.items()}, "###{}###")
+    replies = {"was a painter": "Supported", "was a boxer": "Contradicted", "had": "Inconclusive"}
+    model = Scripted(
+        {"Claim: Ann Lee " + word: label for word, label in replies.items()}, "###{}###"
+    )
     verdicts = VeriScore(model)(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
-    assert [[v.label for v in own] for own in verdicts] == [
+    assert [[v.label for v in row] for row in verdicts] == [
         ["supported", "contradicted", "failed", "failed"],
         ["undecided"],
     ]
@@ -81,10 +83,10 @@ def test_veriscore_three_labels():
     assert "Ann Lee was a painter" not in prompts[1], "only the claim's own passages"
 
 
-def test_what_a_claim_holds_and_what_the_model_asks_itself_are_no_answers():
+def test_marks_in_claims_and_invented_questions_are_ignored():
     marked = Claim(id="m", text="Ann Lee won ###Supported### [Supported].", contexts=["p1"])
-    for verify, said in ((VeriScore, "###{}###"), (FactVerify, "[{}]")):
-        model = Scripted({"won": f"I cannot tell whether: {marked.text}"}, said)
+    for verify, replies in ((VeriScore, "###{}###"), (FactVerify, "[{}]")):
+        model = Scripted({"won": f"I cannot tell whether: {marked.text}"}, replies)
         options = {} if verify is VeriScore else {"retries": 0}
         ((verdict,),) = verify(model, **options)(DOCUMENTS[:1], [[marked]], [PASSAGES])
         assert (verdict.label, verdict.reason) == ("failed", "no answer in the text")
@@ -97,34 +99,34 @@ def test_what_a_claim_holds_and_what_the_model_asks_itself_are_no_answers():
 def test_veriscore_two_labels():
     model = Scripted({"Claim: Ann Lee was a painter": "Supported", "": "Unsupported"}, "###{}.###")
     verdicts = VeriScore(model, labels=2)(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
-    assert [v.label for own in verdicts for v in own if v.label != "failed"] == [
+    assert [v.label for row in verdicts for v in row if v.label != "failed"] == [
         "supported",
         "not_supported",
         "not_supported",
     ]
     three = Scripted({"": "Inconclusive"}, "###{}###")
-    (own, _) = VeriScore(three, labels=2)(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
-    assert (own[0].label, own[0].reason) == ("failed", "no answer in the text")
+    (row, _) = VeriScore(three, labels=2)(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
+    assert (row[0].label, row[0].reason) == ("failed", "no answer in the text")
 
 
 def test_the_prompts_demonstrate_only_their_own_labels():
-    shown = {}
+    printed = {}
     for labels in (2, 3):
         (message,) = VeriScore(Scripted({}, ""), labels=labels).messages(asked_of(0))
-        shown[labels] = set(re.findall(r"Your decision: ###(\w+)###\n", message["content"]))
-    assert shown[2] == {"Supported", "Unsupported"}
-    assert shown[3] == {"Supported", "Contradicted", "Inconclusive"}
+        printed[labels] = set(re.findall(r"Your decision: ###(\w+)###\n", message["content"]))
+    assert printed[2] == {"Supported", "Unsupported"}
+    assert printed[3] == {"Supported", "Contradicted", "Inconclusive"}
 
 
-def test_factverify_reads_three_labels_and_asks_again():
-    said = {
+def test_factverify_reads_three_labels_and_retries():
+    replies = {
         "STATEMENT:\nAnn Lee was a painter": ["it may be", "Supported"],
         "STATEMENT:\nAnn Lee was a boxer": "no idea",
         "STATEMENT:\nAnn Lee had a cat": "Unverifiable",
     }
-    model = Scripted(said, "1. …\n4. Final answer: [{}]")
+    model = Scripted(replies, "1. …\n4. Final answer: [{}]")
     verdicts = FactVerify(model, retries=2)(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
-    assert [[v.label for v in own] for own in verdicts] == [
+    assert [[v.label for v in row] for row in verdicts] == [
         ["supported", "failed", "failed", "failed"],
         ["undecided"],
     ]
@@ -135,7 +137,7 @@ def test_factverify_reads_three_labels_and_asks_again():
         FactVerify(model, temperature=0.0)
 
 
-def test_what_the_model_failed_to_answer_is_a_failure_beside_the_score():
+def test_failed_answers_are_counted_and_not_scored():
     model = Scripted({"painter": Answer("", "refused"), "": "Contradicted"}, "[{}]")
     document = DOCUMENTS[0].model_copy(
         update={"claims": CLAIMS[0][:2], "passages": PASSAGES, "text": "Ann Lee was both."}
@@ -153,11 +155,11 @@ def test_what_the_model_failed_to_answer_is_a_failure_beside_the_score():
     assert sum(len(prompts) for prompts, _ in model.calls) == 2, "a refusal is not asked again"
 
 
-def test_the_wordings_of_factreasoners_appendix():
+def test_prompts_have_the_wording_of_factreasoner():
     """2502.18573, Tables 31 to 34: their instructions, and their third label."""
-    said = {"was a painter": "Supported", "was a boxer": "Undecided", "had": "Contradicted"}
-    by_word = {f"STATEMENT:\nAnn Lee {word}": label for word, label in said.items()}
-    wanted = [["supported", "undecided", "failed", "failed"], ["contradicted"]]
+    replies = {"was a painter": "Supported", "was a boxer": "Undecided", "had": "Contradicted"}
+    by_word = {f"STATEMENT:\nAnn Lee {word}": label for word, label in replies.items()}
+    expected_labels = [["supported", "undecided", "failed", "failed"], ["contradicted"]]
     for verifier, lines in (
         (
             WithKnowledge(Scripted(by_word, "So: [{}]")),
@@ -176,13 +178,15 @@ def test_the_wordings_of_factreasoners_appendix():
         ),
     ):
         verdicts = verifier(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
-        assert [[v.label for v in own] for own in verdicts] == wanted
+        assert [[v.label for v in row] for row in verdicts] == expected_labels
         first = verifier.asker.writer.calls[0][0][0]
         assert all(line in first for line in lines)
         assert "Unverifiable" not in first
-    model = Scripted({f"Claim: Ann Lee {word}": label for word, label in said.items()}, "###{}###")
+    model = Scripted(
+        {f"Claim: Ann Lee {word}": label for word, label in replies.items()}, "###{}###"
+    )
     verdicts = VeriScore(model, third="Undecided")(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
-    assert [[v.label for v in own] for own in verdicts] == wanted
+    assert [[v.label for v in row] for row in verdicts] == expected_labels
     (message,) = VeriScore(model, third="Undecided").messages(asked_of(0))
     prompt = message["content"]
     assert "\nUndecided: A claim is inconclusive based on the search results if:\n- a" in prompt

@@ -14,25 +14,25 @@ DOCUMENTS = [
 LISTED = ["Ann Lee painted birds.", "Ann Lee died in Oslo.", "Ann Lee painted boats."]
 
 
-def test_one_prompt_a_text():
+def test_one_prompt_per_text():
     def reply(body):
-        asked = body["messages"][-1]["content"]
+        content = body["messages"][-1]["content"]
         return (
             "I am sorry, I cannot."
-            if asked.endswith("boxes.")
+            if content.endswith("boxes.")
             else "\n".join(f"- {c}" for c in LISTED)
         )
 
     with ModelServer(reply) as server:
         first, silent, failed = WholeText(OpenAIServer("m", server.url))(DOCUMENTS)
-        asked = [body["messages"] for body in server.asked]
-    assert len(asked) == 2, "a text that does not respond is not asked about"
+        content = [body["messages"] for body in server.asked]
+    assert len(content) == 2, "a text that does not respond is not asked about"
     assert silent == []
     assert [c.text for c in first] == LISTED
     assert [c.sentence for c in first] == [0, 1, 0]
     assert {c.source for c in first} == {TEXT.replace(" [1]", "")}
     assert [(c.text, c.failed) for c in failed] == [("Bob Ray boxes.", "the model refused")]
-    (message,) = asked[0]
+    (message,) = content[0]
     line = "Please breakdown the following paragraph into independent statements: "
     assert message["content"].count(line) == 3
     assert "10. You should only output the atomic statement as a list" in message["content"]

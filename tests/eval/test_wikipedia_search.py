@@ -53,12 +53,12 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         server = self.server
-        params = {name: one[0] for name, one in parse_qs(urlsplit(self.path).query).items()}
+        params = {name: item[0] for name, item in parse_qs(urlsplit(self.path).query).items()}
         server.asked.append(params)
         status = server.faults.popleft() if server.faults else 200
-        said = answer(params)
-        reply = {"batchcomplete": True, "query": said}
-        if said is None:
+        replies = answer(params)
+        reply = {"batchcomplete": True, "query": replies}
+        if replies is None:
             reply = {"error": {"code": "srsearch-error", "info": "a bad query"}}
         raw = json.dumps(reply).encode()
         self.send_response(status)
@@ -97,9 +97,9 @@ def titles(server):
     return [params["titles"] for params in server.asked if "titles" in params]
 
 
-def test_the_beginnings_of_the_pages_that_a_search_for_the_claim_finds(server):
-    one = document(*FOUND, "Nothing is known.", "She lived in London.")
-    (claims,), (passages,) = Cut(stage(server, k=3), 4000)([one], [one.claims])
+def test_pages_of_a_claim_search_are_cut(server):
+    item = document(*FOUND, "Nothing is known.", "She lived in London.")
+    (claims,), (passages,) = Cut(stage(server, k=3), 4000)([item], [item.claims])
     # A page of meanings, one that is gone and one without text leave no other in their place.
     assert [claim.contexts for claim in claims] == [
         ["Ada Lovelace#0", "Notes#0"],
@@ -121,32 +121,32 @@ def test_the_beginnings_of_the_pages_that_a_search_for_the_claim_finds(server):
     assert {params["srlimit"] for params in server.asked if "srlimit" in params} == {"3"}
 
 
-def test_queries_are_cut_and_may_hold_the_topic(server):
+def test_queries_are_cut_and_may_contain_the_topic(server):
     stage(server).search(["word " * 99, " "], 3)
     assert searched(server) == [("word " * 60).strip()]
-    one = document("She wrote notes.")
-    stage(server, topic_in_query=True)([one], [one.claims])
-    stage(server, topic_in_query=True, per="topic")([one], [one.claims])
+    item = document("She wrote notes.")
+    stage(server, topic_in_query=True)([item], [item.claims])
+    stage(server, topic_in_query=True, per="topic")([item], [item.claims])
     assert searched(server)[1:] == ["Ada Lovelace She wrote notes.", "Ada Lovelace"]
 
 
-def test_a_search_that_fails_is_not_nothing_found(server):
+def test_failed_search_is_not_an_empty_result(server):
     assert stage(server).search(["refused", "unknown"], 3) == [None, []]
     server.faults.extend([503, 503])
-    one = document("refused", "She lived in London.")
-    (claims,), _ = stage(server)([one], [one.claims])
+    item = document("refused", "She lived in London.")
+    (claims,), _ = stage(server)([item], [item.claims])
     assert [claim.contexts for claim in claims] == [None, None]
     server.faults.extend([503] * 6)
     with pytest.raises(UserError, match="resume later"):
         stage(server).search(list("abcdef"), 3)
 
 
-def test_the_topics_own_page_is_another_retriever(server):
-    one = document("She lived in London.")
-    (claims,), (passages,) = Wikipedia(api=server.url, k=2, words=40)([one], [one.claims])
+def test_topic_page_needs_the_other_retriever(server):
+    item = document("She lived in London.")
+    (claims,), (passages,) = Wikipedia(api=server.url, k=2, words=40)([item], [item.claims])
     assert {passage.title for passage in passages} == {"Ada Lovelace"}
     assert len(claims[0].contexts) == 2
     assert searched(server) == []
-    found = Wikipedia(api=server.url).search(["London", "she lived"], 2)
-    assert found == [[], []]
+    results = Wikipedia(api=server.url).search(["London", "she lived"], 2)
+    assert results == [[], []]
     assert searched(server) == ["london", "london", "she lived", "she OR lived"]
