@@ -252,7 +252,7 @@ def test_question_metrics_with_real_models(t5: str, reader: Path, tmp_path: Path
     cache = tmp_path / "answers.sqlite"
     asks = LocalSeq2Seq(t5, template="q {asked} ? {context}", max_length=512, cache=cache)
     writer = LocalSeq2Seq(t5, template="{asked} ? {context}", max_length=512, watch="unanswerable")
-    written, spans = WrittenAnswers(writer, chunk_words=8), SpanAnswers(str(reader), 8, 64)
+    written, spans = WrittenAnswers(writer, chunk_words=8), SpanAnswers(str(reader), 8, 128)
     pairs = [(LONG, CLAIM), (CLAIM, LSS)]
     quest = QuestEval(asks, written, ByRule())(pairs)
     fact = QAFactEval(asks, spans, ByRule(), least_f1=-1)(pairs)
