@@ -58,8 +58,8 @@ def format_cost(cost: Counter[str], total: int) -> list[str]:
     lines = []
     for label, documents in (("per document", 1), (f"all {total:,} documents", total)):
         values = {key: value * documents / cost["documents"] for key, value in cost.items()}
-        shown = [f"{values[key]:,.1f} {unit}" for key, unit in _UNITS.items() if values.get(key)]
-        lines.append(f"{label}: {', '.join(shown)}")
+        amounts = [f"{values[key]:,.1f} {unit}" for key, unit in _UNITS.items() if values.get(key)]
+        lines.append(f"{label}: {', '.join(amounts)}")
     return lines
 
 
