@@ -32,7 +32,8 @@ def run_command(main: Callable[[], int | None]) -> None:
     """Run a command's ``main`` and exit with its return code.
 
     Exceptions with an ``exit_code`` (``records.UserError``), parser errors and failed file
-    operations are printed to standard error as one line; others keep their traceback. Progress bars
+    operations are printed to standard error as one line, and end the process with that code or 2;
+    others keep their traceback. Progress bars
     are off if standard error is not a terminal.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -52,11 +53,12 @@ def run_command(main: Callable[[], int | None]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        message = _message_for_user(error)
-        if message is None:
+        user_error = _user_error(error)
+        if user_error is None:
             raise
+        message, code = user_error
         print(f"error: {printable(message)}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(code)
     sys.exit(code or 0)
 
 
@@ -83,14 +85,18 @@ def choose_command(
     return name, arguments
 
 
-def _message_for_user(error: BaseException | None) -> str | None:
+def _user_error(error: BaseException | None) -> tuple[str, int] | None:
+    """Return the message and the exit code of a user's mistake, ``None`` for other errors."""
     if isinstance(error, ArgumentError):
-        return " ".join(str(error).split())
+        return " ".join(str(error).split()), CommandError.exit_code
     name = getattr(error, "filename", None) or "a file"
     if isinstance(error, _FILE_ERRORS) or getattr(error, "errno", None) in _DISK_ERRNOS:
         reason = getattr(error, "strerror", error)
-        return f"{name}: cannot be read or written ({reason}); free some space or use another path"
+        message = (
+            f"{name}: cannot be read or written ({reason}); free some space or use another path"
+        )
+        return message, CommandError.exit_code
     # jsonargparse wraps exceptions from the constructor of an optional stage.
     while error is not None and not hasattr(error, "exit_code"):
         error = error.__cause__
-    return None if error is None else str(error)
+    return None if error is None else (str(error), error.exit_code)

@@ -1,1 +1,1 @@
-"""Door 3: the scoring pipeline, its stages, the metrics, the experiments and the report."""
+"""The scoring pipeline, its stages, the metrics, the experiments and the report."""

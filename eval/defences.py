@@ -16,8 +16,7 @@ from components.sentences import split_sentences
 from eval.metrics.document import DocumentScore
 from eval.metrics.text_metric import TextMetric
 from eval.pipeline import Pipeline
-from eval.select.core import Relevance
-from eval.stages import Retriever, RetrieverWrapper, Selector, Verifier
+from eval.stages import Relevance, Retriever, RetrieverWrapper, Selector, Verifier
 from records import Document, UserError
 
 ScoreName = Literal["precision", "factscore", "f1_at_k"]

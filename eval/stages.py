@@ -115,6 +115,15 @@ class Selector(Protocol):
     ) -> list[list[Selection]]: ...
 
 
+class Relevance(Protocol):
+    """Judges whether sentences are relevant to their document's topic (Rel)."""
+
+    def __call__(
+        self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
+    ) -> list[Sequence[int | None]]:
+        """Return 1 (relevant), 0 or ``None`` (failed) for each source sentence of each document."""
+
+
 class Retriever(Protocol):
     """Finds evidence: returns the claims with ``contexts``, and each document's passages.
 

@@ -11,9 +11,9 @@ from cli.command import choose_command
 from cli.parser import command_parser, parse
 from cli.printable import printable
 from eval.experiments.experiment import Experiment
+from eval.report.terminal import format_cost
 from eval.run.on_ray import OnRay
 from eval.run.run import LimitReached
-from eval.run.terminal import format_cost
 
 # Name of the experiment and its module to its folder below eval.experiments, its class and a
 # description. Classes are imported on demand, so --help is fast.

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from components.words import WORD, to_nfc
 from eval.metrics.document import Scored, named
 from eval.pipeline import Pipeline
-from eval.retrieve.links import unread_pages
+from eval.report.terminal import unread_pages
 from eval.run.parts import find_parts
 from records import Document, Passage
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cli.parser import command_parser, parse
 from eval.commands.experiment import EXPERIMENTS, experiment_class
-from eval.exports.lm_eval_export import lm_eval
 from eval.report.declare import Page
+from eval.report.lm_eval_export import lm_eval
 from eval.report.render import write_page
 from eval.report.score import PAGE
 from records import ResultFile, UserError, read_results, write_json

@@ -17,10 +17,10 @@ from jsonargparse import ArgumentParser
 from cli.parser import command_parser, parse
 from cli.printable import printable
 from eval.commands import remarks
-from eval.exports import Format, write_formats
 from eval.metrics.corpus import ALL, check_strata, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
-from eval.run import terminal
+from eval.report import terminal
+from eval.report.exports import Format, write_formats
 from eval.run.on_ray import OnRay
 from eval.run.run import CHUNK, Run, check_ids
 from records import Document, ResultFile, UserError, read_records

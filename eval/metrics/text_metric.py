@@ -1,7 +1,7 @@
 """Metrics that score a whole text, without claims and verdicts.
 
 A user's own metric is a subclass of :class:`TextMetric`; ``text_metrics`` of ``experiment
-robustness`` takes it by ``class_path``. Ready ones are in ``eval/text_metrics/``.
+robustness`` takes it by ``class_path``. Ready ones are in ``eval/metrics/``.
 """
 
 from collections.abc import Sequence

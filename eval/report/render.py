@@ -67,7 +67,7 @@ from eval.report.tables import (
     terminal,
     unbroken,
 )
-from eval.run.terminal import format_usage
+from eval.report.terminal import format_usage
 from records import ResultFile, UserError, write_text
 
 _TEMPLATES = Path(__file__).parents[1]

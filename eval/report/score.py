@@ -1,7 +1,7 @@
 """The page of ``python -m eval score``."""
 
 from eval.report.declare import Page, Table, interval, number
-from eval.run.terminal import aggregation_notes
+from eval.report.terminal import aggregation_notes
 from records import ResultFile
 
 MAX_LINES = 6

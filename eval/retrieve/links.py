@@ -1,7 +1,6 @@
 """Replace search snippets by the text of the pages that they link to."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ from clients.webpages import Page, WebPages
 from eval.retrieve.search import by_id
 from eval.stages import Retriever
 from records import Claim, Document, Passage
-
-MOST_REASONS = 3
 
 
 class PagesOfLinks:
@@ -78,24 +75,6 @@ class PagesOfLinks:
             for document_claims, by_former_id in zip(claims_found, read, strict=True)
         ]
         return with_pages, [list(by_id(by_former_id.values()).values()) for by_former_id in read]
-
-
-def unread_pages(passages: Iterable[Passage]) -> list[str]:
-    """One line with the number of pages that could not be read and the reasons; empty if none."""
-    passages = list(passages)
-    reasons = Counter(
-        p.model_extra["unread"] for p in passages if p.model_extra and "unread" in p.model_extra
-    )
-    if not reasons:
-        return []
-    commonest = reasons.most_common(MOST_REASONS)
-    parts = [f"{reason} ({n:,})" for reason, n in commonest]
-    rest = reasons.total() - sum(n for _, n in commonest)
-    parts += [f"other reasons ({rest:,})"] if rest else []
-    return [
-        f"{reasons.total():,} of {len(passages):,} passages are snippets, since their pages could "
-        f"not be read: {', '.join(parts)}"
-    ]
 
 
 def _with_page(passage: Passage, pages: Mapping[str, Page]) -> Passage:

@@ -32,22 +32,13 @@ import scipy
 from eval.select.judgements import likelihoods, relations
 from eval.select.view import View
 from eval.select.weights import Bleached, BleachedClaims, capped, information
-from eval.stages import EntailmentModel, Selection, UnliModel, entails
+from eval.stages import EntailmentModel, Relevance, Selection, UnliModel, entails
 from records import Claim, Document, UserError
 
 # The cap is judged with the first bleached claim, then the next three, then the others.
 CAP_ROUNDS = (1, 4)
 # Pairs of texts per model call; 1,000 claims have a million pairs.
 PAIRS_AT_ONCE = 65_536
-
-
-class Relevance(Protocol):
-    """Judges whether sentences are relevant to their document's topic (Rel)."""
-
-    def __call__(
-        self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
-    ) -> list[Sequence[int | None]]:
-        """Return 1 (relevant), 0 or ``None`` (failed) for each source sentence of each document."""
 
 
 class Comparison(Protocol):

@@ -13,9 +13,9 @@ order of claims. There the length penalty, also for SAFE, counts the claims that
 supported ones give e⁻⁴, not 1); here it counts the claims before Core.
 """
 
-from eval.select.core import Core, Relevance
+from eval.select.core import Core
 from eval.select.weights import BleachedClaims
-from eval.stages import EntailmentModel, UnliModel
+from eval.stages import EntailmentModel, Relevance, UnliModel
 
 
 class CorePublished(Core):

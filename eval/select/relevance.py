@@ -19,8 +19,7 @@ from eval.models.chat import Writer
 from eval.prompting.answer_forms import cut_next_question, read_label
 from eval.prompting.asker import Asker, Reading
 from eval.prompting.prompts import Prompt
-from eval.select.core import Relevance
-from eval.stages import Selection, Selector, run_selector
+from eval.stages import Relevance, Selection, Selector, run_selector
 from records import Claim, Document
 
 _PROMPTS = {

@@ -7,6 +7,9 @@ import pytest
 from eval.decompose.given import Given
 from eval.defences import Defence, PipelineScore, ThreePartReward, combine, stack
 from eval.experiments.robustness.robustness_grid import Grid
+from eval.metrics.checked_text import CheckedText
+from eval.metrics.evaluate_module import EvaluateModule
+from eval.metrics.prompted_score import PromptedScore, read_score
 from eval.metrics.text_metric import TextMetric, text_scores
 from eval.models.encoder import Entailment
 from eval.models.openai_server import OpenAIServer
@@ -14,9 +17,6 @@ from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
 from eval.retrieve.titles import TopicPage
 from eval.select.controls import DistinctWords, RandomDrop
-from eval.text_metrics.checked_text import CheckedText
-from eval.text_metrics.evaluate_module import EvaluateModule
-from eval.text_metrics.prompted_score import PromptedScore, read_score
 from eval.verify.labels import Labels
 from records import Claim, Document, Passage, UserError, write_text
 from tests.model_server import ModelServer

@@ -15,11 +15,11 @@ from eval.decompose.given import Given
 from eval.experiments.dfactscore import dfactscore_values
 from eval.experiments.dfactscore.dfactscore import DFActScore
 from eval.experiments.dfactscore.page_views import Views
-from eval.exports import write_formats
 from eval.metrics.citations import Citations
 from eval.metrics.dfactscore_files import read_texts
 from eval.metrics.judged_texts import JudgedClaim, JudgedText, output_type
 from eval.pipeline import Pipeline
+from eval.report.exports import write_formats
 from eval.run.run import Run
 from eval.verify.dfactscore.local_groups import LocalGroups
 from eval.verify.dfactscore.stage import DFActScore as Verifier

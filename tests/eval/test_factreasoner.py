@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from eval.decompose.given import Given
-from eval.exports import write_formats
 from eval.metrics.corpus import summarise
 from eval.metrics.document import f1_at_k, recall_at_k
 from eval.metrics.probabilities import (
@@ -20,6 +19,7 @@ from eval.metrics.probabilities import (
     posterior_measures,
 )
 from eval.pipeline import Pipeline
+from eval.report.exports import write_formats
 from eval.report.tables import number
 from eval.retrieve.given import Given as GivenPassages
 from eval.verify.factreasoner.graph import table

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from eval.decompose.given import Given
-from eval.exports import write_formats
 from eval.pipeline import Pipeline
+from eval.report.exports import write_formats
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Selection
 from records import Claim, Document, Passage, Verdict, read_records

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
+from eval.report.terminal import unread_pages
 from eval.retrieve.cut import Cut
 from eval.retrieve.given import Given
-from eval.retrieve.links import PagesOfLinks, unread_pages
+from eval.retrieve.links import PagesOfLinks
 from records import Claim, Document, Passage, write_json, write_jsonl
 from tests.web_server import WebServer
 

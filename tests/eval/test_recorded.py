@@ -5,9 +5,9 @@ import json
 import pytest
 
 from eval.decompose.given import Given
-from eval.exports import write_formats
 from eval.metrics.corpus import summarise
 from eval.pipeline import Pipeline
+from eval.report.exports import write_formats
 from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.recorded import Recorded
 from records import Document, UserError, read_records

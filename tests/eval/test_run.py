@@ -10,7 +10,7 @@ from eval.decompose.given import Given
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline, Scored
 from eval.prompting.prompts import Prompt
-from eval.run import terminal
+from eval.report import terminal
 from eval.run.provenance import hash_inputs
 from eval.run.run import Run
 from eval.verify.labels import Labels

@@ -11,8 +11,8 @@ from eval.decompose.by_sentence import BySentence, Failed
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline, Scored
 from eval.prompting.prompts import Prompt
+from eval.report.terminal import format_cost
 from eval.run.run import Run
-from eval.run.terminal import format_cost
 from records import Claim, Document, Passage, UserError, Verdict, read_results, write_jsonl
 from tests.model_server import ModelServer
 

@@ -32,10 +32,10 @@ from eval.experiments.experiment import (
 from eval.metrics.document import score_document
 from eval.report.declare import Figure, Page, Plot, Table, TextTable, cell
 from eval.run.run import Run
-from eval.select.core import Core, Relevance
+from eval.select.core import Core
 from eval.select.judgements import CachedJudgements
 from eval.select.weights import BleachedClaims
-from eval.stages import EntailmentModel, UnliModel
+from eval.stages import EntailmentModel, Relevance, UnliModel
 from records import Document, Result, ResultFile, UserError
 
 # Names of the topic halves in results; the setting is chosen on the first one.

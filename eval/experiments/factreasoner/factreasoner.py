@@ -19,7 +19,7 @@ from eval.metrics.corpus import expected_claims
 from eval.metrics.document import Scored
 from eval.pipeline import Pipeline
 from eval.report.declare import Page, Table
-from eval.retrieve.links import unread_pages
+from eval.report.terminal import unread_pages
 from eval.run.run import Run, check_ids
 from eval.stages import Decomposer, EntailmentModel, Retriever, Reviser, Verifier
 from records import Document, ResultFile, UserError, read_records

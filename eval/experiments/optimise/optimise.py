@@ -36,7 +36,7 @@ from eval.experiments.robustness.robustness_grid import Grid, Row
 from eval.experiments.robustness.robustness_texts import read_texts
 from eval.pipeline import Pipeline
 from eval.run.run import Run
-from eval.select.core import Relevance
+from eval.stages import Relevance
 from records import BadInput, Document, UserError, read_records, to_bad_input
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eval.exports.judged_document import Judged
 from eval.metrics.document import f1_at_k, recall_at_k
 from eval.metrics.probabilities import binary_entropy, e_measure, negative_log
+from eval.report.judged_document import Judged
 from records import Claim, Verdict
 
 _FACTREASONER = {"supported": "S", "not_supported": "NS", "contradicted": "C", "undecided": "U"}

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from eval.metrics.evidence import retrieve_for_texts
 from eval.metrics.text_metric import TextMetric
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
 from eval.stages import Retriever
-from eval.text_metrics.evidence import retrieve_for_texts
 from records import Document, UserError
 
 PROMPT = Path(__file__).parent / "prompts" / "text_score.jinja"

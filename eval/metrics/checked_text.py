@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from eval.decompose.sentences import Sentences
 from eval.metrics.text_metric import TextMetric
-from eval.pipeline import Pipeline
-from eval.stages import EntailmentModel, Retriever
+from eval.retrieve.given import Given
+from eval.stages import EntailmentModel, Retriever, run_retriever, run_verifier
 from eval.verify.nli import NLI
 from records import Document
 
@@ -31,10 +31,11 @@ class CheckedText(TextMetric):
         retrieve: Retriever | None = None,
         title_in_premise: bool = False,
     ):
-        verifier = NLI(checker, title_in_premise=title_in_premise)
-        self.pipeline = Pipeline(Sentences(), [verifier], retrieve)
+        self.verifier = NLI(checker, title_in_premise=title_in_premise)
+        self.retrieve = retrieve or Given()
 
     def score(self, documents: Sequence[Document]) -> list[float | None]:
-        scored = self.pipeline.score(documents)
-        support = [[v.p for v in row.verdicts if v.p is not None] for row in scored]
+        claims, passages = run_retriever(self.retrieve, documents, Sentences()(documents))
+        verdicts = run_verifier(self.verifier, documents, claims, passages)
+        support = [[v.p for v in row if v.p is not None] for row in verdicts]
         return [sum(values) / len(values) if values else None for values in support]

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from eval.exports.factreasoner_export import factreasoner
-from eval.exports.factscore_export import dfactscore, factscore
-from eval.exports.judged_document import build_judged
 from eval.metrics.document import Scored
+from eval.report.factreasoner_export import factreasoner
+from eval.report.factscore_export import dfactscore, factscore
+from eval.report.judged_document import build_judged
 from records import UserError, atomic_file, json_line
 
 Format = Literal["factscore", "dfactscore", "factreasoner"]

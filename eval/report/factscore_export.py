@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from components.statistics import average
-from eval.exports.judged_document import Judged, build_judged
+from eval.report.judged_document import Judged, build_judged
 
 
 def factscore(rows: Sequence[Judged], assessor: str) -> list[dict]:

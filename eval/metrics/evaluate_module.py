@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import evaluate
 
+from eval.metrics.evidence import retrieve_for_texts
 from eval.metrics.text_metric import TextMetric
 from eval.stages import Retriever
-from eval.text_metrics.evidence import retrieve_for_texts
 from records import Document, Passage, UserError
 from records.errors import first_line
 

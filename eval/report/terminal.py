@@ -1,11 +1,12 @@
-"""Terminal output of a run: values with intervals, and language model usage."""
+"""Terminal output of a run: values with intervals, cost, usage and unread pages."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from records import Result, ResultFile
+from records import Passage, Result, ResultFile
 
+MOST_REASONS = 3
 _UNITS = {
     "pairs": "pairs",
     "answers": "calls",
@@ -61,6 +62,24 @@ def format_cost(cost: Counter[str], total: int) -> list[str]:
         amounts = [f"{values[key]:,.1f} {unit}" for key, unit in _UNITS.items() if values.get(key)]
         lines.append(f"{label}: {', '.join(amounts)}")
     return lines
+
+
+def unread_pages(passages: Iterable[Passage]) -> list[str]:
+    """One line with the number of pages that could not be read and the reasons; empty if none."""
+    passages = list(passages)
+    reasons = Counter(
+        p.model_extra["unread"] for p in passages if p.model_extra and "unread" in p.model_extra
+    )
+    if not reasons:
+        return []
+    commonest = reasons.most_common(MOST_REASONS)
+    parts = [f"{reason} ({n:,})" for reason, n in commonest]
+    rest = reasons.total() - sum(n for _, n in commonest)
+    parts += [f"other reasons ({rest:,})"] if rest else []
+    return [
+        f"{reasons.total():,} of {len(passages):,} passages are snippets, since their pages could "
+        f"not be read: {', '.join(parts)}"
+    ]
 
 
 def model_name(identity: dict[str, Any]) -> str:

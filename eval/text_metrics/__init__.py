@@ -1,1 +1,0 @@
-"""Ready metrics that score whole texts, for ``text_metrics`` of ``experiment robustness``."""
