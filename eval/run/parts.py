@@ -1,8 +1,10 @@
 """The models, prompts and caches of a run's stages, found by one walk over their attributes.
 
 The walk enters lists, tuples and dicts, and the attributes of objects whose class is in this
-repository or in the user's code. It does not enter records, nor objects of the standard library and
-installed packages (modules below ``site-packages``), such as a tokenizer or an array.
+repository or in the user's code. Of an installed package (a module below ``site-packages``) it
+enters stages, which are called with ``documents``, objects that derive from a class of this
+repository, and all objects below these whose class is in the same package. It does not enter
+records, nor other objects of libraries, such as a tokenizer or an array.
 """
 
 import sys
@@ -34,7 +36,7 @@ class Parts(list[object]):
 
 def find_parts(root: object) -> Parts:
     """Return ``root`` and all objects reachable from it, each once, parents first."""
-    return root if isinstance(root, Parts) else Parts(_walk(root, set()))
+    return root if isinstance(root, Parts) else Parts(_walk(root, set(), set()))
 
 
 def find_writers(root: object) -> list[CachedWriter]:
@@ -87,23 +89,34 @@ def add_answer_caches(root: object, folder: Path) -> None:
             part.keep_answers_in(folder)
 
 
-def _walk(part: object, seen: set[int]) -> Iterator[object]:
+def _walk(part: object, seen: set[int], packages: set[str]) -> Iterator[object]:
     inner: Iterable[object] = ()
     if isinstance(part, list | tuple | dict):
         inner = part.values() if isinstance(part, dict) else part
-    elif _is_entered(type(part)) and id(part) not in seen:
+    elif id(part) not in seen and _is_entered(type(part), frozenset(packages)):
         seen.add(id(part))
+        packages.add(_package(type(part)))
         yield part
         inner = list(getattr(part, "__dict__", {}).values())
     for item in inner:
-        yield from _walk(item, seen)
+        yield from _walk(item, seen, packages)
 
 
 @cache
-def _is_entered(kind: type) -> bool:
+def _is_entered(kind: type, packages: frozenset[str]) -> bool:
     if issubclass(kind, BaseModel | ModuleType | FunctionType | type):
         return False
-    package = kind.__module__.partition(".")[0]
+    if _package(kind) in packages or OUR_PACKAGES.intersection(map(_package, kind.__mro__)):
+        return True
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    is_library = package in sys.stdlib_module_names or "-packages" in file
-    return package in OUR_PACKAGES or not is_library
+    is_library = _package(kind) in sys.stdlib_module_names or "-packages" in file
+    return not is_library or _is_stage(kind)
+
+
+def _is_stage(kind: type) -> bool:
+    code = getattr(kind.__call__, "__code__", None)
+    return code is not None and "documents" in code.co_varnames[: code.co_argcount]
+
+
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]

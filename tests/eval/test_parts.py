@@ -1,6 +1,7 @@
 """A run finds models, searchers and prompts in the attributes of its stages."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from eval.run.parts import (
     find_writers,
     hash_prompts,
 )
+from eval.verify.labels import Labels
 from records import Document
 
 
@@ -68,6 +70,42 @@ def test_records_and_objects_of_libraries_are_not_entered(prompt):
         [module, np.ones(3), Path(), Document(id="a", topic="a", text="b"), Nested], {}
     )
     assert find_parts(outside) == [outside]
+
+
+INSTALLED = """
+from eval.models.openai_server import OpenAIServer
+from eval.prompting.prompts import Prompt
+from torch import nn
+
+class Helper:
+    def __init__(self, writer):
+        self.writer = writer
+
+class Stage:
+    def __init__(self, prompt):
+        self.prompt = Prompt(prompt)
+        self.helper = Helper(OpenAIServer("m", "http://127.0.0.1:1/v1"))
+        self.layer = nn.Linear(2, 2)
+        self.layer.helper = self.helper.writer
+
+    def __call__(self, documents):
+        return [[] for _ in documents]
+"""
+
+
+def test_installed_stage_has_cache_and_prompt_hash(prompt, tmp_path, monkeypatch):
+    folder = tmp_path / "lib/site-packages/installed_stage"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(INSTALLED)
+    monkeypatch.syspath_prepend(folder.parent)
+    stage = import_module("installed_stage").Stage(prompt)
+    pipeline = Pipeline(stage, [Labels()])
+    parts = find_parts(pipeline)
+    assert stage.helper.writer in parts
+    assert stage.layer not in parts
+    assert list(hash_prompts(pipeline).values()) == [stage.prompt.sha256]
+    add_answer_caches(pipeline, tmp_path)
+    assert stage.helper.writer.cache_path == tmp_path / ".answers.sqlite"
 
 
 def test_what_a_part_loads_later_is_none_of_the_parts_that_were_held(prompt):
