@@ -61,6 +61,14 @@ def test_links_lead_to_files_and_headings(page):
         assert not anchor or anchor in anchors(target), link
 
 
+def test_guarantees_name_existing_tests():
+    path = None
+    page = (ROOT / "docs/reliability.md").read_text(encoding="utf-8")
+    for file, name in re.findall(r"`([\w/.]*)::(test_\w+)`", page):
+        path = file or path
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), name
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_parses(command, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)

@@ -40,8 +40,8 @@ def test_what_is_repeated_of_the_input_gives_the_terminal_no_command(capsys):
 
     with pytest.raises(SystemExit):
         run_command(main)
-    said = capsys.readouterr().err
-    assert said == "error: �]52;c;aGk=�a�2J�b: é\u200c no such\nfile\n"
+    err = capsys.readouterr().err
+    assert err == "error: �]52;c;aGk=�a�2J�b: é\u200c no such\nfile\n"
 
 
 def process_of(main, *words, **env):

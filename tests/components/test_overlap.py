@@ -13,8 +13,8 @@ PREMISE = (
 
 
 def test_focus_keeps_the_sentences_that_the_hypothesis_needs_in_their_order():
-    found = focus_premise(PREMISE, "Ada studied mathematics with her mother in London.", 15)
-    assert found.split("\n") == [
+    result = focus_premise(PREMISE, "Ada studied mathematics with her mother in London.", 15)
+    assert result.split("\n") == [
         "Ada Lovelace was born in London in 1815.",
         "Her mother promoted her interest in mathematics.",
     ]
@@ -22,8 +22,8 @@ def test_focus_keeps_the_sentences_that_the_hypothesis_needs_in_their_order():
 
 def test_focus_prefers_what_no_chosen_sentence_says():
     premise = "Ann won gold. Ann won gold there. Ann sang opera. Ann sang opera there."
-    found = focus_premise(premise, "Ann won gold and sang opera.", 6)
-    assert found == "Ann won gold.\nAnn sang opera."
+    result = focus_premise(premise, "Ann won gold and sang opera.", 6)
+    assert result == "Ann won gold.\nAnn sang opera."
 
 
 def test_stems_weigh_by_how_few_texts_have_them():

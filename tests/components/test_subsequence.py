@@ -217,9 +217,9 @@ def test_the_tokens_of_every_subsequence_are_allowed_and_read_back(
         for end in range(len(ids)):
             assert ids[end] in automaton.allowed(ids[:end])[0], (text, ids, end)
         assert automaton.allowed(ids)[1], text
-        found = join_words(claim, words, automaton.keep(ids))
+        result = join_words(claim, words, automaton.keep(ids))
         # A word that stands there twice may be read as either, whose case or gaps differ.
-        assert found.lower().replace(" ", "") == text.lower().replace(" ", "")
+        assert result.lower().replace(" ", "") == text.lower().replace(" ", "")
 
 
 def test_nothing_else_is_allowed(tokenizer: PreTrainedTokenizerFast) -> None:
@@ -281,8 +281,8 @@ def test_rows_of_other_claims_and_finished_rows() -> None:
     processor = OnlySubsequences(automata, 2, 1, 0)
     (dog, saw) = wordpiece("dog saw", add_special_tokens=False)["input_ids"]
     rows = torch.tensor([[0, 1], [0, saw], [0, dog], [0, saw]])
-    found = processor(rows, torch.zeros(4, len(wordpiece)))
-    allowed = [torch.where(row == 0)[0].tolist() for row in found]
+    result = processor(rows, torch.zeros(4, len(wordpiece)))
+    allowed = [torch.where(row == 0)[0].tolist() for row in result]
     # Ended; impossible; ends or goes on; ends.
     assert allowed == [[0], [1], [1, *_starting(wordpiece, "saw")], [1]]
 

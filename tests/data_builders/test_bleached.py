@@ -173,11 +173,11 @@ def test_what_a_model_wrote_is_not_given_away_under_the_knowledge_bases_licence(
     (tmp_path / "topics.txt").write_text("Why is the sky blue?\n")
     model = {"endpoint": None, "writer": Script("- {topic} is."), "samples": 1}
     of_topics = {**model, "writer": Script("- It is."), "topics": [str(tmp_path / "topics.txt")]}
-    said = {}
+    fields = {}
     for name, options in {"facts": {}, "model": model, "topics": of_topics}.items():
         built(tmp_path / name, **options)
-        said[name] = DatasetCard.load(tmp_path / name / "README.md").data.license
-    assert said == {"facts": "cc0-1.0", "model": "other", "topics": "other"}
+        fields[name] = DatasetCard.load(tmp_path / name / "README.md").data.license
+    assert fields == {"facts": "cc0-1.0", "model": "other", "topics": "other"}
 
 
 def test_a_model_and_a_knowledge_base_are_merged(tmp_path, endpoint):
@@ -192,8 +192,8 @@ def test_a_model_and_a_knowledge_base_are_merged(tmp_path, endpoint):
 
 
 def test_core_is_given_as_many_as_are_asked_for(tmp_path):
-    said = "\n".join(f"- {{topic}} is {'very ' * number}old." for number in range(20))
-    options = {"domain": "a film", "endpoint": None, "writer": Script(said), "samples": 1}
+    text = "\n".join(f"- {{topic}} is {'very ' * number}old." for number in range(20))
+    options = {"domain": "a film", "endpoint": None, "writer": Script(text), "samples": 1}
     rows, _ = built(tmp_path / "all", most=20, **options)
     assert len(load_bleached(tmp_path / "all" / "bleached.txt")) == len(rows) == 20
     built(tmp_path / "usual", **options)

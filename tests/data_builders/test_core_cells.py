@@ -95,7 +95,7 @@ def test_topics_have_the_group_that_people_have(endpoint, tmp_path):
         for line in (tmp_path / f"topics_{split}.jsonl").read_text("utf-8").splitlines()
     ]
     assert {r["topic"]: r["group"] for r in rows} == {
-        name: own for name, (_, own) in PEOPLE.items()
+        name: entry for name, (_, entry) in PEOPLE.items()
     }
     assert {r["cell"] for r in rows} == {"A0", "B0", "C0", "D0"}
 

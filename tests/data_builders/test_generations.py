@@ -23,10 +23,10 @@ TOPICS = [f"{first} {last}" for first in ("Ann", "Bob", "Eve") for last in ("Lee
 
 
 def tell(body: dict) -> str:
-    asked = body["messages"][-1]["content"]
-    if asked.endswith("Eve Ray."):
+    requests = body["messages"][-1]["content"]
+    if requests.endswith("Eve Ray."):
         return "I'm sorry, I have no information about her."
-    return f"{asked.removeprefix('Tell me a bio of ')} She sang {body['seed'] % 97} songs."
+    return f"{requests.removeprefix('Tell me a bio of ')} She sang {body['seed'] % 97} songs."
 
 
 @pytest.fixture
@@ -68,9 +68,9 @@ def test_models_times_kinds_times_topics_and_nothing_is_left_out(server, adversa
     assert normal[0].text != normal[1].text
     # The refusals are there.
     assert sum(row.text.startswith("I'm sorry") for row in normal) == 2
-    told = json.loads((folder / "manifest.json").read_text())["config"]["authors"]
-    assert told["Tiny"]["writer"]["model"] == "tiny"
-    assert "{topic}" in told["Adversary"]["prompts"]["info"]
+    stated = json.loads((folder / "manifest.json").read_text())["config"]["authors"]
+    assert stated["Tiny"]["writer"]["model"] == "tiny"
+    assert "{topic}" in stated["Adversary"]["prompts"]["info"]
     figures = json.loads((folder / "statistics.json").read_text())
     assert figures["Tiny, normal"] == {"texts": 12, "respond": 10, "failed": {}}
     assert sorted(p.name for p in folder.iterdir()) == sorted(
@@ -158,19 +158,19 @@ def test_texts_say_more_of_themselves_and_one_local_model_is_loaded_batch_size(
     assert [row.model_extra["step"] for row in rows] == [0] * 6 + [15] * 6
     assert len(loaded) == 2, "once an author, whatever it writes"
     assert "_model" not in vars(loaded[0])
-    told = json.loads((folder / "manifest.json").read_text())["config"]["authors"]
-    assert told["step 15"]["fields"] == {"step": 15}
+    stated = json.loads((folder / "manifest.json").read_text())["config"]["authors"]
+    assert stated["step 15"]["fields"] == {"step": 15}
 
 
 def test_one_yaml_says_it_all(server, capsys):
-    own = {"model": "tiny", "base_url": server.url}
-    writer = {"class_path": "eval.models.openai_server.OpenAIServer", "init_args": own}
+    fields = {"model": "tiny", "base_url": server.url}
+    writer = {"class_path": "eval.models.openai_server.OpenAIServer", "init_args": fields}
     config = {"output": "out", "topics": ["topics.jsonl"], "authors": {"Tiny": {"writer": writer}}}
     Path("config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     assert main(["generations", "--config", "config.yaml", "--dry_run"]) == 0
-    shown = capsys.readouterr().out
-    assert "normal texts" in shown
-    assert "6 texts" in shown
+    out = capsys.readouterr().out
+    assert "normal texts" in out
+    assert "6 texts" in out
     assert not server.answered
     assert main(["generations", "--config", "config.yaml", "--limit", "2"]) == 0
     assert len(read_records("out/normal.jsonl", Generation)) == 2

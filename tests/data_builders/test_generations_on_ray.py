@@ -74,21 +74,23 @@ def test_a_build_on_ray_goes_on_with_other_workers(tmp_path, command, gate):
     build.until_kept(1)
     build.is_killed()
     gate.let(10)
-    again = Started(["data_builders", *command], tmp_path / "a", 2, chunk)
-    again.until(gate.is_reached)
-    os.kill(again.workers()[0], signal.SIGKILL)
+    started = Started(["data_builders", *command], tmp_path / "a", 2, chunk)
+    started.until(gate.is_reached)
+    os.kill(started.workers()[0], signal.SIGKILL)
     gate.let(float("inf"))
-    again.ends_well()
-    assert {path.name for path in again.folder.iterdir()} == {path.name for path in calm.iterdir()}
+    started.ends_well()
+    assert {path.name for path in started.folder.iterdir()} == {
+        path.name for path in calm.iterdir()
+    }
     for path in calm.iterdir():
-        assert path.read_bytes() == (again.folder / path.name).read_bytes(), path.name
+        assert path.read_bytes() == (started.folder / path.name).read_bytes(), path.name
 
 
 def test_workers_are_for_the_command_and_decide_nothing(tmp_path, server):
     write_jsonl(tmp_path / "topics.jsonl", [{"topic": "Ann"}])
-    given = [str(tmp_path / "topics.jsonl")], {"Tiny": Author(OpenAIServer("tiny", server.url))}
-    alone = Generations(tmp_path / "out", *given)
-    together = Generations(tmp_path / "out", *given, ray=OnRay(2))
+    parts = [str(tmp_path / "topics.jsonl")], {"Tiny": Author(OpenAIServer("tiny", server.url))}
+    alone = Generations(tmp_path / "out", *parts)
+    together = Generations(tmp_path / "out", *parts, ray=OnRay(2))
     assert alone.config() == together.config()
     with pytest.raises(UserError, match=r"ray\.workers: "):
         together.build()

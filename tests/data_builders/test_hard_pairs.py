@@ -37,10 +37,10 @@ def joined(pieces):
 
 def test_a_number_gives_way_to_one_of_its_kind():
     rng = random.Random(0)
-    found = {joined(change_number("She moved in 1921.", PREMISE, rng)) for _ in range(20)}
-    assert found == {"She moved in 1934."}
-    found = {joined(change_number("There were 15 people.", PREMISE, rng)) for _ in range(40)}
-    assert found == {"There were 3 people.", "There were 2 people."}
+    names = {joined(change_number("She moved in 1921.", PREMISE, rng)) for _ in range(20)}
+    assert names == {"She moved in 1934."}
+    names = {joined(change_number("There were 15 people.", PREMISE, rng)) for _ in range(40)}
+    assert names == {"There were 3 people.", "There were 2 people."}
     assert change_number("In the 15th century.", PREMISE, rng) is None
     assert change_number("In 1921 and 1934.", PREMISE, rng) is None
     assert change_number("It was long ago.", PREMISE, rng) is None
@@ -64,8 +64,8 @@ def test_a_day_gives_way_to_a_day():
     rng = random.Random(0)
     premise = "On 7 May 1921 and 30 June 1921 some 66 came, 00 left, and 12 stayed."
     for claim in ("She moved on 8 May.", "She moved on May 8, 1921."):
-        found = {joined(change_number(claim, premise, rng)) for _ in range(40)}
-        assert found == {claim.replace("8", day) for day in ("7", "30", "12")}
+        names = {joined(change_number(claim, premise, rng)) for _ in range(40)}
+        assert names == {claim.replace("8", day) for day in ("7", "30", "12")}
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_a_name_gives_way_to_one_behind_the_same_word():
     ],
 )
 def test_names_change_places_where_it_matters(claim, changed):
-    found = joined(change_roles(claim, PREMISE, random.Random(0)))
+    result = joined(change_roles(claim, PREMISE, random.Random(0)))
     if claim.startswith("In May"):
-        assert Counter(found) == Counter(claim)
-        assert found != claim
+        assert Counter(result) == Counter(claim)
+        assert result != claim
     else:
-        assert found == changed
+        assert result == changed
 
 
 def test_rows_without_documents_and_claims_that_deny(tmp_path):
@@ -133,12 +133,12 @@ def test_rows_without_documents_and_claims_that_deny(tmp_path):
     ]
     write_jsonl(tmp_path / "in.jsonl", rows)
     HardPairs(tmp_path / "out", [str(tmp_path / "in.jsonl")]).build()
-    found = read_records(tmp_path / "out" / "relation_train.jsonl", RelationPair)
-    assert found
-    assert not any("was not in Rome in 1934" in pair.hypothesis for pair in found)
-    assert "documents" not in found[0].model_dump()
+    relation_pairs = read_records(tmp_path / "out" / "relation_train.jsonl", RelationPair)
+    assert relation_pairs
+    assert not any("was not in Rome in 1934" in pair.hypothesis for pair in relation_pairs)
+    assert "documents" not in relation_pairs[0].model_dump()
     dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
-    left = len(rows) - sum(pair.source == "hard/whole" for pair in found)
+    left = len(rows) - sum(pair.source == "hard/whole" for pair in relation_pairs)
     assert dropped["pair with a negated claim"] == 1
     assert sum(dropped.values()) == left, "each pair once"
 
@@ -150,13 +150,13 @@ def build(tmp_path, name="out", **options):
     write_jsonl(tmp_path / "in.jsonl", rows)
     HardPairs(tmp_path / name, [str(tmp_path / "in.jsonl")], **options).build()
     folder = tmp_path / name
-    found = read_records(folder / "relation_train.jsonl", RelationPair)
-    return found, json.loads((folder / "manifest.json").read_text())
+    relation_pairs = read_records(folder / "relation_train.jsonl", RelationPair)
+    return relation_pairs, json.loads((folder / "manifest.json").read_text())
 
 
 def test_the_dataset(tmp_path):
-    found, manifest = build(tmp_path, margin=0.25)
-    whole, changed = found[::2], found[1::2]
+    result, manifest = build(tmp_path, margin=0.25)
+    whole, changed = result[::2], result[1::2]
     assert {row.source for row in whole} == {"hard/whole"}
     assert {row.hypothesis for row in whole} <= set(CLAIMS)
     for before, after in zip(whole, changed, strict=True):
@@ -170,15 +170,15 @@ def test_the_dataset(tmp_path):
         shares = [covered_share(row.hypothesis, [PREMISE], weight) for row in (before, after)]
         assert abs(shares[0] - shares[1]) <= 0.25
     assert manifest["dropped"]["pair that is not entailed"] == 1
-    assert manifest["config"]["overlap_auroc"] == overlap_auroc(found)
-    assert build(tmp_path, "again", margin=0.25)[0] == found
+    assert manifest["config"]["overlap_auroc"] == overlap_auroc(result)
+    assert build(tmp_path, "again", margin=0.25)[0] == result
     assert (tmp_path / "out/manifest.json").read_bytes() == (
         tmp_path / "again/manifest.json"
     ).read_bytes()
     rows = [json.loads(line) for line in (tmp_path / "in.jsonl").read_text().splitlines()]
     write_jsonl(tmp_path / "twice.jsonl", rows * 2)
     twice = HardPairs(tmp_path / "twice", [str(tmp_path / "twice.jsonl")], margin=0.25).build()
-    assert read_records(twice.parent / "relation_train.jsonl", RelationPair) == found
+    assert read_records(twice.parent / "relation_train.jsonl", RelationPair) == result
     left_out = json.loads(twice.read_text())["dropped"]
     assert left_out["duplicate pair"] == len(CLAIMS)
     more, _ = build(tmp_path, "more", margin=1.0, per_pair=3)
@@ -189,8 +189,8 @@ def test_the_dataset(tmp_path):
 
 
 def test_only_what_is_asked_for(tmp_path):
-    found, _ = build(tmp_path, edits=("role",))
-    assert [(row.hypothesis, row.source) for row in found] == [
+    result, _ = build(tmp_path, edits=("role",))
+    assert [(row.hypothesis, row.source) for row in result] == [
         ("Ann Lee beat Bo Hill.", "hard/whole"),
         ("Bo Hill beat Ann Lee.", "hard/role"),
     ]

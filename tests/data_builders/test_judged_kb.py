@@ -38,7 +38,7 @@ ROUNDS = 1000
 
 def person(key: str, name: str, sex: str, aliases: tuple[str, ...] = (), **facts: list[str]):
     """A person by their facts; dates as ``7 November 1867`` or ``1835``."""
-    known = {
+    by_name = {
         prop: tuple(
             Value(text, None, int(text.split()[-1]))
             if prop in ("P569", "P570")
@@ -47,7 +47,7 @@ def person(key: str, name: str, sex: str, aliases: tuple[str, ...] = (), **facts
         )
         for prop, texts in facts.items()
     }
-    return Person(f"e:{key}", name, name, aliases, sex, known, "Europe", "C", 0)
+    return Person(f"e:{key}", name, name, aliases, sex, by_name, "Europe", "C", 0)
 
 
 ADA = person(
@@ -76,13 +76,13 @@ BROOKLYN, QUEENS, POLAND, FRANCE = "P19=Brooklyn", "P19=Queens", "P27=Poland", "
 
 def given(maker, about: Person, teller: Teller) -> set[tuple]:
     """Facts that were told, in their order, and the label, of all that a maker gives."""
-    found = set()
+    names = set()
     for _ in range(ROUNDS):
         teller.stated_facts.clear()
         made = maker(teller, about)
         if made is not None:
-            found.add((*map(str, teller.stated_facts), made[2]))
-    return found
+            names.add((*map(str, teller.stated_facts), made[2]))
+    return names
 
 
 def relations(kind: str, about: Person) -> set[tuple]:
@@ -180,8 +180,8 @@ def test_relations_of_two_facts(kind, rows, label):
     ],
 )
 def test_two_true_facts_are_neutral_only_where_neither_tells_the_other(about, rows):
-    found = {row for row in relations("other_fact", about) if not any("P569" in f for f in row)}
-    assert found == {(*row, "neutral") for row in rows}
+    names = {row for row in relations("other_fact", about) if not any("P569" in f for f in row)}
+    assert names == {(*row, "neutral") for row in rows}
 
 
 def test_what_a_writer_may_be_is_no_other_value():
@@ -191,9 +191,9 @@ def test_what_a_writer_may_be_is_no_other_value():
 
 def test_aspects_of_one_date_are_never_neutral():
     dates = {DAY, YEAR, DECADE, CENTURY}
-    found = relations("other_fact", ADA)
-    assert (DAY, BROOKLYN, "neutral") in found
-    assert not [row for row in found if {row[0], row[1]} <= dates]
+    result = relations("other_fact", ADA)
+    assert (DAY, BROOKLYN, "neutral") in result
+    assert not [row for row in result if {row[0], row[1]} <= dates]
 
 
 @pytest.mark.parametrize("kind", ["other_value", "page_contradicted"])
@@ -213,23 +213,23 @@ def test_a_compound_entails_each_of_its_facts_and_none_of_them_entails_it():
     parts, wholes = relations("part", ADA), relations("to_compound", ADA)
     assert {row[-1] for row in parts} == {"entailment"}
     assert {row[-1] for row in wholes} == {"neutral"}
-    for *held, one, _ in (*parts, *wholes):
-        assert one in held
-    assert all(len(held) > 1 for *held, _, _ in wholes)
+    for *entry, element, _ in (*parts, *wholes):
+        assert element in entry
+    assert all(len(entry) > 1 for *entry, _, _ in wholes)
     assert (NOVELIST, POLAND, POLAND, "entailment") in parts
     assert (NOVELIST, POLAND, NOVELIST, "neutral") in wholes
 
 
 def test_a_page_entails_what_it_tells_and_leaves_open_what_it_does_not():
-    told = relations("page_fact", DOT)
-    assert told
-    assert all(row[-2] in row[:-2] and row[-1] == "entailment" for row in told)
-    said, untold = sayings(DOT.name), set()
+    stated = relations("page_fact", DOT)
+    assert stated
+    assert all(row[-2] in row[:-2] and row[-1] == "entailment" for row in stated)
+    message, untold = sayings(DOT.name), set()
     teller = Teller(TRAIN, random.Random(0))
     for _ in range(ROUNDS):
         teller.stated_facts.clear()
         made = relation.KINDS["page_missing"][1](teller, DOT)
-        if made is not None and made[1] in said:
+        if made is not None and made[1] in message:
             *page, missing = map(str, teller.stated_facts)
             untold.add((frozenset(page), missing, made[2]))
     # Of a page about a novelist it is no news that she writes, and the other way round.
@@ -259,18 +259,18 @@ SEXED = {"male": {"she", "her", "herself"}, "female": {"he", "his", "him", "hims
     ],
 )
 def test_relations_with_what_is_true_of_anyone(kind, label, facts):
-    found = relations(kind, ADA)
-    assert {row[-1] for row in found} == {label}
-    assert max(len(row) - 1 for row in found) == facts
+    result = relations(kind, ADA)
+    assert {row[-1] for row in result} == {label}
+    assert max(len(row) - 1 for row in result) == facts
 
 
 class Noting(Teller):
     """Notes the kinds of the specific statements that it makes."""
 
     def unlisted(self, person):
-        found = super().unlisted(person)
-        self.kinds.append(found[1])
-        return found
+        result = super().unlisted(person)
+        self.kinds.append(result[1])
+        return result
 
 
 def test_two_specific_statements_are_neutral_only_if_of_different_kinds():
@@ -339,10 +339,10 @@ class NoCounts:
 )  # fmt: skip
 def test_probabilities_of_two_facts(kind, rows, label):
     asker = unli.Asker(TRAIN, random.Random(0), NoCounts(), 1)
-    found = given(unli.KINDS[kind][1], ADA, asker)
+    result = given(unli.KINDS[kind][1], ADA, asker)
     # Paraphrases of specific statements have no fact.
-    assert {row for row in found if len(row) == 3} == {(*row, label) for row in rows}
-    assert {row[-1] for row in found} == {label}
+    assert {row for row in result if len(row) == 3} == {(*row, label) for row in rows}
+    assert {row[-1] for row in result} == {label}
 
 
 @pytest.mark.parametrize(
@@ -355,10 +355,10 @@ def test_probabilities_of_two_facts(kind, rows, label):
     ],
 )
 def test_probabilities_of_what_follows(kind, label):
-    found = given(unli.KINDS[kind][1], ADA, unli.Asker(TRAIN, random.Random(0), NoCounts(), 1))
-    assert {row[-1] for row in found} == {label}
+    result = given(unli.KINDS[kind][1], ADA, unli.Asker(TRAIN, random.Random(0), NoCounts(), 1))
+    assert {row[-1] for row in result} == {label}
     if kind in ("part", "page_fact"):
-        assert all(row[-2] in row[:-2] for row in found)
+        assert all(row[-2] in row[:-2] for row in result)
 
 
 def test_a_specific_statement_has_its_prior():
@@ -372,11 +372,11 @@ class Counted:
     """Shares counted over the people above, by their facts in words."""
 
     def count(self, facts):
-        wanted = {str(f) for f in facts}
-        return sum(wanted <= {str(f) for f in TRAIN.facts(p)} for p in EVERYONE)
+        names = {str(f) for f in facts}
+        return sum(names <= {str(f) for f in TRAIN.facts(p)} for p in EVERYONE)
 
-    def counts(self, given, asked):
-        return self.count([*given, asked]), self.count(given)
+    def counts(self, given, requests):
+        return self.count([*given, requests]), self.count(given)
 
 
 @pytest.mark.parametrize(
@@ -432,9 +432,9 @@ MANY = [
 
 @pytest.mark.parametrize(("facts", "split", "common", "holds"), MANY)
 def test_what_is_true_of_many(facts, split, common, holds):
-    one = person("one", "One Two", "male", **facts)
-    known = Common(World([one], [one], split)).all_of(one)
-    assert (common in {str(fact) for fact in known}) == holds
+    first = person("one", "One Two", "male", **facts)
+    expected = Common(World([first], [first], split)).all_of(first)
+    assert (common in {str(fact) for fact in expected}) == holds
 
 
 # articles: what a paragraph says, leaves open and denies.
@@ -444,15 +444,15 @@ def test_what_is_true_of_many(facts, split, common, holds):
 def sayings(name: str) -> dict[str, set[str]]:
     """Every plain text of each fact of the population, said of a person."""
     (about,) = (p for p in EVERYONE if p.name == name)
-    found: dict[str, set[str]] = {}
+    fields: dict[str, set[str]] = {}
     for fact in {f for p in EVERYONE for prop in TRAIN.properties for f in facts_of(p, prop)}:
         for slots in (fact.slots, fact.slots | {"v": fact.slots.get("us", fact.slots.get("v"))}):
             for template in TRAIN.templates(fact):
                 for form in ("full", "surname", "pronoun", "they"):
                     for past in (True, False):
                         text = speak(template, about, Voice(form, past), slots)
-                        found.setdefault(text[:1].upper() + text[1:], set()).add(str(fact))
-    return found
+                        fields.setdefault(text[:1].upper() + text[1:], set()).add(str(fact))
+    return fields
 
 
 @cache
@@ -460,13 +460,13 @@ def claims(kind: str, name: str) -> list[tuple[str, str, str, set[str]]]:
     """Article, claim, label and the facts that the claim may state, of all that a maker gives."""
     (about,) = (p for p in EVERYONE if p.name == name)
     teller = articles.Writer(TRAIN, random.Random(0))
-    said, found = sayings(name), []
+    message, result = sayings(name), []
     for _ in range(ROUNDS // 2):
         teller.stated_facts.clear()
         made = articles.KINDS[kind][1](teller, about)
         if made is not None:
-            found.append((*made, said.get(made[1], set())))
-    return found
+            result.append((*made, message.get(made[1], set())))
+    return result
 
 
 @pytest.mark.parametrize(
@@ -481,7 +481,7 @@ def claims(kind: str, name: str) -> list[tuple[str, str, str, set[str]]]:
     ],
 )
 def test_an_article_and_a_claim_have_the_label_of_their_kind(kind, label):
-    assert {found[2] for found in claims(kind, ADA.name)} == {label}
+    assert {entry[2] for entry in claims(kind, ADA.name)} == {label}
 
 
 @pytest.mark.parametrize(
@@ -496,8 +496,8 @@ def test_an_article_and_a_claim_have_the_label_of_their_kind(kind, label):
     ],
 )
 def test_facts_that_an_article_does_not_tell(kind, about, facts):
-    found = [told for *_, told in claims(kind, about.name) if told]
-    assert set().union(*found) == facts
+    rows = [entry for *_, entry in claims(kind, about.name) if entry]
+    assert set().union(*rows) == facts
 
 
 def test_an_article_entails_no_changed_detail():
@@ -509,17 +509,17 @@ def test_an_article_entails_no_changed_detail():
 def test_a_detail_that_is_added_is_not_the_articles_own():
     """Without its tail the claim is a statement of the article, with it it is not."""
     tails = {tail.partition(" {")[0] for tail in bank("articles")["tails"]["train"]}
-    found = claims("article_more", ADA.name)
-    assert found
-    assert all(any(f" {tail} " in claim for tail in tails) for _, claim, _, _ in found)
+    result = claims("article_more", ADA.name)
+    assert result
+    assert all(any(f" {tail} " in claim for tail in tails) for _, claim, _, _ in result)
 
 
 @pytest.mark.parametrize("kind", ["article_less", "article_more"])
 def test_what_is_denied_gets_no_detail(kind):
     """Who never married did not in Vienna, either, and who did not there may have elsewhere."""
-    found = claims(kind, ADA.name)
-    assert found
-    assert not any(re.search(r"(?i)\b(?:never|not|no|nobody)\b", claim) for _, claim, *_ in found)
+    result = claims(kind, ADA.name)
+    assert result
+    assert not any(re.search(r"(?i)\b(?:never|not|no|nobody)\b", claim) for _, claim, *_ in result)
 
 
 def test_a_claim_names_its_person_where_an_article_speaks_of_two():
@@ -529,8 +529,8 @@ def test_a_claim_names_its_person_where_an_article_speaks_of_two():
     statement = writer._fact(fact)
     for other, always in ([], False), ([statement], True):
         article = articles.Article("", [statement], other)
-        told = {writer._claim(article, BEN, statement) for _ in range(ROUNDS)}
-        assert all("Stone" in claim for claim in told) == always
+        names = {writer._claim(article, BEN, statement) for _ in range(ROUNDS)}
+        assert all("Stone" in claim for claim in names) == always
 
 
 # lss: the states of a claim's clauses, and the words that are kept.
@@ -580,12 +580,12 @@ def test_kept_words_of_joined_clauses(clauses, kept):
 def test_what_follows_from_the_reference_is_kept():
     """Dot is a novelist, a writer and a chemist; who tells of a novelist tells of a writer."""
     facts = [fact for fact in facts_of(DOT, "P106") if fact.value in ("novelist", "writer")]
-    for told, missing, state in (facts[:1], facts[1:], SUPPORTED), (facts[1:], facts[:1], MISSING):
-        assert [fact.value for fact in told] == ["novelist" if state == SUPPORTED else "writer"]
+    for entry, missing, state in (facts[:1], facts[1:], SUPPORTED), (facts[1:], facts[:1], MISSING):
+        assert [fact.value for fact in entry] == ["novelist" if state == SUPPORTED else "writer"]
         teller = Teller(TRAIN, random.Random(0))
-        clause, found = _clause(teller, DOT, MISSING, told, missing, set())
+        clause, result = _clause(teller, DOT, MISSING, entry, missing, set())
         assert clause
-        assert found == state
+        assert result == state
 
 
 @pytest.mark.parametrize(("states", "kept"), RELATIVE)
@@ -608,12 +608,12 @@ def test_a_false_sentence_has_a_value_that_is_false_of_the_person():
         *set().union(*FALSE_OF_ADA.values()), POET, CHEMIST, FRANCE,
     }  # fmt: skip
     true_facts = {NOVELIST, POLAND, DAY, YEAR, DECADE, CENTURY, BROOKLYN}
-    said, seen = sayings(ADA.name), {True: set(), False: set()}
+    message, seen = sayings(ADA.name), {True: set(), False: set()}
     for seed in range(60):
         for made in generations(World([ADA], EVERYONE, "train"), 1, 0.5, seed):
             if made.kind == "normal":
                 for sentence in made.sentences:
-                    seen[sentence.true] |= said.get(sentence.text, set())
+                    seen[sentence.true] |= message.get(sentence.text, set())
     assert seen[False] == false_facts
     assert true_facts - {DAY, YEAR, DECADE} <= seen[True] <= true_facts
 

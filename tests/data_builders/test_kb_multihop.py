@@ -92,7 +92,7 @@ def test_the_dataset(tmp_path):
     documents = defaultdict(Counter)
     for row in rows:
         documents[row.premise][row.label == "entailment"] += 1
-    both = [told for told in documents.values() if len(told) == 2]
+    both = [value for value in documents.values() if len(value) == 2]
     assert len(both) >= 75, "a document tells nothing of the label"
     # Bytes that are the same on every machine name no folder.
     assert KbMultihop(tmp_path, endpoint="/home/ann/my.ttl").config()["endpoint"] == "my.ttl"

@@ -18,12 +18,12 @@ from records import Document, Passage, read_records
 
 
 def test_same_seed_gives_the_same_bytes(build, dataset, tmp_path):
-    again = build(tmp_path / "again")
+    repeated = build(tmp_path / "again")
     names = sorted(path.name for path in dataset.iterdir())
-    assert names == sorted(path.name for path in again.iterdir())
+    assert names == sorted(path.name for path in repeated.iterdir())
     assert len(names) == 22
     for name in names:
-        assert (dataset / name).read_bytes() == (again / name).read_bytes(), name
+        assert (dataset / name).read_bytes() == (repeated / name).read_bytes(), name
 
 
 def test_texts_of_everybody_are_made_as_they_are_written(people):
@@ -47,7 +47,7 @@ def test_manifest_and_card(dataset):
 def test_long_biographies_are_half_false_and_of_people_that_nobody_trained_on(dataset, rows):
     profiles = read_records(dataset / "profiles.jsonl", Document)
     trained = {
-        row.person for (_, split), found in rows.items() if split == "train" for row in found
+        row.person for (_, split), entry in rows.items() if split == "train" for row in entry
     }
     assert len(profiles) >= 10
     for document in profiles:
@@ -71,8 +71,8 @@ def test_padded_texts_hide_falsehoods_behind_one_repeated_fact(dataset):
         assert 1 <= hidden <= 3
         assert set(labels[hidden:]) == {"S"}
         assert len(labels) >= hidden + 10
-        told = {claim.text for claim in profiles[text.person].claims if claim.label == "NS"}
-        assert {claim.text for claim in text.claims[:hidden]} <= told
+        names = {claim.text for claim in profiles[text.person].claims if claim.label == "NS"}
+        assert {claim.text for claim in text.claims[:hidden]} <= names
         assert all(text.topic.split()[-1] in claim.text for claim in text.claims)
         assert (text.kind, text.bin) == ("repetitive", profiles[text.person].bin)
 
@@ -85,32 +85,32 @@ def test_sizes_are_nearly_reached(rows, small):
 
 def test_people_and_namesakes_stay_in_one_split(rows, people):
     names = {person.iri: person.name.casefold() for person in people}
-    told = {
-        split: {names[r.person] for (_, s), found in rows.items() if s == split for r in found}
+    by_name = {
+        split: {names[r.person] for (_, s), entry in rows.items() if s == split for r in entry}
         for split in SPLITS
     }
-    assert all(told.values())
-    assert not told["train"] & told["dev"]
-    assert not told["train"] & told["test"]
-    assert not told["dev"] & told["test"]
+    assert all(by_name.values())
+    assert not by_name["train"] & by_name["dev"]
+    assert not by_name["train"] & by_name["test"]
+    assert not by_name["dev"] & by_name["test"]
 
 
 def test_split_people_keeps_shares_and_everyone(people):
     members = split_people(people, (8, 1, 1), 0)
-    assert sorted(p.iri for found in members.values() for p in found) == [p.iri for p in people]
+    assert sorted(p.iri for value in members.values() for p in value) == [p.iri for p in people]
     assert len(members["train"]) == pytest.approx(0.8 * len(people), abs=8)
 
 
 def test_splits_share_no_property(rows):
-    own = [set(SPLIT_PROPERTIES[split]) for split in SPLITS]
-    assert not own[0] & own[1] | own[0] & own[2] | own[1] & own[2]
+    custom = [set(SPLIT_PROPERTIES[split]) for split in SPLITS]
+    assert not custom[0] & custom[1] | custom[0] & custom[2] | custom[1] & custom[2]
     for split in SPLITS:
         templates = {name.partition(".")[0] for name in bank("facts")[split]}
         assert templates == set(SPLIT_PROPERTIES[split])
         counted = [r for r in rows["unli", split] if r.source.startswith("kb/share")]
-        asked = {name.partition("=")[0].partition(".")[0] for r in counted for name in [r.asked]}
-        assert asked <= templates
-        assert asked
+        names = {name.partition("=")[0].partition(".")[0] for r in counted for name in [r.asked]}
+        assert names <= templates
+        assert names
 
 
 def test_every_person_has_a_page_with_their_facts(dataset, people):

@@ -27,12 +27,12 @@ def _plain(template):
 def wordings():
     """Split to all its wordings; ``pages`` beside the splits."""
     files = ("facts", "common", "compounds", "clauses", "bleached", "embellishments")
-    found = {
+    by_name = {
         split: {_plain(line) for name in files for line in _lines(bank(name)[split])}
         | {_plain(text) for entry in unlisted(split) for text in entry.paraphrases}
         for split in SPLITS
     }
-    return found | {"pages": {_plain(line) for line in _lines(bank("pages"))}}
+    return by_name | {"pages": {_plain(line) for line in _lines(bank("pages"))}}
 
 
 def test_splits_share_no_wording(wordings):
@@ -67,16 +67,16 @@ def test_a_date_is_told_as_such(split):
 @pytest.mark.parametrize("split", SPLITS)
 def test_clauses_of_facts_tell_nobody_s_thoughts(split):
     """A citizen of a country need not consider it home, nor have dated the own birth."""
-    told = {prop: lines for prop, lines in bank("clauses")[split].items() if prop != "unlisted"}
-    assert told
-    for line in _lines(told):
+    by_name = {prop: lines for prop, lines in bank("clauses")[split].items() if prop != "unlisted"}
+    assert by_name
+    for line in _lines(by_name):
         assert not re.match(r"(?:considered|dated|thought|believed|felt|loved|liked|hoped)\b", line)
 
 
 def test_every_template_can_be_said(rows):
     """No slot is left open anywhere."""
-    for (kind, split), found in rows.items():
-        for row in found:
+    for (kind, split), entry in rows.items():
+        for row in entry:
             for field in ("premise", "hypothesis", "claim", "reference", "text"):
-                said = getattr(row, field, None) or ""
-                assert not set(said) & set("{}[]|"), (kind, split, said)
+                message = getattr(row, field, None) or ""
+                assert not set(message) & set("{}[]|"), (kind, split, message)

@@ -33,14 +33,14 @@ def make_checkpoint(save_bert: Callable[..., Path], letter_tokenizer: Callable) 
             id2label=dict(enumerate(labels)),
             label2id={label: index for index, label in enumerate(labels)},
         )
-        known = {
+        expected = {
             "component": component,
             "architecture": "token_classifier" if tokens else "sequence_classifier",
             "labels": labels,
             "max_length": 128,
             "base": {"id": "random"},
         }
-        write_component(folder, Component(**(known | fields)), card="# tiny\n")
+        write_component(folder, Component(**(expected | fields)), card="# tiny\n")
         return folder
 
     return make

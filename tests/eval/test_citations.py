@@ -65,7 +65,7 @@ def judged(text, passages=PASSAGES, **options):
     ],
 )
 def test_numbers_before_and_behind_the_full_stop(text, expected):
-    assert [tuple(one) for one in cited_sentences(text)] == expected
+    assert [tuple(entry) for entry in cited_sentences(text)] == expected
     assert without_numbers(text) == " ".join(claim for claim, _ in expected)
 
 
@@ -74,34 +74,38 @@ def test_recall_and_precision_by_hand():
         "Ann was a poet [1]. Bob lost a leg [1][2]. Ann lost a leg [1, 2]. Cid sang [1]. "
         "Bob was a poet. Cid sang [3][9]. Ann sang in 1915 [1-3]. [2]"
     )
-    own = judged(text)
-    assert [s.recalled for s in own] == [True, True, True, False, False, False, True]
+    custom = judged(text)
+    assert [s.recalled for s in custom] == [True, True, True, False, False, False, True]
     # Bob's first citation is irrelevant; Ann needs both of hers; a passage that is not there spoils
     # the whole sentence; of the last three passages each is needed.
-    assert [s.precise for s in own] == [
+    assert [s.precise for s in custom] == [
         [True], [False, True], [True, True], [False], [], [False, False], [True, True, True],
     ]  # fmt: skip
-    assert [s.missing for s in own] == [[]] * 5 + [[9]] + [[]]
-    assert recall(own) == 4 / 7
-    assert precision(own) == 7 / 11
+    assert [s.missing for s in custom] == [[]] * 5 + [[9]] + [[]]
+    assert recall(custom) == 4 / 7
+    assert precision(custom) == 7 / 11
     assert recall(judged("")) is precision(judged("")) is None
     assert (recall(judged("Ann won.")), precision(judged("Ann won."))) == (0, 0)
 
 
 def test_at_most_so_many_and_thresholds():
-    (one,) = judged("Cid sang [1][2][3].", at_most=2)
-    assert (one.numbers, one.recalled, one.precise) == ([1, 2], False, [False, False])
-    (one,) = judged("Cid sang [1][2][3][9].", at_most=2)
-    assert one.missing == [9]
+    (first,) = judged("Cid sang [1][2][3].", at_most=2)
+    assert (first.numbers, first.recalled, first.precise) == ([1, 2], False, [False, False])
+    (first,) = judged("Cid sang [1][2][3][9].", at_most=2)
+    assert first.missing == [9]
     assert [s.recalled for s in judged("Cid sang [3]. Cid won [3].", threshold=0.2)] == [True] * 2
     assert [s.recalled for s in judged("Cid sang [3].", threshold=0.9)] == [False]
 
 
 def test_failures_are_counted_and_enter_nothing():
     passages = [*PASSAGES, {"id": "d", "title": "Dot", "text": "Dot drew."}]
-    own = judged("Ann was broken [1]. Cid sang [3]. Bob lost a leg [2].", passages)
-    assert [s.recalled for s in own] == [None, True, True]
-    assert (recall(own), precision(own), [s.failed for s in own]) == (1, 1, [True, False, False])
+    custom = judged("Ann was broken [1]. Cid sang [3]. Bob lost a leg [2].", passages)
+    assert [s.recalled for s in custom] == [None, True, True]
+    assert (recall(custom), precision(custom), [s.failed for s in custom]) == (
+        1,
+        1,
+        [True, False, False],
+    )
     assert precision(judged("Ann was broken [1].")) is None
 
 
@@ -113,12 +117,12 @@ def test_a_citation_that_could_not_be_judged_is_neither_needed_nor_not():
             return rows
 
     text = "Ann was a poet [1][2]. Ann lost [1][2]."
-    own = Citations(OfAnn())([Document(id="d", topic="Ann", text=text, passages=PASSAGES)])[0]
-    assert [s.recalled for s in own] == [True, True]
+    custom = Citations(OfAnn())([Document(id="d", topic="Ann", text=text, passages=PASSAGES)])[0]
+    assert [s.recalled for s in custom] == [True, True]
     # The first sentence's second citation fails by itself, the other's first where it is left out.
-    assert [s.precise for s in own] == [[True, None], [None, None]]
-    assert [s.failed for s in own] == [True, True]
-    assert (precision(own[:1]), precision(own[1:]), recall(own)) == (1, None, 1)
+    assert [s.precise for s in custom] == [[True, None], [None, None]]
+    assert [s.failed for s in custom] == [True, True]
+    assert (precision(custom[:1]), precision(custom[1:]), recall(custom)) == (1, None, 1)
 
 
 def test_all_documents_in_three_calls():
@@ -148,15 +152,15 @@ def test_given_citations_and_the_sentences_in_none_of_them():
             {"claim": "", "passage": [both], "entailed": 0},
         ],
     )
-    own = Citations(Words())([document])[0]
-    assert [(s.text, s.recalled, s.precise) for s in own] == [
+    custom = Citations(Words())([document])[0]
+    assert [(s.text, s.recalled, s.precise) for s in custom] == [
         ("Ann was a poet , so they say.", False, [False, False]),
         ("Bob lost a leg.", True, [False, True]),
         ("", False, [False, False]),
         ("Cid sang.", False, []),
     ]
-    assert recall(own) == 1 / 3
-    assert precision(own) == 1 / 6
+    assert recall(custom) == 1 / 3
+    assert precision(custom) == 1 / 6
     # Our builder's texts have their brackets in a field of their own.
     cited = document.model_copy(update={"passages": None, "cited_text": "Ann was a poet [1]."})
     assert [s.text for s in Citations(Words())([cited])[0]] == ["Ann was a poet."]
@@ -194,10 +198,10 @@ def test_ambigbio_files_give_their_own_recall():
         pytest.skip("FACTFOUNDRY_DATA is not set: no AmbigBio file to read")
     for path in sorted((Path(folder) / "ambigbio").glob("*-42.jsonl")):
         documents = read_records(path, Document)[:60]
-        found = Citations(Words())(documents)
-        given = [len(document.citations) for document in documents]
-        own = zip(found, given, strict=True)
-        rest = [sentence for sentences, count in own for sentence in sentences[count:]]
+        result = Citations(Words())(documents)
+        rows = [len(document.citations) for document in documents]
+        custom = zip(result, rows, strict=True)
+        rest = [sentence for sentences, count in custom for sentence in sentences[count:]]
         assert rest
         assert not any(sentence.numbers for sentence in rest)
-        assert len(rest) < sum(given) / 2
+        assert len(rest) < sum(rows) / 2

@@ -38,7 +38,7 @@ def knowledge(tmp_path: Path) -> str:
     path = tmp_path / "pages.db"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
-        rows = [(title, SEPARATOR.join(own)) for title, own in PAGES.items()]
+        rows = [(title, SEPARATOR.join(entry)) for title, entry in PAGES.items()]
         db.executemany("INSERT INTO documents VALUES (?, ?)", rows)
     db.close()
     return str(path)
@@ -55,7 +55,7 @@ def document() -> Document:
 
 def together(documents, claims):
     """All claims are about one person."""
-    return [["g0"] * len(own) for own in claims]
+    return [["g0"] * len(claim) for claim in claims]
 
 
 def reply(body: dict) -> str:
@@ -69,19 +69,19 @@ def reply(body: dict) -> str:
 
 def test_each_title_gives_the_best_passages_of_its_whole_page(knowledge: str) -> None:
     retrieve = PagesOfTitles(knowledge, k=2)
-    one = document()
-    (claims,), (passages,) = retrieve([one], [one.claims])
-    known = {passage.id: passage for passage in passages}
-    texts = [[known[name].text for name in claim.contexts] for claim in claims]
+    first = document()
+    (claims,), (passages,) = retrieve([first], [first.claims])
+    by_name = {passage.id: passage for passage in passages}
+    texts = [[by_name[name].text for name in claim.contexts] for claim in claims]
     assert texts[0][0] == "Ida Holm painted."
     assert texts[1][:2] == ["She lived in Ribe.", "Ida Holm painted."]
     assert texts[1][2:] == ["She lived in Oslo.", "Ida Holm judged.", "It is a law."]
     # A passage that shares no word fills up; a title without a page keeps its passage.
-    assert all(len(own) == 5 for own in texts)
+    assert all(len(text) == 5 for text in texts)
     assert {p.source for p in passages if p.title != "Holm's Law"} == {"pages.db"}
     assert [p.id for p in passages if p.title == "Holm's Law"] == ["p2"]
-    nobody = one.model_copy(update={"passages": None})
-    assert retrieve([nobody], [one.claims[:1]])[0][0][0].contexts == []
+    nobody = first.model_copy(update={"passages": None})
+    assert retrieve([nobody], [first.claims[:1]])[0][0][0].contexts == []
     assert retrieve.identity != PagesOfTitles(knowledge, k=3).identity
 
 
@@ -92,11 +92,11 @@ def test_the_words_of_a_topic_with_underscores_are_in_the_query(tmp_path: Path) 
         texts = SEPARATOR.join(["Born in Ribe.", "Ida Holm painted."])
         db.execute("INSERT INTO documents VALUES (?, ?)", (PAINTER, texts))
     db.close()
-    one = document()
+    first = document()
     for topic in ("Ida Holm", "Ida_Holm"):
-        named = one.model_copy(update={"topic": topic, "passages": GIVEN[:1]})
-        (_, (found,)) = PagesOfTitles(str(path), k=1)([named], [one.claims[3:]])
-        assert [p.text for p in found] == ["Ida Holm painted."], topic
+        named = first.model_copy(update={"topic": topic, "passages": GIVEN[:1]})
+        (_, (result,)) = PagesOfTitles(str(path), k=1)([named], [first.claims[3:]])
+        assert [p.text for p in result] == ["Ida Holm painted."], topic
 
 
 def test_one_question_a_claim_and_title_decides(knowledge: str) -> None:
@@ -107,18 +107,18 @@ def test_one_question_a_claim_and_title_decides(knowledge: str) -> None:
         retrieve = PagesOfTitles(knowledge, k=2)
         pipeline = Pipeline(Given(), [stage], retrieve)
         (scored,) = pipeline.score([document()])
-        asked = [body["messages"][-1]["content"] for body in server.asked]
-    assert len(asked) == 4 * 3
+        rows = [body["messages"][-1]["content"] for body in server.asked]
+    assert len(rows) == 4 * 3
     assert (
         "Answer the question about Ida Holm based on the given context.\n\n"
         f"Title: {PAINTER}\nText: Ida Holm painted.\n\n"
         f"Title: {PAINTER}\nText: She lived in Ribe.\n\n"
         "Input: She lived in Ribe. True or False?\nOutput:"
-    ) in asked
-    found = {
+    ) in rows
+    by_name = {
         name: [v for v in scored.verdicts if v.name == name] for name in ("independent", "grouped")
     }
-    alone, grouped = found["independent"], found["grouped"]
+    alone, grouped = by_name["independent"], by_name["grouped"]
     assert [v.label for v in alone] == ["supported"] * 3 + ["failed"]
     assert [v.entity for v in alone[:3]] == [PAINTER, PAINTER, JUDGE]
     assert alone[0].support == {PAINTER: 1, JUDGE: 0, "Holm's Law": 0}
@@ -136,8 +136,8 @@ def test_claims_without_a_passage_fail_and_a_verifier_has_no_threshold(knowledge
         verifier = FActScore(OpenAIServer("m", server.url))
         stage = DFActScore(verifier, together, retrieved=True)
         claim = Claim(id="c0", text="Ida Holm painted.", contexts=[])
-        (found,) = stage([document()], [[claim]], [GIVEN])
-        assert [v.reason for v in found] == ["no passage was found"] * 2
+        (result,) = stage([document()], [[claim]], [GIVEN])
+        assert [v.reason for v in result] == ["no passage was found"] * 2
         assert not server.asked
         with pytest.raises(UserError, match="threshold: a verifier"):
             DFActScore(verifier, together, threshold=0.5)

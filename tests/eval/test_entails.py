@@ -34,7 +34,7 @@ class Says:
 
 
 def everybody(documents, claims):
-    return [["g"] * len(own) for own in claims]
+    return [["g"] * len(claim) for claim in claims]
 
 
 DOCUMENT = Document(
@@ -51,30 +51,30 @@ def labels(row, **options):
     model = Says(*row)
     verify = [NLI(model, **options), Majority(model), FactReasoner(model)]
     verify.append(DFActScore(model, everybody, **options))
-    (one,) = Pipeline(Given(), verify).score([DOCUMENT])
-    return {(v.assessor, v.name): v.label for v in one.verdicts}
+    (first,) = Pipeline(Given(), verify).score([DOCUMENT])
+    return {(v.assessor, v.name): v.label for v in first.verdicts}
 
 
 def decisions(row):
     """Who takes ``row`` for an entailment."""
     model = Says(*row)
-    found = labels(row)
-    said = {name: label == "supported" for name, label in found.items()}
+    result = labels(row)
+    by_name = {name: label == "supported" for name, label in result.items()}
     (sentences,) = Citations(model)([DOCUMENT])
-    said["citations"] = sentences[0].recalled
-    given = generations(
+    by_name["citations"] = sentences[0].recalled
+    inputs = generations(
         {"Ann": Answer("Ann won [1].")}, {"Ann": DOCUMENT.passages}, "g", model, {}, Counter()
     )
-    said["biographies"] = bool(next(given).citations[0]["entailed"])
+    by_name["biographies"] = bool(next(inputs).citations[0]["entailed"])
     (chosen,) = Core(model, weighting="uniform")([DOCUMENT], [DOCUMENT.claims])
-    said["core"] = chosen[0].selected
+    by_name["core"] = chosen[0].selected
     classes = same_claims(model, [[Claim(id="a", text="A."), Claim(id="b", text="B.")]])
-    said["decomp_score"] = classes == [[0, 0]]
+    by_name["decomp_score"] = classes == [[0, 0]]
     pairs = [Pair("d", "entailment", "a", "b")]
     values = compute_measures(pairs, {"m": model.relations(pairs)}, [], 0, "factor")
     called_so = {(v["metric"], v["kind"]): v["value"] for v in values}
-    said["relation_model"] = called_so["called_so", "entailment"] == 1
-    return said
+    by_name["relation_model"] = called_so["called_so", "entailment"] == 1
+    return by_name
 
 
 @pytest.mark.parametrize(
@@ -88,15 +88,15 @@ def decisions(row):
     ],
 )
 def test_a_tie_is_an_entailment_for_nobody(row, expected):
-    said = decisions(row)
-    assert len(said) == 12
-    assert set(said.values()) == {expected}, said
+    message = decisions(row)
+    assert len(message) == 12
+    assert set(message.values()) == {expected}, message
 
 
 def test_a_threshold_is_reached_by_its_own_value_and_makes_of_a_tie_what_it_says():
     for threshold, label in ((0.4, "supported"), (0.41, "not_supported")):
-        found = labels((0.4, 0.4, 0.2), threshold=threshold)
-        assert {found["nli", "default"], found["dfactscore", "independent"]} == {label}
+        result = labels((0.4, 0.4, 0.2), threshold=threshold)
+        assert {result["nli", "default"], result["dfactscore", "independent"]} == {label}
     (sentences,) = Citations(Says(0.4, 0.4, 0.2), threshold=0.4)([DOCUMENT])
     assert sentences[0].recalled is True
 
@@ -109,6 +109,6 @@ def test_rows_of_any_shape():
 
 
 def test_what_could_not_be_told_fails_and_is_no_entailment():
-    found = labels([np.nan] * 3)
-    assert found.pop(("dfactscore", "independent")) == "failed"
-    assert found["nli", "default"] == found["majority", "default"] == "failed"
+    result = labels([np.nan] * 3)
+    assert result.pop(("dfactscore", "independent")) == "failed"
+    assert result["nli", "default"] == result["majority", "default"] == "failed"

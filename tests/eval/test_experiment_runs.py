@@ -30,7 +30,7 @@ class AskedUnli:
     def likelihood(self, pairs):
         prompts = [self.prompt.messages(premise=p, hypothesis=h) for p, h in pairs]
         answers = self.writer.answer(prompts, temperature=0)
-        return [float(own[0].text) for own in answers]
+        return [float(answer[0].text) for answer in answers]
 
 
 def robustness(server):
@@ -49,9 +49,9 @@ def informativeness(server):
 
 
 def reply(body):
-    asked = body["messages"][-1]["content"]
-    number = "0.9" if "lived" in asked else "0.2"
-    return number if "how likely" in asked else str("lived" in asked)
+    requests = body["messages"][-1]["content"]
+    number = "0.9" if "lived" in requests else "0.2"
+    return number if "how likely" in requests else str("lived" in requests)
 
 
 @pytest.fixture
@@ -60,14 +60,14 @@ def shipped(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     kinds = (("normal", "painted {}"), ("uninformative", "lived {}"))
     rows = [
-        {"topic": topic, "kind": kind, "text": f"{topic} {said.format(topic[0])}."}
+        {"topic": topic, "kind": kind, "text": f"{topic} {entry.format(topic[0])}."}
         for topic in TOPICS
-        for kind, said in kinds
+        for kind, entry in kinds
     ]
     write_jsonl("texts.jsonl", rows)
     Path("prompts").mkdir()
-    asked = "=== user\n{{ topic }}: {{ claim }} True or False?\n"
-    Path("prompts/factscore_no_context.jinja").write_text(asked)
+    text = "=== user\n{{ topic }}: {{ claim }} True or False?\n"
+    Path("prompts/factscore_no_context.jinja").write_text(text)
     Path("prompts/unli.jinja").write_text("=== user\n{{ premise }} how likely: {{ hypothesis }}\n")
     monkeypatch.setattr("eval.verify.factscore._PROMPTS", Path("prompts"))
     return Path("prompts")
@@ -78,20 +78,20 @@ def test_nothing_is_asked_twice_and_usage_is_told(make, shipped, monkeypatch):
     monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
     with ModelServer(reply) as server:
         calm = make(server).run(Path("calm"), {})
-        asked = len(server.answered)
-        assert asked == 2 * len(TOPICS), "the second metric asks the same"
+        total = len(server.answered)
+        assert total == 2 * len(TOPICS), "the second metric asks the same"
         make(server).run(Path("calm"), {})
-        assert len(server.answered) == asked, "the answers are kept in the run's folder"
+        assert len(server.answered) == total, "the answers are kept in the run's folder"
         server.faults.extend([None] * 5 + ["503"])
         with pytest.raises(UserError, match="503"):
             make(server).run(Path("rough"), {})
         rough = make(server).run(Path("rough"), {})
-        assert len(server.answered) == 2 * asked
+        assert len(server.answered) == 2 * total
     assert rough == calm
     assert Path("calm/results.json").read_bytes() == Path("rough/results.json").read_bytes()
     assert [model["model"] for model in calm.provenance["models"]] == ["m"]
     (row,) = calm.provenance["usage"]
     both = 2 if make is robustness else 1
-    assert (row["answers"], row["failed"]) == (both * asked, 0)
+    assert (row["answers"], row["failed"]) == (both * total, 0)
     assert row["cost"] == row["prompt_tokens"] + 2 * row["completion_tokens"] > 0
     assert not list(Path("rough").glob(".*.partial.jsonl"))

@@ -57,8 +57,8 @@ def arguments(tmp_path, server, relation):
     ]
     write_jsonl(tmp_path / "texts.jsonl", rows)
     model = {"checkpoint": str(relation), "cache": str(tmp_path / "cache/pairs.sqlite")}
-    given = {"model": "m", "base_url": server.url, "concurrency": 1, "prices": [1.0, 2.0]}
-    writer = {"class_path": "eval.models.openai_server.OpenAIServer", "init_args": given}
+    fields = {"model": "m", "base_url": server.url, "concurrency": 1, "prices": [1.0, 2.0]}
+    writer = {"class_path": "eval.models.openai_server.OpenAIServer", "init_args": fields}
     entailment = {"class_path": "eval.models.encoder.Entailment", "init_args": model}
     judges = {
         "eval.verify.factscore.FActScore": {"writer": writer, "retrieval": False},
@@ -128,11 +128,11 @@ def test_a_killed_run_goes_on_with_other_workers(tmp_path, arguments, server, ca
     run.until_kept(1)
     run.is_killed()
     assert 1 <= run.kept() < TEXTS / CHUNK
-    again = Started([*COMMAND, *arguments], tmp_path / "a", 2)
-    again.ends_well()
+    started = Started([*COMMAND, *arguments], tmp_path / "a", 2)
+    started.ends_well()
     for name in OUTPUTS:
-        assert (again.folder / name).read_bytes() == (calm / name).read_bytes()
-    (usage,) = read_results(again.folder / "results.json").provenance["usage"]
+        assert (started.folder / name).read_bytes() == (calm / name).read_bytes()
+    (usage,) = read_results(started.folder / "results.json").provenance["usage"]
     assert usage["answers"] == 2 * TEXTS
     assert len(server.answered) <= 2 * TEXTS + 1, "only what was under way is asked again"
 
@@ -143,9 +143,9 @@ def test_an_address_without_a_cluster_is_one_line(tmp_path, arguments, monkeypat
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    given = [*arguments, f"--output={tmp_path / 'out'}", "--ray.workers=1"]
+    rows = [*arguments, f"--output={tmp_path / 'out'}", "--ray.workers=1"]
     with pytest.raises(UserError, match=rf"ray.address: {address}: no Ray cluster answers"):
-        score_main([*given, f"--ray.address={address}"])
+        score_main([*rows, f"--ray.address={address}"])
 
 
 class Slow:
@@ -194,13 +194,13 @@ def test_a_worker_on_another_machine_keeps_answers_in_files_of_its_own(tmp_path,
 
     work = partial(_process_on_worker, "score", (), Document, True)
     place = os.getcwd()
-    here = pytest.importorskip("ray").util.get_node_ip_address()
+    node_ip_address = pytest.importorskip("ray").util.get_node_ip_address()
     chunk = json.dumps([{"id": "a", "topic": "Ann", "text": "Ann painted 2 birds."}])
-    for host in (here, "192.0.2.9"):
+    for host in (node_ip_address, "192.0.2.9"):
         options = {"cache": str(cache)}
         worker = _Worker(Asking, options, tmp_path / "out", work, host, place)
         _, (row,), _ = json.loads(worker({"chunk_id": "0", "chunk": chunk})["rows"])
         assert json.loads(row)["verdicts"][0]["label"] == "supported"
-    assert made == [str(cache), str(tmp_path / f"cache/all.{here}.sqlite")]
+    assert made == [str(cache), str(tmp_path / f"cache/all.{node_ip_address}.sqlite")]
     kept = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.sqlite")}
-    assert kept == {"out/.answers.sqlite", f"out/.{here}/.answers.sqlite"}
+    assert kept == {"out/.answers.sqlite", f"out/.{node_ip_address}/.answers.sqlite"}

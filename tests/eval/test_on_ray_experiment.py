@@ -31,9 +31,14 @@ def texts():
 def appended():
     """Clean twins, and corrupted texts with k sentences behind."""
     for number in (2, 4):
-        own = {"id": f"{number}", "topic": f"Ann {number}", "kind": "clean"}
-        yield own | {"text": f"Ann painted {number} birds."}
-        corrupted = own | {"id": f"{number}-1", "kind": "corrupted", "clean": f"{number}", "k": 1}
+        fields = {"id": f"{number}", "topic": f"Ann {number}", "kind": "clean"}
+        yield fields | {"text": f"Ann painted {number} birds."}
+        corrupted = fields | {
+            "id": f"{number}-1",
+            "kind": "corrupted",
+            "clean": f"{number}",
+            "k": 1,
+        }
         yield corrupted | {"text": f"Ann painted {number + 1} birds. She had {number} birds."}
 
 
@@ -58,12 +63,12 @@ def robustness(tmp_path, server, relation):
     """Of two metrics that share a verifier which asks a language model, and a defence."""
     write_jsonl(tmp_path / "texts.jsonl", texts())
     write_jsonl(tmp_path / "appended.jsonl", appended())
-    given = {"model": "m", "base_url": server.url, "concurrency": 1, "prices": [1.0, 2.0]}
-    writer = {"class_path": "eval.models.openai_server.OpenAIServer", "init_args": given}
+    inputs = {"model": "m", "base_url": server.url, "concurrency": 1, "prices": [1.0, 2.0]}
+    writer = {"class_path": "eval.models.openai_server.OpenAIServer", "init_args": inputs}
     model = {"checkpoint": str(relation), "cache": str(tmp_path / "cache/pairs.sqlite")}
     entailment = {"class_path": "eval.models.encoder.Entailment", "init_args": model}
-    asked = {"writer": writer, "retrieval": False}
-    asks = {"class_path": "eval.verify.factscore.FActScore", "init_args": asked}
+    fields = {"writer": writer, "retrieval": False}
+    asks = {"class_path": "eval.verify.factscore.FActScore", "init_args": fields}
     core = {"entailment": entailment, "weighting": "uniform"}
     metric = {"decompose": {"class_path": "eval.decompose.sentences.Sentences"}, "verify": [asks]}
     options = {
@@ -90,13 +95,13 @@ def test_robustness_on_ray_goes_on_with_other_workers(tmp_path, robustness, gate
     run.until_kept(1)
     run.is_killed()
     gate.let(40)
-    again = Started(["eval", "experiment", *robustness], tmp_path / "a", 2)
-    again.until(gate.is_reached)
-    os.kill(again.workers()[0], signal.SIGKILL)
+    started = Started(["eval", "experiment", *robustness], tmp_path / "a", 2)
+    started.until(gate.is_reached)
+    os.kill(started.workers()[0], signal.SIGKILL)
     gate.let(float("inf"))
-    again.ends_well()
+    started.ends_well()
     names = {path.name for path in calm.iterdir() if not path.name.startswith(".")}
     assert {"results.json", "texts.jsonl", "curves.jsonl", "report.html"} <= names
     for name in names:
         if (calm / name).is_file():
-            assert (again.folder / name).read_bytes() == (calm / name).read_bytes(), name
+            assert (started.folder / name).read_bytes() == (calm / name).read_bytes(), name

@@ -41,7 +41,7 @@ def test_the_figures_of_the_shared_files(tmp_path):
         row = rows[place]
         ours = [as_printed(row["ours"][name], text) for name, text in row["prints"].items()]
         assert " ".join(ours) == digits, place
-    states = {what: row["state"] for (table, what), row in rows.items() if table == "Table 4"}
+    states = {entry: row["state"] for (table, entry), row in rows.items() if table == "Table 4"}
     assert states["Vicuna 7B, without name ambiguity"] == "equal to all printed digits"
     assert states["Vicuna 7B, with name ambiguity"].startswith("differs in FS: the paper prints")
     assert states["Tulu 2 13B, with name ambiguity"].startswith("first rows, 20 of 500: differs")

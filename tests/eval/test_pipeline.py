@@ -59,9 +59,9 @@ class FirstOnly:
                     document_entailment=1,
                     reason="duplicate" if index else "selected",
                 )
-                for index, claim in enumerate(own)
+                for index, claim in enumerate(entry)
             ]
-            for own in claims
+            for entry in claims
         ]
 
 
@@ -126,13 +126,13 @@ def test_queries_and_batches_do_not_change_what_is_found(tmp_path, caplog):
 
 def test_of_equally_good_passages_the_first_is_found(tmp_path):
     texts = [("Ann wrote", "Ann drew", "Bob drew")[n % 3] + f" x{n}" for n in range(90)]
-    every = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
-    write_jsonl(tmp_path / "p.jsonl", every)
-    found = BM25(str(tmp_path / "p.jsonl")).search(["Ann drew", "the", "", "nobody"], 40)
+    rows = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
+    write_jsonl(tmp_path / "p.jsonl", rows)
+    result = BM25(str(tmp_path / "p.jsonl")).search(["Ann drew", "the", "", "nobody"], 40)
     # Both words are equally rare.
     order = [*range(1, 90, 3), *(n for n in range(90) if n % 3 != 1)]
-    assert [p.id for p in found[0]] == [str(n) for n in order[:40]]
-    assert found[1:] == [[], [], []]
+    assert [p.id for p in result[0]] == [str(n) for n in order[:40]]
+    assert result[1:] == [[], [], []]
 
 
 def test_failed_claims_bound_the_scores():
@@ -173,8 +173,8 @@ def test_one_letter_words_and_digits_are_words(tmp_path):
 
 def test_an_accent_is_found_in_either_form_of_unicode(tmp_path):
     write_jsonl(tmp_path / "p.jsonl", [Passage(id="p", text="José wept."), *PASSAGES])
-    found = BM25(str(tmp_path / "p.jsonl"), k=1).search(["José", "Jose\u0301", "Jose"], 1)
-    assert [[p.id for p in hits] for hits in found] == [["p"], ["p"], []]
+    result = BM25(str(tmp_path / "p.jsonl"), k=1).search(["José", "Jose\u0301", "Jose"], 1)
+    assert [[p.id for p in hits] for hits in result] == [["p"], ["p"], []]
 
 
 def test_a_given_passage_counts_once_and_its_id_names_one_text():
@@ -222,11 +222,11 @@ class Pairwise:
                 Verdict(
                     claim=claim.id,
                     assessor="pairwise",
-                    label="supported" if len(own) > 1 else "not_supported",
+                    label="supported" if len(entry) > 1 else "not_supported",
                 )
-                for claim in own
+                for claim in entry
             ]
-            for own in claims
+            for entry in claims
         ]
 
 
@@ -241,13 +241,13 @@ def test_each_assessor_has_its_own_verdicts_on_the_claims_that_count():
     pipeline = Pipeline(decompose=Given(), verify=[Labels(), Pairwise()], select=FirstOnly())
     (scored,) = pipeline.score([document("x", claims=claims)])
 
-    def said(assessor, selection):
+    def message(assessor, selection):
         return [(c.id, v.label) for c, v in scored.judged(assessor, "default", selection)]
 
-    assert said("labels", "none") == [("a", "supported"), ("b", "not_supported")]
-    assert said("labels", "core") == [("a", "supported")]
-    assert said("pairwise", "none") == [("a", "supported"), ("b", "supported")]
-    assert said("pairwise", "core") == [("a", "not_supported")]
+    assert message("labels", "none") == [("a", "supported"), ("b", "not_supported")]
+    assert message("labels", "core") == [("a", "supported")]
+    assert message("pairwise", "none") == [("a", "supported"), ("b", "supported")]
+    assert message("pairwise", "core") == [("a", "not_supported")]
     assert [named("nli", "default"), named("nli", "graded")] == ["nli", "nli.graded"]
 
 
@@ -278,49 +278,49 @@ def claims_of(count):
     ],
 )
 def test_precision_of_one_document(labels, selected, precision):
-    given = [verdict for verdict in verdicts(*labels) if verdict is not None]
-    found = score_document(document("Some text."), claims_of(len(labels)), given, selected)
-    assert found.precision == precision
+    rows = [verdict for verdict in verdicts(*labels) if verdict is not None]
+    result = score_document(document("Some text."), claims_of(len(labels)), rows, selected)
+    assert result.precision == precision
     # A claim that the verifier forgot has failed.
     if selected is None:
-        assert found.failed == labels.count("failed") + labels.count(None)
-    assert found.empty_selection == (selected == set() and labels != [])
+        assert result.failed == labels.count("failed") + labels.count(None)
+    assert result.empty_selection == (selected == set() and labels != [])
 
 
 def test_an_empty_selection_is_0_whatever_could_not_be_decomposed():
     claims = [*claims_of(1), Claim(id="c1", text="x", failed="no list in the answer")]
-    found = score_document(document("Some text."), claims, verdicts("supported"), set())
-    assert (found.precision, found.failed, found.empty_selection) == (0.0, 1, True)
+    result = score_document(document("Some text."), claims, verdicts("supported"), set())
+    assert (result.precision, result.failed, result.empty_selection) == (0.0, 1, True)
 
 
 def test_abstentions_are_not_scored_and_not_empty_selections():
     for text in ("", "I'm sorry, I could not find any information."):
-        found = score_document(document(text), claims_of(1), verdicts("supported"), set())
-        assert (found.precision, found.responded, found.empty_selection) == (None, False, False)
+        result = score_document(document(text), claims_of(1), verdicts("supported"), set())
+        assert (result.precision, result.responded, result.empty_selection) == (None, False, False)
         whole = score_document(document(text), claims_of(1), verdicts("supported"), None)
         assert (whole.precision, whole.factscore, whole.supported) == (None, None, 1)
 
 
 def test_texts_without_claims_or_labels_go_to_others():
-    told = [Claim(id="c0", text="Ann Lee was a boxer.", label="NS")]
-    known = Document(id="d1", topic="Ann Lee", text="…", claims=told)
+    rows = [Claim(id="c0", text="Ann Lee was a boxer.", label="NS")]
+    expected = Document(id="d1", topic="Ann Lee", text="…", claims=rows)
     bare = Document(
         id="d2", topic="Bob Ray", text="Bob Ray was a boxer. He sang.", passages=PASSAGES
     )
-    unlabelled = told[0].model_copy(update={"label": None})
-    half = known.model_copy(
-        update={"id": "d3", "claims": [*told, unlabelled.model_copy(update={"id": "c1"})]}
+    unlabelled = rows[0].model_copy(update={"label": None})
+    half = expected.model_copy(
+        update={"id": "d3", "claims": [*rows, unlabelled.model_copy(update={"id": "c1"})]}
     )
     with pytest.raises(UserError, match="document d2: no claims"):
-        Given()([known, bare])
+        Given()([expected, bare])
     pipeline = Pipeline(Given(otherwise=Sentences()), [Labels(otherwise=NLI(WordOverlap()))])
-    scored = pipeline.score([known, bare, half])
-    assert [[v.label for v in one.verdicts] for one in scored] == [
+    scored = pipeline.score([expected, bare, half])
+    assert [[v.label for v in entry.verdicts] for entry in scored] == [
         ["not_supported"],
         ["supported", "contradicted"],
         ["not_supported", "failed"],  # whoever labelled the text left this one out
     ]
-    assert {v.assessor for one in scored for v in one.verdicts} == {"labels"}
+    assert {v.assessor for entry in scored for v in entry.verdicts} == {"labels"}
 
 
 def test_length_penalty():
@@ -337,8 +337,8 @@ def test_summary_counts_topics_and_failures():
         document("x", id="3", claims=[Claim(id="a", text="x")]),
     ]
     results = {r.metric: r for r in summarise(pipeline.score(documents), "h", "biographies")}
-    found = results["factual_precision"]
-    assert (found.value, found.n, found.failed) == (0.5, 1, 1)  # one topic, one failed claim
+    result = results["factual_precision"]
+    assert (result.value, result.n, result.failed) == (0.5, 1, 1)  # one topic, one failed claim
     assert results["claims"].value == 1
     assert not {"recall_at_k", "f1_at_k"} & set(results), "only with K"
 
@@ -347,7 +347,7 @@ def test_micro_precision_and_f1_at_k():
     pipeline = Pipeline(decompose=Given(irrelevant=True), verify=[Labels()])
 
     def text(name, labels):
-        claims = [Claim(id=f"c{i}", text="x", label=one) for i, one in enumerate(labels)]
+        claims = [Claim(id=f"c{i}", text="x", label=entry) for i, entry in enumerate(labels)]
         return document("x", id=name, topic=name, claims=claims)
 
     scored = pipeline.score(
@@ -362,19 +362,21 @@ def test_micro_precision_and_f1_at_k():
     assert k == 2, "the median of 5, 2 and 1; a text that does not respond has no claims to count"
     assert expected_claims(scored[:2]) == 5, "of two in the middle the larger"
     assert expected_claims(scored[3:]) == 1
-    found = {r.metric: r for r in summarise(scored, "h", "biographies", k=k)}
-    assert found["factual_precision"].value == pytest.approx((3 / 4 + 0 + 1) / 3)
-    assert found["factual_precision_micro"].value == pytest.approx(4 / 7)
+    by_name = {r.metric: r for r in summarise(scored, "h", "biographies", k=k)}
+    assert by_name["factual_precision"].value == pytest.approx((3 / 4 + 0 + 1) / 3)
+    assert by_name["factual_precision_micro"].value == pytest.approx(4 / 7)
     assert (
-        found["factual_precision_micro"].ci95[0] < 4 / 7 < found["factual_precision_micro"].ci95[1]
+        by_name["factual_precision_micro"].ci95[0]
+        < 4 / 7
+        < by_name["factual_precision_micro"].ci95[1]
     )
-    assert found["recall_at_k"].value == pytest.approx((1 + 0 + 1 / 2 + 0) / 4)
+    assert by_name["recall_at_k"].value == pytest.approx((1 + 0 + 1 / 2 + 0) / 4)
     f1 = [2 * 0.75 / 1.75, 0, 2 * 0.5 / 1.5, 0]
-    assert (found["f1_at_k"].value, found["f1_at_k"].n) == (pytest.approx(sum(f1) / 4), 4)
-    responding = found["f1_at_k_responding"]
+    assert (by_name["f1_at_k"].value, by_name["f1_at_k"].n) == (pytest.approx(sum(f1) / 4), 4)
+    responding = by_name["f1_at_k_responding"]
     assert (responding.value, responding.n) == (pytest.approx(sum(f1) / 3), 3)
-    assert "precision_mae" not in found, "labels are not held against themselves"
-    counts = {m: found[m].value for m in ("judged", "supported", "contradicted", "irrelevant")}
+    assert "precision_mae" not in by_name, "labels are not held against themselves"
+    counts = {m: by_name[m].value for m in ("judged", "supported", "contradicted", "irrelevant")}
     assert counts == {"judged": 7, "supported": 4, "contradicted": 0, "irrelevant": 1}
 
 
@@ -394,11 +396,11 @@ def test_a_text_without_verdicts_counts_for_every_verifier():
     results = summarise(
         pipeline.score([document("x", claims=claims), silent, lost]), "h", "biographies", k=2
     )
-    found = {(r.metric, r.assessor, r.selection): r for r in results}
+    by_name = {(r.metric, r.assessor, r.selection): r for r in results}
     for name in ("labels", "pairwise"):
-        assert found["respond_ratio", name, "none"].value == pytest.approx(2 / 3)
+        assert by_name["respond_ratio", name, "none"].value == pytest.approx(2 / 3)
         for selection in ("none", "core"):
-            f1 = found["f1_at_k", name, selection]
+            f1 = by_name["f1_at_k", name, selection]
             assert (f1.n, f1.failed) == (2, 1), "0 for no response, nothing where all failed"
     assert len({r.assessor for r in results}) == 2
 
@@ -415,8 +417,8 @@ def test_the_evaluate_module_loads_offline_by_path(pytestconfig, tmp_path, monke
     monkeypatch.setenv("HF_EVALUATE_OFFLINE", "1")
     path = pytestconfig.rootpath / "eval/metrics/factual_precision.py"
     metric = evaluate.load(str(path), cache_dir=str(tmp_path))
-    found = metric.compute(predictions=[[1, 0], [1, -1], [-1]], gamma=0)
-    assert found == {"factual_precision": 0.75, "factscore": 0.75, "n": 2, "failed": 2}
+    result = metric.compute(predictions=[[1, 0], [1, -1], [-1]], gamma=0)
+    assert result == {"factual_precision": 0.75, "factscore": 0.75, "n": 2, "failed": 2}
 
 
 class HalfFails:
@@ -437,34 +439,34 @@ class Names:
     """A reviser that writes names out, and fails on the last claim."""
 
     def __call__(self, documents, claims):
-        assert all(claim.failed is None for own in claims for claim in own)
+        assert all(claim.failed is None for entry in claims for claim in entry)
         return [
             [
                 claim.model_copy(update={"failed": "no revision"})
                 if claim.id == "c2"
                 else claim.model_copy(update={"text": f"{claim.text}!", "original": claim.text})
-                for claim in own
+                for claim in entry
             ]
-            for own in claims
+            for entry in claims
         ]
 
 
 def test_what_fails_before_verification_is_counted_and_never_judged(tmp_path):
     bm25, overlap = BM25(passages_file(tmp_path), k=1), WordOverlap()
-    (found,) = Pipeline(HalfFails(), [NLI(overlap)], bm25, FirstOnly()).score([document("x.")])
-    assert [v.claim for v in found.verdicts] == ["c0", "c2"]
-    assert [s.claim for s in found.selections] == ["c0", "c2"]
-    assert [c.contexts for c in found.claims] == [["p1"], None, ["p1"]]
-    plain, core = found.scores
+    (result,) = Pipeline(HalfFails(), [NLI(overlap)], bm25, FirstOnly()).score([document("x.")])
+    assert [v.claim for v in result.verdicts] == ["c0", "c2"]
+    assert [s.claim for s in result.selections] == ["c0", "c2"]
+    assert [c.contexts for c in result.claims] == [["p1"], None, ["p1"]]
+    plain, core = result.scores
     assert (plain.claims, plain.kept, plain.failed) == (2, 2, 1)
     assert (core.claims, core.kept, core.failed) == (2, 1, 1)
     assert plain.precision == 0.5
 
-    (found,) = Pipeline(HalfFails(), [NLI(overlap)], bm25, revise=Names()).score([document("x.")])
-    assert [c.failed for c in found.claims] == [None, "no list in the answer", "no revision"]
-    assert [c.original for c in found.claims] == ["Ann Lee was a painter.", None, None]
-    assert [v.claim for v in found.verdicts] == ["c0"]
-    assert (found.scores[0].claims, found.scores[0].failed) == (1, 2)
+    (result,) = Pipeline(HalfFails(), [NLI(overlap)], bm25, revise=Names()).score([document("x.")])
+    assert [c.failed for c in result.claims] == [None, "no list in the answer", "no revision"]
+    assert [c.original for c in result.claims] == ["Ann Lee was a painter.", None, None]
+    assert [v.claim for v in result.verdicts] == ["c0"]
+    assert (result.scores[0].claims, result.scores[0].failed) == (1, 2)
 
 
 def test_a_text_whose_every_sentence_failed_has_no_score():
@@ -487,28 +489,28 @@ def test_kinds_generators_and_selections_have_rows_of_their_own():
         return document(said, id=name, topic=name, claims=claims, **more)
 
     pipeline = Pipeline(decompose=Given(), verify=[Pairwise()], select=FirstOnly())
-    own = [
+    rows = [
         text("a", ["NS", "S", "S", "S"]),
         text("b", [None, None], generator="tiny"),
         text("c", ["S", "S"], kind="info"),
         text("d", [None, None]),
         text("e", ["S", "S"], said="I'm sorry, I do not know."),
     ]
-    assert expected_claims(pipeline.score(own[-1:])) == 1, "of the texts that respond"
-    results = summarise(pipeline.score(own), "h", "biographies")
-    found = {(r.metric, r.kind, r.generator, r.selection): (r.value, r.n) for r in results}
-    assert found["claims", "normal", "given", "none"] == (3, 2)
-    assert found["claims", "normal", "given", "core"] == (1, 2)
-    assert found["claims", "normal", "tiny", "none"] == (2, 1)
-    assert found["claims", "info", "given", "none"] == (2, 1)
+    assert expected_claims(pipeline.score(rows[-1:])) == 1, "of the texts that respond"
+    results = summarise(pipeline.score(rows), "h", "biographies")
+    by_name = {(r.metric, r.kind, r.generator, r.selection): (r.value, r.n) for r in results}
+    assert by_name["claims", "normal", "given", "none"] == (3, 2)
+    assert by_name["claims", "normal", "given", "core"] == (1, 2)
+    assert by_name["claims", "normal", "tiny", "none"] == (2, 1)
+    assert by_name["claims", "info", "given", "none"] == (2, 1)
     # Of the text that has labels, and responds: 1 against 3/4; with Core 0 against 0.
-    assert found["precision_mae", "normal", "given", "none"] == (0.25, 1)
-    assert found["precision_mae", "normal", "given", "core"] == (0, 1)
-    assert ("precision_mae", "normal", "tiny", "none") not in found
-    assert found["backed_off", "normal", "given", "none"] == (2, 2)
-    assert found["respond_ratio", "normal", "given", "none"] == (pytest.approx(2 / 3), 3)
-    assert found["empty_selection", "normal", "given", "core"] == (0, 2)
-    apart = {(metric, selection) for metric, _, _, selection in found}
+    assert by_name["precision_mae", "normal", "given", "none"] == (0.25, 1)
+    assert by_name["precision_mae", "normal", "given", "core"] == (0, 1)
+    assert ("precision_mae", "normal", "tiny", "none") not in by_name
+    assert by_name["backed_off", "normal", "given", "none"] == (2, 2)
+    assert by_name["respond_ratio", "normal", "given", "none"] == (pytest.approx(2 / 3), 3)
+    assert by_name["empty_selection", "normal", "given", "core"] == (0, 2)
+    apart = {(metric, selection) for metric, _, _, selection in by_name}
     assert not {("backed_off", "core"), ("respond_ratio", "core")} & apart
     assert not {("kept_share", "none"), ("empty_selection", "none")} & apart
 
@@ -520,13 +522,13 @@ def test_groups_and_bins_have_rows_beside_all():
         claims = [Claim(id="a", text="x", label=label)]
         return document("x", id=name, topic=name, claims=claims, **more)
 
-    own = [
+    rows = [
         text("a", "S", group="A", bin="rare"),
         text("b", "NS", group="A", bin="frequent"),
         text("c", "S", group="C", bin="rare"),
         text("d", "NS"),
     ]
-    results = summarise(pipeline.score(own), "h", "biographies")
+    results = summarise(pipeline.score(rows), "h", "biographies")
     own_rows = [r for r in results if r.metric == "factual_precision"]
     assert {(r.group, r.bin): (r.value, r.n) for r in own_rows} == {
         ("all", "all"): (0.5, 4),
@@ -535,16 +537,16 @@ def test_groups_and_bins_have_rows_beside_all():
         ("all", "frequent"): (0.0, 1),
         ("all", "rare"): (1.0, 2),
     }
-    bare = [one.model_copy(update={"group": None, "bin": None}) for one in own]
-    alone = [one.model_copy(update={"group": one.topic, "bin": None}) for one in own]
+    bare = [entry.model_copy(update={"group": None, "bin": None}) for entry in rows]
+    alone = [entry.model_copy(update={"group": entry.topic, "bin": None}) for entry in rows]
     for texts in (bare, alone):
         results = summarise(pipeline.score(texts), "h", "biographies")
         assert {r.group for r in results} == {"all"}, "groups that are the topics themselves"
-    appended = summarise(pipeline.score(own), "h", "biographies", 2, strata=False)
+    appended = summarise(pipeline.score(rows), "h", "biographies", 2, strata=False)
     assert {(r.group, r.bin, r.variant) for r in appended} == {("all", "all", 2)}
-    assert list(dict.fromkeys(r.group for r in summarise(pipeline.score(own[::-1]), "h", "b"))) == [
-        *("all", "A", "C")
-    ]
-    wrong = [one.model_copy(update={"group": "all"}) for one in own]
+    assert list(
+        dict.fromkeys(r.group for r in summarise(pipeline.score(rows[::-1]), "h", "b"))
+    ) == [*("all", "A", "C")]
+    wrong = [entry.model_copy(update={"group": "all"}) for entry in rows]
     with pytest.raises(UserError, match="group: 'all' is reserved"):
         summarise(pipeline.score(wrong), "h", "biographies")

@@ -29,8 +29,8 @@ def score(tmp_path, monkeypatch, capsys):
         write_jsonl("documents.jsonl", documents)
         files = ["--config", "config.yaml", "--documents", "documents.jsonl", "--output", output]
         code = score_main([*files, *more])
-        said = capsys.readouterr()
-        return code, said.out.splitlines(), said.err.splitlines()
+        message = capsys.readouterr()
+        return code, message.out.splitlines(), message.err.splitlines()
 
     return run
 
@@ -46,24 +46,24 @@ def shelf(*more):
 
 def test_passages_that_are_not_read_or_not_of_the_topic_are_told(score):
     documents = [document("Marie Curie", passages=[OWN]), document("Ann_Lee")]
-    code, before, said = score(documents, *shelf())
+    code, before, message = score(documents, *shelf())
     assert code == 0
-    assert said == [
+    assert message == [
         "warning: 1 of 2 documents have `passages`, which BM25 ignores; pass --pipeline.retrieve "
         "null to judge by them",
         "warning: 1 of 2 documents were judged by passages whose titles do not match the topic, "
         "e.g. 'Marie Curie' by 'Mary Ward (scientist)'; the passages may be about other topics",
     ]
-    again = score(documents, *shelf())
-    assert again == (0, before, said), "a finished run says the same"
+    repeated = score(documents, *shelf())
+    assert repeated == (0, before, message), "a finished run says the same"
 
 
 def test_passages_that_are_read_are_no_doubt(score):
-    own = document("Marie Curie", passages=[OWN.model_copy(update={"title": "Radium"})])
-    assert score([own])[2] == []
+    custom = document("Marie Curie", passages=[OWN.model_copy(update={"title": "Radium"})])
+    assert score([custom])[2] == []
     wrapped = ["--pipeline.retrieve", "eval.retrieve.cut.Cut"]
     wrapped += ["--pipeline.retrieve.retrieve", "eval.retrieve.given.Given"]
-    assert score([own], *wrapped, output="wrapped")[2] == []
+    assert score([custom], *wrapped, output="wrapped")[2] == []
     assert score([document("Ann Lee (painter)")], *shelf(), output="shelf")[2] == []
 
 
@@ -72,9 +72,9 @@ def test_a_misspelt_field_is_told(score):
         document("Ann Lee", passage=[OWN.model_dump()], note="mine"),
         document("Ada", passages=[OWN], passage="p1"),  # a field of the user's own
     ]
-    (said,) = score(documents)[2]
-    assert "1 of 2 documents have the unknown field `passage`" in said
-    assert "`passages`?" in said
+    (message,) = score(documents)[2]
+    assert "1 of 2 documents have the unknown field `passage`" in message
+    assert "`passages`?" in message
 
 
 def test_only_the_first_documents_are_scored_in_a_folder_of_their_own(score):
@@ -89,14 +89,18 @@ def test_only_the_first_documents_are_scored_in_a_folder_of_their_own(score):
 
 
 def test_claims_of_which_none_could_be_judged_are_no_success(score):
-    code, told, said = score([document("B", None), document("C", None)])
+    code, stated, message = score([document("B", None), document("C", None)])
     assert code == 1
-    assert told[2:] == ["failed 2 x labels: no label given", "out/scored.jsonl", "out/results.json"]
-    assert said == ["error: no claim could be judged; see the `failed` lines for the reasons"]
+    assert stated[2:] == [
+        "failed 2 x labels: no label given",
+        "out/scored.jsonl",
+        "out/results.json",
+    ]
+    assert message == ["error: no claim could be judged; see the `failed` lines for the reasons"]
     assert score([document("D", "IR")], output="irrelevant")[0] == 0
     refusal = Document(id="r", topic="R", text="I'm sorry, I don't know who that is.", claims=[])
-    code, told, _ = score([refusal, document("Ann Lee")], output="refusal")
-    assert (code, told[2]) == (
+    code, stated, _ = score([refusal, document("Ann Lee")], output="refusal")
+    assert (code, stated[2]) == (
         0,
         "1 of 2 documents do not respond (empty, or a refusal) and have no precision; "
         "respond_ratio and F1@K count them",

@@ -57,9 +57,9 @@ def scored_document(
         Selection(claim="c1", selected=False, reason="duplicate", duplicate_of="c0", **weighed),
     ]
     judged = {"assessor": "safe", "name": "default"}
-    found = {"p": 0.75, "evidence": ["p1", "web"], "steps": [{"query": f"who is {text}"}]}
+    fields = {"p": 0.75, "evidence": ["p1", "web"], "steps": [{"query": f"who is {text}"}]}
     verdicts = [
-        Verdict(claim="c0", label="supported", **judged, **found),
+        Verdict(claim="c0", label="supported", **judged, **fields),
         Verdict(claim="c1", label="failed", reason=f"rating: {text}", **judged),
     ]
     if failing:
@@ -77,8 +77,8 @@ def scored_document(
 def scored_run(folder, documents, **provenance):
     write_jsonl(folder / "scored.jsonl", documents)
     results = summarise(documents, "c0ffee", "biographies", k=2)
-    given = {"config": {"pipeline": {"gamma": 10}}, "k": 2} | provenance
-    file = ResultFile(experiment="score", provenance=given, results=results)
+    fields = {"config": {"pipeline": {"gamma": 10}}, "k": 2} | provenance
+    file = ResultFile(experiment="score", provenance=fields, results=results)
     write_results(folder / "results.json", file)
     return folder
 
@@ -109,8 +109,8 @@ def test_page_of_scored_documents(tmp_path):
 def test_page_of_scored_documents_is_bounded_and_escaped(tmp_path):
     kinds = ["normal"] * 60 + [ATTACK] * 60
     documents = [scored_document(n, f"{ATTACK}{n}", kind, ATTACK) for n, kind in enumerate(kinds)]
-    many = [Claim(id=f"x{n}", text=f"Claim {n}.") for n in range(100)]
-    documents[0] = documents[0].model_copy(update={"claims": many})
+    rows = [Claim(id=f"x{n}", text=f"Claim {n}.") for n in range(100)]
+    documents[0] = documents[0].model_copy(update={"claims": rows})
     counts = dict.fromkeys(("answers", "failed", "prompt_tokens", "completion_tokens"), 1)
     usage = [{"model": {"model": ATTACK}, **counts}]
     more = {"usage": usage, "models": [{"model": ATTACK}], "prompts": {ATTACK: ATTACK}}
@@ -118,11 +118,11 @@ def test_page_of_scored_documents_is_bounded_and_escaped(tmp_path):
     html = path.read_text(encoding="utf-8")
     page = Page(html)
     assert {tag for tag, _ in page.elements}.isdisjoint({"script", "img", "a"})
-    assert not any(name.startswith("on") for _, given in page.elements for name in given)
+    assert not any(name.startswith("on") for _, entry in page.elements for name in entry)
     policy = next(a["content"] for _, a in page.elements if "http-equiv" in a)
     assert "script-src 'none'" in policy
-    shown = [n for n in range(120) if f"who is {ATTACK}{n} " in page.text]
-    assert shown == [*range(1, 30), *range(60, 90)]  # the first one's claims are others
+    displayed = [n for n in range(120) if f"who is {ATTACK}{n} " in page.text]
+    assert displayed == [*range(1, 30), *range(60, 90)]  # the first one's claims are others
     assert "60 of 120." in page.text
     assert sum(a.get("class") == "document" for _, a in page.elements) == 60
     assert "40 more claims are not shown." in page.text
@@ -143,9 +143,9 @@ def written_page(name, folder):
         where = {k: v[0] if isinstance(v, tuple) else v for k, v in table.where.items()}
         where = {k: ATTACK if callable(v) else v for k, v in where.items()}
         for key in keys:
-            own = dict(zip(fields, key if isinstance(key, tuple) else (key,), strict=True))
+            by_name = dict(zip(fields, key if isinstance(key, tuple) else (key,), strict=True))
             metric = {"metric": next(iter(table.metrics), "m")}
-            results.append(Result(**shared | {"assessor": ATTACK} | metric | where | own))
+            results.append(Result(**shared | {"assessor": ATTACK} | metric | where | by_name))
     file = ResultFile(experiment=name, provenance={}, results=results)
     return file, write_page(page, file, folder).read_text(encoding="utf-8")
 
@@ -218,9 +218,9 @@ def test_a_text_without_claims_is_compared_with_its_score(tmp_path):
                 id=f"d{place}",
                 topic=f"topic {place}",
                 text="Some text.",
-                claims=[Claim(id=f"c{n}", text="x", label=label) for n, label in enumerate(own)],
+                claims=[Claim(id=f"c{n}", text="x", label=label) for n, label in enumerate(entry)],
             )
-            for place, own in enumerate(labels)
+            for place, entry in enumerate(labels)
         ]
         (tmp_path / name).mkdir()
         write_jsonl(
@@ -236,17 +236,17 @@ def test_a_text_without_claims_is_compared_with_its_score(tmp_path):
 
 
 def test_texts_of_other_words_are_not_compared():
-    others = [text._replace(text="other") for text in texts(0.1)]
-    found = pair(list(texts(0.1, 0.2)), [*others, *list(texts(0.1, 0.5))[1:]])
-    assert (found.counts["both"], found.counts["other"]) == (1, 1)
+    rows = [text._replace(text="other") for text in texts(0.1)]
+    result = pair(list(texts(0.1, 0.2)), [*rows, *list(texts(0.1, 0.5))[1:]])
+    assert (result.counts["both"], result.counts["other"]) == (1, 1)
     assert not pair(list(texts(0.1, metric="m")), list(texts(0.1, metric="n"))).cells
 
 
 def test_runs_without_a_common_text_are_compared_by_topic():
-    here = [t._replace(text="here", generator="m") for t in texts(0.4, 0.7, None)]
-    here.append(here[0]._replace(id="again", scores={("m", "none"): 0.6}))
-    there = [t._replace(id=f"x{t.id}", text="there") for t in texts(0.2, 0.7, 0.5, 0.1)]
-    table, changed = paired_tables(pair(here, there))
+    rows = [t._replace(text="here", generator="m") for t in texts(0.4, 0.7, None)]
+    rows.append(rows[0]._replace(id="again", scores={("m", "none"): 0.6}))
+    target = [t._replace(id=f"x{t.id}", text="there") for t in texts(0.2, 0.7, 0.5, 0.1)]
+    table, changed = paired_tables(pair(rows, target))
     (row,) = table.rows
     # The first topic has 0.5, the mean of two texts, against 0.2; the third has no score here.
     assert row[3:6] == ["2 of 3", "0.600", "0.450"]
@@ -297,7 +297,9 @@ def test_names_of_files_are_plain_and_told_apart():
 def test_a_figure_is_one_whatever_its_names(name, kind):
     at = 1.0 if kind == "lines" else name
     drawing = draw(Plot(name, kind, {name: [(at, 0.5, (0.4, 0.6))]}, name, name))
-    elements = {one.tag.rpartition("}")[2] for one in ElementTree.fromstring(drawing.svg).iter()}
+    elements = {
+        entry.tag.rpartition("}")[2] for entry in ElementTree.fromstring(drawing.svg).iter()
+    }
     assert "script" not in elements
 
 

@@ -40,9 +40,9 @@ def test_a_verdicts_words_need_not_be_the_claims() -> None:
 
 
 def result(metric, **more):
-    given = {"selection": "none", "kind": "tagger", "generator": "given", "domain": "wafer"}
-    given |= {"n": 3, "failed": 1, "value": 0.5, "ci95": (0.4, 0.6), "config_hash": "c"}
-    return Result(**(given | {"metric": metric} | more))
+    fields = {"selection": "none", "kind": "tagger", "generator": "given", "domain": "wafer"}
+    fields |= {"n": 3, "failed": 1, "value": 0.5, "ci95": (0.4, 0.6), "config_hash": "c"}
+    return Result(**(fields | {"metric": metric} | more))
 
 
 def page_of(folder, experiment, results, pairs):
@@ -75,7 +75,7 @@ def test_the_page_shows_tables_figures_and_marked_claims(tmp_path) -> None:
     assert '<s class="dropped">' in html
     assert "[dropped: " in html  # for who cannot see the line
     text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
-    for said in (
+    for entry in (
         "0.500 [0.400, 0.600]",
         "-0.125",
         "alert(1)&lt;/script&gt; 0.500 [0.400, 0.600] 3 1",  # references; 77 are answers
@@ -83,12 +83,12 @@ def test_the_page_shows_tables_figures_and_marked_claims(tmp_path) -> None:
         "Ada sang",
         "no answer",
     ):
-        assert said in text
+        assert entry in text
     assert "no answer" in text
     assert "bleu 0.250, nli –" in text
     assert html.count("<svg ") == 2
-    again = build_report(tmp_path).read_text(encoding="utf-8")
-    assert again == html
+    repeated = build_report(tmp_path).read_text(encoding="utf-8")
+    assert repeated == html
 
 
 def test_a_scored_claim_is_highlighted(tmp_path) -> None:

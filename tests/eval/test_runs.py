@@ -27,13 +27,16 @@ def score(labels, output, *more):
     documents = [
         Document(
             **{"id": str(i), "topic": f"Ann {i}", "text": "x."},
-            claims=[Claim(id=str(n), text=f"x{n}", label=one) for n, one in enumerate(own.split())],
+            claims=[
+                Claim(id=str(n), text=f"x{n}", label=entry)
+                for n, entry in enumerate(element.split())
+            ],
         )
-        for i, own in enumerate(labels)
+        for i, element in enumerate(labels)
     ]
     write_jsonl("documents.jsonl", documents)
-    given = ["--config", "config.yaml", "--documents", "documents.jsonl", "--output", str(output)]
-    assert score_main([*given, *more]) == 0
+    rows = ["--config", "config.yaml", "--documents", "documents.jsonl", "--output", str(output)]
+    assert score_main([*rows, *more]) == 0
 
 
 @pytest.fixture
@@ -63,8 +66,8 @@ def test_two_runs_stand_side_by_side(here, capsys):
 
 def test_runs_of_two_domains_have_no_result_in_common(here, capsys):
     assert runs.main(["--against", "runs/films", "runs/people"]) == 0
-    said = capsys.readouterr().out
-    assert "0 results are in both runs" in said
+    out = capsys.readouterr().out
+    assert "0 results are in both runs" in out
     assert runs.main(["--against", "runs/films", "runs/films"]) == 0
     assert "No differences in configuration, content of files" in capsys.readouterr().out
 
@@ -72,16 +75,16 @@ def test_runs_of_two_domains_have_no_result_in_common(here, capsys):
 def test_results_are_a_frame(here):
     (empty := here / "empty").mkdir()
     frame = read_frame("runs")
-    own = read_results("runs/people/results.json").results
-    assert len(frame[frame["run"] == "runs/people"]) == len(own)
+    results = read_results("runs/people/results.json").results
+    assert len(frame[frame["run"] == "runs/people"]) == len(results)
     assert set(frame["command"]) == {"score"}
     assert set(frame["config_hash"]) == {
         read_results(f"runs/{name}/results.json").provenance["config_hash"]
         for name in ("people", "films")
     }
-    one = read_frame("runs/films/results.json").set_index("metric")
-    assert one.loc["factual_precision", "value"] == 0.5
-    assert one.loc["factual_precision", "low"] <= 0.5 <= one.loc["factual_precision", "high"]
-    assert math.isnan(one.loc["judged", "low"])
+    first = read_frame("runs/films/results.json").set_index("metric")
+    assert first.loc["factual_precision", "value"] == 0.5
+    assert first.loc["factual_precision", "low"] <= 0.5 <= first.loc["factual_precision", "high"]
+    assert math.isnan(first.loc["judged", "low"])
     with pytest.raises(UserError, match=r"no results\.json"):
         read_frame(empty)

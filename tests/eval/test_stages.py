@@ -30,18 +30,20 @@ class Changed:
         self.right = right
         self.change = change
 
-    def __call__(self, documents, *given):
-        return self.change(self.right(documents, *given))
+    def __call__(self, documents, *inputs):
+        return self.change(self.right(documents, *inputs))
 
 
 def supported(documents, claims, passages):
-    return [[Verdict(claim=c.id, assessor="own", label="supported") for c in own] for own in claims]
+    return [
+        [Verdict(claim=c.id, assessor="own", label="supported") for c in claim] for claim in claims
+    ]
 
 
 def all_kept(documents, claims):
     return [
-        [Selection(claim=c.id, selected=True, weight=1.0, reason="selected") for c in own]
-        for own in claims
+        [Selection(claim=c.id, selected=True, weight=1.0, reason="selected") for c in claim]
+        for claim in claims
     ]
 
 
@@ -50,7 +52,7 @@ def as_given(documents, claims):
 
 
 def with_passage(documents, claims):
-    filled = [[c.model_copy(update={"contexts": ["p"]}) for c in own] for own in claims]
+    filled = [[c.model_copy(update={"contexts": ["p"]}) for c in claim] for claim in claims]
     return filled, [[PASSAGE] for _ in documents]
 
 
@@ -66,7 +68,7 @@ NEW = Claim(id="c9", text="She slept.")
 
 
 def pipeline(**changes):
-    stages = {n: Changed(s, changes.get(n, lambda found: found)) for n, s in RIGHT.items()}
+    stages = {n: Changed(s, changes.get(n, lambda result: result)) for n, s in RIGHT.items()}
     return Pipeline(**stages | {"verify": [stages["verify"]]})
 
 
@@ -76,13 +78,13 @@ def of_first(change):
 
 
 def of_passages(change):
-    return lambda found: (found[0], change(found[1]))
+    return lambda result: (result[0], change(result[1]))
 
 
 @pytest.mark.parametrize(
     ("stage", "change", "said"),
     [
-        *((name, lambda found: None, "a NoneType") for name in RIGHT),
+        *((name, lambda result: None, "a NoneType") for name in RIGHT),
         ("decompose", lambda rows: rows[:1], "returned 1 entries for 2; return one per document"),
         ("decompose", of_first(lambda row: ["Ann sang."]), "'d1': Claim: 0: Input should be"),
         ("decompose", of_first(lambda row: row * 2), r"'d1': .* several claims of one id \(c0\)"),
@@ -93,7 +95,11 @@ def of_passages(change):
             of_first(lambda row: [s.model_copy(update={"weight": float("nan")}) for s in row]),
             "'d1': Selection: 0.weight: Input should be a finite number",
         ),
-        ("retrieve", lambda found: (of_first(lambda r: [])(found[0]), found[1]), "claims none for"),
+        (
+            "retrieve",
+            lambda result: (of_first(lambda r: [])(result[0]), result[1]),
+            "claims none for",
+        ),
         (
             "retrieve",
             of_passages(of_first(lambda row: [PASSAGE, Passage(id="p", text="Else.")])),
@@ -153,15 +159,15 @@ class Judge(ClaimByClaim):
     def __init__(self, change):
         self.change = change
 
-    def judge(self, asked):
-        return self.change([self.verdict(one.claim, "supported") for one in asked])
+    def judge(self, requests):
+        return self.change([self.verdict(entry.claim, "supported") for entry in requests])
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda found: found[1:], "returned 3 entries for 4; return one per claim"),
-        (lambda found: found[::-1], "'d1': expected a verdict on claim 'c0'"),
+        (lambda result: result[1:], "returned 3 entries for 4; return one per claim"),
+        (lambda result: result[::-1], "'d1': expected a verdict on claim 'c0'"),
     ],
 )
 def test_judge_gives_one_verdict_a_claim_in_their_order(change, said):
@@ -190,16 +196,18 @@ class Model:
     ],
 )
 def test_a_model_of_ones_own_gives_probabilities(change, said):
-    own, right = Model(change), Model(np.asarray)
+    custom, right = Model(change), Model(np.asarray)
     bleached = ["{topic} is a person."]
-    for verifier in (NLI(own), Majority(own), FactReasoner(own)):
+    for verifier in (NLI(custom), Majority(custom), FactReasoner(custom)):
         with pytest.raises(UserError, match=rf"^tests\.eval\.test_stages\.Model: {said}"):
             Pipeline(Sentences(), [verifier]).score(DOCUMENTS)
-    for select in (Core(own, right, bleached), Core(right, own, bleached)):
+    for select in (Core(custom, right, bleached), Core(right, custom, bleached)):
         with pytest.raises(UserError, match=rf"^tests\.eval\.test_stages\.Model: {said}"):
             Pipeline(Sentences(), [Changed(supported, list)], select=select).score(DOCUMENTS)
 
 
 def test_a_pair_without_an_answer_is_none_outside_0_and_1():
-    found = model_probabilities(lambda pairs: [[np.nan] * 3, [0, 0, 1 + 1e-7]], [("a", "b")] * 2, 3)
-    assert np.isnan(found[0]).all()
+    result = model_probabilities(
+        lambda pairs: [[np.nan] * 3, [0, 0, 1 + 1e-7]], [("a", "b")] * 2, 3
+    )
+    assert np.isnan(result[0]).all()
