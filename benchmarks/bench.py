@@ -26,6 +26,13 @@ HERE = Path(__file__).parent
 KB = Path("data/kb")
 # Descriptions of the results; speed-ups are baseline time / our time.
 DESCRIPTIONS = {
+    "entailment_speedup": "short pairs: plain float32 loop / engine in bfloat16, time",
+    "entailment_equal_labels": "share of equal labels of these pairs",
+    "entailment_moved_mean": "mean |Δp| over pairs",
+    "entailment_moved_most": "largest |Δp| over pairs",
+    "entailment_of_limit": "FLOP/s of the engine / FLOP/s of a large matrix product",
+    "entailment_speedup_float32": "the same pairs, the engine in float32",
+    "entailment_speedup_long": "claims and full pages, the engine in bfloat16",
     "pairs_saved": "Core's pairs for 300 claims without a gate / with a gate at cosine 0.5",
     "pairs_saved_precision_moved": "change in precision of that document with this gate",
     "pairs_saved_stems": "the same with a gate without encoder, at a share of stems of 0.3",
@@ -39,11 +46,18 @@ DESCRIPTIONS = {
     "builders_entities_per_second": "`bios` from a Turtle file, entities per second",
     "builders_memory_growth": "peak memory at ten times the size / at the size, largest ratio",
 }
+TEXTS = f"[{KB}/generations_test.jsonl, {KB}/generations_dev.jsonl]"
+CURVES = ["--adversarial", f"{{uninformative: {TEXTS}}}"]
 
 
-def commands(checkpoint: str, threads: int) -> dict[str, list[str]]:
+def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]]:
     """Name → command of each benchmark."""
+    curves = folder / "corruption/curve_uninformative.jsonl"
     return {
+        "entailment": [
+            *("entailment.py", "--checkpoint", checkpoint, "--curves", str(curves)),
+            *("--short", "4000", "--long", "100", "--threads", str(threads)),
+        ],
         "core_gate": [
             *("core_gate.py", f"{KB}/profiles.jsonl", f"{KB}/padded.jsonl"),
             *("--checkpoint", checkpoint, "--claims", "300", "--documents", "1"),
@@ -88,6 +102,7 @@ def run(command: list[str], file: Path, threads: int) -> tuple[object, float]:
 
 def figures(parts: dict[str, object]) -> dict[str, object]:
     """The main ratios and times by name."""
+    short, long = parts["entailment"]["short"], parts["entailment"]["long"]
     # The last threshold of each score.
     gates = {row["score"]: row for row in parts["core_gate"]}
     largest = [row for row in parts["core_selection"] if row["claims"] == 5000]
@@ -97,6 +112,13 @@ def figures(parts: dict[str, object]) -> dict[str, object]:
     smallest = {row["part"]: row for row in reversed(parts["builders"])}
     builder_rows = {row["part"]: row for row in parts["builders"]}  # largest size
     return {
+        "entailment_speedup": short["bfloat16_speedup"],
+        "entailment_equal_labels": short["bfloat16_equal_labels"],
+        "entailment_moved_mean": short["bfloat16_moved_mean"],
+        "entailment_moved_most": short["bfloat16_moved_most"],
+        "entailment_of_limit": short["bfloat16_of_limit"],
+        "entailment_speedup_float32": short["float32_speedup"],
+        "entailment_speedup_long": long["bfloat16_speedup"],
         "pairs_saved": gates["cosine"]["pairs_saved"],
         "pairs_saved_precision_moved": gates["cosine"]["precision_moved"],
         "pairs_saved_stems": gates["stems"]["pairs_saved"],
@@ -141,8 +163,10 @@ def main() -> None:
     options = parser.parse_args()
     folder = options.output
     folder.mkdir(parents=True, exist_ok=True)
+    builder = ["data_builders", "corruption", "--config", "configs/data/small/corruption.yaml"]
+    run_python(["-m", *builder, *CURVES, "--output", str(folder / "corruption")])
     parts, seconds = {}, {}
-    for name, command in commands(options.checkpoint, options.threads).items():
+    for name, command in commands(options.checkpoint, folder, options.threads).items():
         print(f"\n{name}", flush=True)
         parts[name], seconds[name] = run(command, folder / f"{name}.json", options.threads)
     results = figures(parts)

@@ -12,8 +12,11 @@ def test_every_figure_has_its_meaning_on_the_page():
     spec = importlib.util.spec_from_file_location("bench", PATH)
     bench = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(bench)
+    short = {f"bfloat16_{name}": 0.5 for name in ("equal_labels", "moved_mean", "moved_most")}
+    short |= {"bfloat16_speedup": 2.0, "bfloat16_of_limit": 0.5, "float32_speedup": 1.5}
     solved = {"size": "5x6x0.3", "method": "solve", "networks": 1}
     parts = {
+        "entailment": {"short": short, "long": {"bfloat16_speedup": 2.0}},
         "core_gate": [
             {"score": "stems", "pairs_saved": 12.0, "precision_moved": 0.01},
             {"score": "stems", "pairs_saved": 19.0, "precision_moved": 0.04},
@@ -36,6 +39,6 @@ def test_every_figure_has_its_meaning_on_the_page():
     }
     found = bench.figures(parts)
     assert set(found) == {*bench.DESCRIPTIONS, "inference"}
-    figures, inference, _ = bench.tables(found, {"core_gate": 1.0})
+    figures, inference, _ = bench.tables(found, {"entailment": 1.0})
     assert [row[0] for row in figures.rows] == list(bench.DESCRIPTIONS)
     assert inference.rows == [("5x6x0.3, solve", "1 ms", "0.0000", "1.000")]

@@ -63,6 +63,11 @@ PAIRS = [
         ),
         ("inference", "--sizes 4x5x0.5 --seeds 1 --sweeps 50", "|dP| 0.0000 [0.0000, 0.0000]"),
         ("gold_agreement", "texts --checkpoint relation --pages pages", "n 2, not estimated 0"),
+        (
+            "entailment",
+            "--checkpoint relation --data folder --curves texts --threads 2 --short 40 --long 4",
+            "equal labels",
+        ),
         ("grid", "--documents 2 --claims 3 --passages 2", "all, three defences"),
         pytest.param(
             "training",
@@ -85,7 +90,11 @@ def test_toy_input_gives_the_expected_line(
     files = {"texts": TEXTS, "pages": PAGES, "train": PAIRS[:24], "dev": PAIRS[24:]}
     for file, rows in files.items():
         write_jsonl(tmp_path / f"{file}.jsonl", rows)
-    paths = {file: tmp_path / f"{file}.jsonl" for file in files} | {"relation": relation}
+    for file in ("profiles", "padded", "generations_test", "generations_dev"):
+        write_jsonl(tmp_path / f"{file}.jsonl", TEXTS)
+    write_jsonl(tmp_path / "passages.jsonl", PAGES)
+    paths = {file: tmp_path / f"{file}.jsonl" for file in files}
+    paths |= {"relation": relation, "folder": tmp_path}
     arguments = [str(paths.get(option, option)) for option in options.split()]
     spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)

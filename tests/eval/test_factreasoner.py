@@ -336,11 +336,14 @@ def test_files_as_the_released_code_writes_them(tmp_path):
     assert results["factuality_score_per_atom"][0] == {"a": {"score": p["a"], "support": "S"}}
 
 
-def test_relation_below_one_half_is_neutral():
+@pytest.mark.parametrize(("keep", "p"), [(False, 0.5), (True, 0.45)])
+def test_keep_unlikely_keeps_relations_below_one_half(keep, p):
     doc = document({"a": ["x"]}, ["x"])
-    stage = FactReasoner(Told({("x", "a"): (E, 0.45)}), versions=[1], context_prior=1.0)
+    stage = FactReasoner(
+        Told({("x", "a"): (E, 0.45)}), versions=[1], context_prior=1.0, keep_unlikely=keep
+    )
     ((verdict,),) = stage([doc], [doc.claims], [doc.passages])
-    assert verdict.p == pytest.approx(0.5)
+    assert verdict.p == pytest.approx(p)
 
 
 def test_the_majority_vote():

@@ -118,22 +118,26 @@ def plan_pairs(
 
 
 def query_relations(
-    entailment: EntailmentModel, plans: Iterable[Plan]
+    entailment: EntailmentModel, plans: Iterable[Plan], keep_unlikely: bool = False
 ) -> dict[Pair, Answer | None]:
-    """Judge the distinct pairs of a batch in one call; failed answers are ``None``."""
+    """Judge the distinct pairs of a batch in one call; failed answers are ``None``.
+
+    ``keep_unlikely`` keeps a likeliest relation with p <= 1/2, which else counts as neutral.
+    """
     pairs = list(dict.fromkeys(pair for plan in plans for pair in plan.pairs()))
     rows = model_probabilities(entailment.relations, pairs, 3) if pairs else []
-    return {pair: _parse_row(row) for pair, row in zip(pairs, rows, strict=True)}
+    least = 0.0 if keep_unlikely else _MIN_PROBABILITY
+    return {pair: _parse_row(row, least) for pair, row in zip(pairs, rows, strict=True)}
 
 
-def _parse_row(row: np.ndarray) -> Answer | None:
+def _parse_row(row: np.ndarray, least: float) -> Answer | None:
     # Relations with p <= 1/2 count as neutral. They are rare for the paper's generated labels, but
     # not for calibrated classes.
     if np.isnan(row).any():
         return None
     best = int(call_relation(row))
     p = float(row[best])
-    return Answer("neutral" if p <= _MIN_PROBABILITY else RELATIONS[best], p)
+    return Answer("neutral" if p <= least else RELATIONS[best], p)
 
 
 Directed = tuple[Answer, Literal["forward", "backward"]]

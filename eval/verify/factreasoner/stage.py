@@ -58,6 +58,8 @@ class FactReasoner:
             rarity in the document, unless retrieval paired them; skipped pairs are neutral. Not of
             the paper, but of version 0.8 of the released code (0.2, cosines of a MiniLM).
         encoder: use cosines of its vectors for ``skip_below`` instead of stems.
+        keep_unlikely: keep a relation whose probability is the largest but at most 1/2 (published
+            argmax); by default it is neutral.
         max_width: maximum induced width for exact inference.
         approximate: method above ``max_width``; ``wmb``, weighted mini-buckets, is the paper's.
         i_bound: i-bound of the mini-buckets.
@@ -73,6 +75,7 @@ class FactReasoner:
     context_factors: ContextFactors = "pair"
     skip_below: ClosedUnitInterval | None = None
     encoder: SentenceEncoder | None = None
+    keep_unlikely: bool = False
     max_width: PositiveInt = 14
     approximate: Literal["annealed", "wmb"] = "annealed"
     i_bound: PositiveInt = 6
@@ -129,7 +132,7 @@ class FactReasoner:
                     plans.append(
                         plan_pairs(row, version, usable, kept, self.skip_below, self.encoder)
                     )
-        answers = query_relations(self.entailment, plans)
+        answers = query_relations(self.entailment, plans, self.keep_unlikely)
         return [build_graph(plan, answers, self.atom_prior, self.context_factors) for plan in plans]
 
     def _context(self, passage: Passage) -> Context:
