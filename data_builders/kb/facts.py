@@ -159,7 +159,7 @@ def _values(
 ) -> dict[str, tuple[Value, ...]]:
     date = prop in DATES
     raw = raw_values(client, iris, prop, dropped, typed=date)
-    labels = labelled(client, set().union(*raw.values()), prop, date)
+    labels = labelled(client, set().union(*raw.values()), prop, date, dropped)
     values_of = {}
     for iri, values in raw.items():
         named = {labels[value] for value in values if value in labels}

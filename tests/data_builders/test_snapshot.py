@@ -8,11 +8,27 @@ import pytest
 from rdflib import Graph, Namespace
 
 from data_builders.kb.facts import DATES, PROPERTIES, load_people
-from data_builders.kb.graph import Value, parse_date, single_values
+from data_builders.kb.graph import Value, labels_of, parse_date, single_values, texts_of
+from data_builders.kb.language.statements import facts_of_value
 from data_builders.kb.server import SNAPSHOT, open_client
 
 WD = Namespace("http://www.wikidata.org/entity/")
 WDT = Namespace("http://www.wikidata.org/prop/direct/")
+
+
+def wikidata_file(folder, *lines):
+    """Write Turtle with Wikidata's prefixes, and return its path."""
+    wiki = "http://www.wikidata.org"
+    path = folder / "people.ttl"
+    prefixes = [
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .",
+        "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .",
+        "@prefix b: <http://wikiba.se/ontology#> .",
+        f"@prefix wd: <{wiki}/entity/> . @prefix wdt: <{wiki}/prop/direct/> .",
+        f"@prefix p: <{wiki}/prop/> . @prefix psv: <{wiki}/prop/statement/value/> .",
+    ]
+    path.write_text("\n".join([*prefixes, *lines]))
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +106,8 @@ def test_people_have_the_required_facts(people):
     ],
 )
 def test_dates_of_the_snapshot_and_of_wikidata(text, kind, value):
-    assert parse_date(text, f"http://www.w3.org/2001/XMLSchema#{kind}") == value
+    datatype = f"http://www.w3.org/2001/XMLSchema#{kind}"
+    assert parse_date(text, datatype, calendar=str(WD.Q1985727)) == value
 
 
 @pytest.mark.parametrize(
@@ -98,24 +115,84 @@ def test_dates_of_the_snapshot_and_of_wikidata(text, kind, value):
     [(7, None), (8, None), (9, "1990"), (10, "January 1990"), (11, "1 January 1990"), ("", "1990")],
 )
 def test_dates_are_labelled_by_their_precision(tmp_path, precision, label):
-    wiki = "http://www.wikidata.org"
     lines = [
-        "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .",
-        "@prefix b: <http://wikiba.se/ontology#> .",
-        f"@prefix wd: <{wiki}/entity/> . @prefix wdt: <{wiki}/prop/direct/> .",
-        f"@prefix p: <{wiki}/prop/> . @prefix psv: <{wiki}/prop/statement/value/> .",
-        'wd:Q1 p:P569 wd:c ; wdt:P569 "1990-01-01T00:00:00Z"^^xsd:dateTime . wd:c psv:P569 wd:d .',
+        'wd:Q1 p:P569 wd:c ; wdt:P569 "1990-01-01T00:00:00Z"^^xsd:dateTime . wd:c psv:P569 wd:d .'
     ]
     if precision:
         lines.append('wd:d b:timeValue "1990-01-01T00:00:00Z"^^xsd:dateTime .')
         lines.append(f"wd:d b:timePrecision {precision} .")
-    (tmp_path / "people.ttl").write_text("\n".join(lines))
     dropped = Counter()
-    with open_client(snapshot=tmp_path / "people.ttl") as client:
-        values = single_values(client, [f"{wiki}/entity/Q1"], "P569", True, dropped)
+    with open_client(snapshot=wikidata_file(tmp_path, *lines)) as client:
+        values = single_values(client, [str(WD.Q1)], "P569", True, dropped)
     assert [value.label for value in values.values()] == [label] * (label is not None)
     counted = "value of P569 known only to the decade, century or less"
     assert dropped[counted] == (label is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "precision", "model", "label", "year"),
+    [
+        ("1643-01-04", 11, "Q1985786", "25 December 1642", 1642),
+        ("1500-03-10", 11, "Q1985786", "29 February 1500", 1500),
+        ("-0043-03-13", 11, "Q1985786", "15 March 44 BC", -43),
+        ("1918-02-13", 11, "Q1985786", "31 January 1918", 1918),
+        # Wikidata converts days only.
+        ("1450-01-01", 10, "Q1985786", "January 1450", 1450),
+        ("1450-01-01", 9, "Q1985786", "1450", 1450),
+        ("1643-01-04", 11, "Q1985727", "4 January 1643", 1643),
+    ],
+)
+def test_dates_are_in_the_calendar_of_their_statement(text, precision, model, label, year):
+    value = parse_date(f"{text}T00:00:00Z", "xsd:dateTime", precision, str(WD[model]))
+    assert (value.label, value.year) == (label, year)
+
+
+def test_day_and_year_of_a_julian_date_are_counted_by_its_gregorian_form():
+    value = parse_date("1643-01-04T00:00:00Z", "xsd:dateTime", 11, str(WD.Q1985786))
+    patterns = {fact.aspect: fact.pattern for fact in facts_of_value("P569", value)}
+    assert '"1643-01-04"' in patterns["day"]
+    assert ">= 1643 && YEAR(?date@) <= 1643" in patterns["year"]
+
+
+@pytest.mark.parametrize(
+    ("date", "models", "label"),
+    [
+        ("1643-03-04", ["wd:Q1985786"], "22 February 1643"),
+        ("1643-03-04", [], "1643"),
+        ("1643-01-04", [], None),  # 1642 in the Julian calendar
+        ("1890-03-04", [], "4 March 1890"),
+        ("1890-03-04", ["wd:Q12138"], "1890"),
+        ("1890-03-04", ["wd:Q1985727", "wd:Q1985786"], "1890"),
+    ],
+)
+def test_day_of_an_unknown_calendar_is_left_out_and_counted(tmp_path, date, models, label):
+    literal = f'"{date}T00:00:00Z"^^xsd:dateTime'
+    lines = [f"wd:Q1 wdt:P569 {literal} ."]
+    for index, model in enumerate(models):
+        lines.append(f"wd:Q1 p:P569 wd:c{index} . wd:c{index} psv:P569 wd:d{index} .")
+        lines.append(f"wd:d{index} b:timeValue {literal} ; b:timePrecision 11 .")
+        lines.append(f"wd:d{index} b:timeCalendarModel {model} .")
+    dropped = Counter()
+    with open_client(snapshot=wikidata_file(tmp_path, *lines)) as client:
+        values = single_values(client, [str(WD.Q1)], "P569", True, dropped)
+    assert [value.label for value in values.values()] == [label] * (label is not None)
+    assert dropped["day of a date in an unknown calendar"] == (label in (None, "1643", "1890"))
+
+
+def test_names_in_mul_and_regional_english_count_as_english(tmp_path):
+    path = wikidata_file(
+        tmp_path,
+        'wd:Q1 rdfs:label "Ada Brit"@en-GB, "Ada All"@mul, "Ada"@en, "Ida"@de .',
+        'wd:Q2 rdfs:label "Bo Canada"@en-ca, "Bo Brit"@en-gb .',
+        'wd:Q3 rdfs:label "Cy Canada"@en-ca .',
+        'wd:Q4 rdfs:label "Dora"@de .',
+    )
+    iris = [str(WD[f"Q{number}"]) for number in range(1, 5)]
+    with open_client(snapshot=path) as client:
+        labels = labels_of(client, iris, "names")
+        texts = texts_of(client, iris, "?person rdfs:label ?text .", "names")
+    assert list(labels.values()) == ["Ada", "Bo Brit", "Cy Canada"]
+    assert texts[iris[0]] == {"Ada", "Ada All", "Ada Brit"}
 
 
 def test_invalid_frequency_is_counted(tmp_path):

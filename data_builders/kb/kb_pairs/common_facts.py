@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from data_builders.kb.facts import Person
-from data_builders.kb.graph import Value
+from data_builders.kb.graph import IS_ENGLISH, Value
 from data_builders.kb.kb_pairs.world import World
 from data_builders.kb.language.statements import Fact, ordinal, values_of
 from data_builders.kb.language.wording import lexicon
@@ -109,7 +109,8 @@ def _any(person: Person, prop: str) -> Iterator[Fact]:
         if prop == "alias":
             pattern = (
                 "?person (skos:altLabel|owl:sameAs/rdfs:label) ?value@ ; rdfs:label ?name@ . "
-                'FILTER(LANG(?value@) = "en" && LANG(?name@) = "en" && ?value@ != ?name@)'
+                f"FILTER(LCASE(LANG(?value@)) {IS_ENGLISH} && LCASE(LANG(?name@)) {IS_ENGLISH} "
+                "&& STR(?value@) != STR(?name@))"
             )
         yield Fact(prop, "any", "", pattern, {})
 
@@ -143,7 +144,7 @@ def _areas(person: Person) -> Iterator[Fact]:
             names = ", ".join(f'"{label}"' for label in labels)
             pattern = (
                 "?person wdt:P106/rdfs:label ?label@ . "
-                f'FILTER(LANG(?label@) = "en" && STR(?label@) IN ({names}))'
+                f"FILTER(LCASE(LANG(?label@)) {IS_ENGLISH} && STR(?label@) IN ({names}))"
             )
             yield Fact("P106", "area", area, pattern, {"v": area})
 

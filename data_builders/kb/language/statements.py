@@ -96,18 +96,19 @@ def _date_facts(prop: str, value: Value) -> list[Fact]:
         spans.append(("decade", f"{decade}s", decade, decade + 9))
         spans.append(("century", ordinal(century + 1), century * 100 + 1, century * 100 + 100))
     facts: list[Fact] = []
+    # The endpoint counts Gregorian years.
+    shift = int(value.gregorian[:4]) - year if spans and value.gregorian else 0
     for aspect, text, low, high in reversed(spans):
         pattern = (
-            f"?person wdt:{prop} ?date@ . FILTER(YEAR(?date@) >= {low} && YEAR(?date@) <= {high})"
+            f"?person wdt:{prop} ?date@ . "
+            f"FILTER(YEAR(?date@) >= {low + shift} && YEAR(?date@) <= {high + shift})"
         )
         facts.insert(0, Fact(prop, aspect, text, pattern, {aspect: text}, tuple(facts)))
     parts = value.label.split()
     if facts and len(parts) == 3 and parts[1] in MONTHS:
         day, month = int(parts[0]), MONTHS.index(parts[1]) + 1
-        pattern = (
-            f"?person wdt:{prop} ?date@ . "
-            f'FILTER(STRSTARTS(STR(?date@), "{year:04d}-{month:02d}-{day:02d}"))'
-        )
+        date = value.gregorian or f"{year:04d}-{month:02d}-{day:02d}"
+        pattern = f'?person wdt:{prop} ?date@ . FILTER(STRSTARTS(STR(?date@), "{date}"))'
         slots = {"v": value.label, "us": f"{parts[1]} {day}, {year}"}
         facts.insert(0, Fact(prop, "day", value.label, pattern, slots, tuple(facts)))
     return facts
