@@ -39,6 +39,7 @@ from components.encoding import Pair
 from components.windows import best_windows, windows_of
 from eval.decompose.sentences import Sentences
 from eval.models.encoder import Entailment
+from eval.stages import run_decomposer
 from records import Document, Passage, read_records, write_json
 
 DEFENCES = 2
@@ -53,7 +54,7 @@ def short_pairs(data: Path, curves: Path, limit: int) -> list[Pair]:
     documents.sort(key=lambda document: document.topic)
     pairs = (
         pair
-        for claims in Sentences()(documents)
+        for claims in run_decomposer(Sentences(), documents)
         for _ in range(DEFENCES)
         for pair in permutations(dict.fromkeys(claim.text for claim in claims), 2)
     )

@@ -18,6 +18,7 @@ from eval.metrics.text_metric import TextMetric
 from eval.pipeline import Pipeline
 from eval.stages import Relevance, Retriever, RetrieverWrapper, Selector, Verifier
 from records import Document, UserError
+from records.cleaning import clean
 
 ScoreName = Literal["precision", "factscore", "f1_at_k"]
 
@@ -197,7 +198,9 @@ class ThreePartReward(PipelineScore):
         """One reward per text; ``None`` if nothing could be judged."""
         labels: Sequence[Sequence[int | None]] = [[0]] * len(documents)
         if self.relevance is not None:
-            labels = self.relevance(documents, [split_sentences(d.text) for d in documents])
+            labels = self.relevance(
+                documents, [split_sentences(clean(d.text).text) for d in documents]
+            )
         rewards: list[float | None] = []
         for score, row in zip(self.judge(documents), labels, strict=True):
             relevant = [label for label in row if label is not None]

@@ -18,6 +18,7 @@ from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Scored, score_do
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Verifier
 from records import Claim, Document, Passage, UserError, Verdict
+from records.cleaning import clean
 from records.stage_outputs import class_path_of
 
 T = TypeVar("T")
@@ -81,6 +82,7 @@ class Pipeline:
                 verdicts=verdicts[i],
                 core_verdicts=core_verdicts[i],
                 scores=scores[i],
+                removed=clean(document.text).removed,
             )
             for i, document in enumerate(documents)
         ]

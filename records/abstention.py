@@ -8,6 +8,7 @@ FActScore, HALoGEN and AmbigBio (``tests/records/abstention_labels.jsonl``).
 
 import re
 
+from records.cleaning import clean
 from records.errors import UserError
 from records.types import Document
 
@@ -138,7 +139,7 @@ def responds(document: Document) -> bool:
     A document's own field ``responds`` takes precedence: true or false, in tables as text in any
     case. An empty text never responds.
     """
-    text = document.text.strip()
+    text = clean(document.text).text
     declared = (document.model_extra or {}).get("responds")
     if isinstance(declared, str):
         declared = {"true": True, "false": False}.get(declared.strip().lower(), declared)

@@ -13,6 +13,8 @@ from eval.run.parts import find_parts
 from records import Document, Passage
 
 MAX_REASONS = 3
+# Share of a text's words whose removal is reported with the document's id.
+MAX_REMOVED = 0.3
 
 
 def misspelt_fields(documents: Sequence[Document]) -> list[str]:
@@ -81,6 +83,31 @@ def abstention_note(scored: Sequence[Scored]) -> list[str]:
         f"{silent:,} of {len(scored):,} documents do not respond (empty, or a refusal) and have no "
         "precision; respond_ratio and F1@K count them"
     ]
+
+
+def removal_notes(scored: Sequence[Scored]) -> list[str]:
+    """Return lines about words removed before decomposition, and texts that lost a large share."""
+    removed = sum((Counter(row.removed) for row in scored), Counter())
+    if not removed:
+        return []
+    total = sum(len(row.document.text.split()) for row in scored)
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in removed.most_common())
+    lines = [
+        f"{removed.total():,} of {total:,} words make no claims and were removed before "
+        f"decomposition: {kinds}"
+    ]
+    shares = {
+        row.document.id: sum(row.removed.values()) / len(row.document.text.split())
+        for row in scored
+        if row.removed
+    }
+    if large := {name: share for name, share in shares.items() if share > MAX_REMOVED}:
+        names = ", ".join(f"{name} ({share:.0%})" for name, share in large.items())
+        lines.append(
+            f"{len(large):,} of {len(scored):,} documents lost more than {MAX_REMOVED:.0%} of "
+            f"their words, see `removed` in scored.jsonl: {names}"
+        )
+    return lines
 
 
 def has_only_failures(scored: Sequence[Scored]) -> bool:

@@ -133,13 +133,9 @@ def main(argv: list[str]) -> int:
     paths = [scored, run.output / "results.json"]
     if arguments.formats:
         paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
-    print(
-        printable(
-            "\n".join(
-                [*remarks.abstention_note(rows), *remarks.failure_reasons(rows), *map(str, paths)]
-            )
-        )
-    )
+    notes = [*remarks.abstention_note(rows), *remarks.removal_notes(rows)]
+    notes += [*remarks.failure_reasons(rows), *map(str, paths)]
+    print(printable("\n".join(notes)))
     for line in remarks.evidence_warnings(pipeline, rows):
         print(f"warning: {printable(line)}", file=sys.stderr)
     if remarks.has_only_failures(rows):

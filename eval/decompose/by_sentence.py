@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from components.sentences import remove_citations, split_sentences
+from components.sentences import split_sentences
 from records import Claim, Document, UserError
 from records.abstention import responds
 from records.stage_outputs import class_path_of, require_one_each
@@ -40,8 +40,7 @@ class BackedOff(NamedTuple):
 class BySentence(ABC):
     """Decompose sentence by sentence, with all sentences of all documents in one batch.
 
-    Abstentions (:func:`records.abstention.responds`) have no claims. Citation numbers are removed
-    before the text is split.
+    Abstentions (:func:`records.abstention.responds`) have no claims.
     """
 
     @abstractmethod
@@ -52,7 +51,7 @@ class BySentence(ABC):
         """
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
-        texts = [remove_citations(d.text) if responds(d) else "" for d in documents]
+        texts = [d.text if responds(d) else "" for d in documents]
         split_texts = [split_sentences(text) for text in texts]
         places = [
             Place(document, sentences, index)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from components.english import stems
-from components.sentences import remove_citations, split_sentences
+from components.sentences import split_sentences
 from eval.stages import Decomposer, run_decomposer
 from records import Claim, Document, UserError
 
@@ -71,7 +71,7 @@ def add_sources(claims: Sequence[Claim], text: str) -> list[Claim]:
     A stem's weight is its IDF, log(1 + sentences / sentences with the stem). Ties go to the first
     sentence; a claim that shares no stem is unchanged.
     """
-    sentences = split_sentences(remove_citations(text))
+    sentences = split_sentences(text)
     sentence_stems = [frozenset(stems(sentence)) for sentence in sentences]
     counts = Counter(stem for stem_set in sentence_stems for stem in stem_set)
     weight = {stem: math.log(1 + len(sentences) / count) for stem, count in counts.items()}

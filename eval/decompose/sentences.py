@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from components.sentences import remove_citations, split_sentences
+from components.sentences import split_sentences
 from records import Claim, Document
 
 
@@ -13,7 +13,7 @@ class Sentences:
         return [
             [
                 Claim(id=f"c{index}", text=sentence, sentence=index, source=sentence)
-                for index, sentence in enumerate(split_sentences(remove_citations(document.text)))
+                for index, sentence in enumerate(split_sentences(document.text))
             ]
             for document in documents
         ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from components.english import stems
-from components.sentences import remove_citations, split_sentences
+from components.sentences import split_sentences
 from eval.decompose.by_sentence import Failed
 from eval.decompose.claim_lists import ask_for_claims
 from eval.models.chat import Writer
@@ -44,7 +44,7 @@ class WholeText:
         self.asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
-        texts = [" ".join(remove_citations(d.text).split()) for d in documents if responds(d)]
+        texts = [" ".join(d.text.split()) for d in documents if responds(d)]
         prompts = [self.prompt.messages(text=text) for text in texts]
         answers = zip(texts, ask_for_claims(self.asker, prompts, texts), strict=True)
         return [_claims(*next(answers)) if responds(d) else [] for d in documents]

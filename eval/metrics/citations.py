@@ -22,9 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import BaseModel
 
-from components.sentences import CITATION_NUMBERS, split_sentences
+from components.sentences import split_sentences
 from eval.stages import EntailmentModel, entails
 from records import Document, UserError
+from records.cleaning import CITATION_NUMBERS, clean
 
 _NUMBERS = re.compile(rf"(?<![ \t])[ \t]*\[({CITATION_NUMBERS})\]")
 # Numbers with the space before a full stop or comma: "in 1915 [1] ."
@@ -53,7 +54,7 @@ def cited_sentences(text: str) -> list[Cited]:
     moved = _NUMBERS_AFTER_STOP.sub(lambda m: f"{m[2]}{m[1]}", text)
     sentences = []
     # The splitter drops a line of numbers only, which is a citation without a sentence.
-    for line in filter(None, map(str.strip, moved.splitlines())):
+    for line in clean(moved, citations=False).text.splitlines():
         for sentence in split_sentences(line):
             numbers = [n for group in _NUMBERS.findall(sentence) for n in _numbers(group)]
             sentences.append(Cited(without_numbers(sentence), list(dict.fromkeys(numbers))))
@@ -264,7 +265,7 @@ def _uncited(text: str, claims: Sequence[str]) -> list[str]:
     """
     cited_letters = [letters for claim in claims if (letters := _letters(claim))]
     uncited = []
-    for sentence in split_sentences(text):
+    for sentence in split_sentences(clean(text, citations=False).text):
         letters = _letters(sentence)
         covered = sum(len(k) * letters.count(k) for k in set(cited_letters))
         if not any(letters in k for k in cited_letters) and 2 * covered < len(letters):

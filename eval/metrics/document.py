@@ -101,6 +101,7 @@ class Scored(BaseModel):
         verdicts: on all claims.
         core_verdicts: of verifiers that judge claim sets, on the selected claims only.
         scores: one per assessor, verdict name and selection.
+        removed: number of words that were removed before decomposition, by kind of text.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -112,6 +113,7 @@ class Scored(BaseModel):
     verdicts: list[Verdict]
     core_verdicts: list[Verdict] = []
     scores: list[DocumentScore]
+    removed: dict[str, int] = {}
 
     def judged(self, assessor: str, name: str, selection: str) -> list[tuple[Claim, Verdict]]:
         """Return the claims that one assessor judged or failed on, each with its verdict.

@@ -124,7 +124,7 @@ class Checker(Engine):
             return [document.strip()]
         chunks: list[list[str]] = [[]]
         tokens_left = limit
-        for sentence in split_sentences(document, headings=True):
+        for sentence in split_sentences(document):
             for piece in self._pieces(sentence, limit):
                 size = self._size(piece)
                 if size > tokens_left and chunks[-1]:

@@ -81,7 +81,7 @@ class InSentences:
 def _sentences(passage: Passage) -> list[Passage]:
     return [
         passage.model_copy(update={"id": f"{passage.id}#{number}", "text": sentence})
-        for number, sentence in enumerate(split_sentences(passage.text, headings=True))
+        for number, sentence in enumerate(split_sentences(passage.text))
     ]
 
 

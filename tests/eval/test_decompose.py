@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from components.sentences import remove_citations, split_sentences
+from components.sentences import split_sentences
 from eval.decompose.by_sentence import Failed, Place
 from eval.decompose.claim_lists import ask_for_claims
 from eval.decompose.given import Given, add_sources
@@ -16,9 +16,13 @@ from eval.decompose.sentences import Sentences
 from eval.decompose.ud.tree import Token, Tree, join_words, read_conllu
 from eval.models.chat import CUT, Answer
 from eval.models.openai_server import OpenAIServer
+from eval.pipeline import Pipeline
 from eval.prompting.asker import Asker
 from eval.run.parts import hash_prompts
-from records import Claim, Document, UserError, read_records
+from eval.stages import run_decomposer
+from eval.verify.labels import Labels
+from records import Claim, Document, UserError, iter_rows
+from records.cleaning import clean
 from tests.model_server import ModelServer
 
 # Table 1 of 2403.11903; SAFE's and VeriScore's own.
@@ -32,7 +36,7 @@ COUNTS = {
     "safe": (7, 1),
     "veriscore": (7, 0),
 }
-TEXT = "Ada Roe won the Nobel Prize in Chemistry[1]. She saw Peru."
+TEXT = "Ada Roe won the Nobel Prize in Chemistry. She saw Peru."
 
 
 class Model:
@@ -340,28 +344,56 @@ SPLITS = [
     ["She was ranked 12.", "Ada Roe won.", "It has a population of 12.", "The town is old."],
     ["“Who goes there?” Mrs. Roe asked.", '"Stop it now!" Bo Ray shouted at Ada.', "She left."],
     ['She asked, "Who are you?"', "Bo Ray replied that he was Bo."],
+    ["She read earlier sources, esp. English ones (trans. Bo Ray, cf. The Ferns)."],
+    ["She served as Asst. Secretary and met St. Clair, b. Lima, in 1910."],
+    ["The panel, ca. 1480, hangs in Siena.", "Ada Roe, née Ray, painted it."],
+    ["It appeared (ed. Bo Ray) at No. 5 as Roe v. Wade vs. The State.", "It sold."],
+    ["She was the child of Bo Ray Jr.", "Her mother sang."],
+    ["The talk ended at 5 p.m.", "Everyone went home."],
+    ["The train left at 8 a.m. Monday and came at 9 p.m. Eastern Time."],
+    ["She died at the age of 50.", "Ada Roe was famous."],
+    ["वह लीमा में जन्मी थीं।", "वह गायिका थीं।"],
+    ["هل ولدت في ليما؟", "كانت عالمة نبات."],
+    ["وہ لیما میں پیدا ہوئیں۔", "وہ ماہر تھیں۔"],
 ]
+# Sentences without a blank between them.
+UNSPACED = {
+    "She died in 1934.She was old.Bo left.": ["She died in 1934.", "She was old.", "Bo left."],
+    "She moved to Lima.In 1950 she left.": ["She moved to Lima.", "In 1950 she left."],
+    "She uses Node.js, Will.I.Am and J.R.Smith do not.": None,
+    "她生于利马。她是植物学家！": ["她生于利马。", "她是植物学家！"],
+    "彼女は「なぜ？」と聞いた。科学者だ．": ["彼女は「なぜ？」と聞いた。", "科学者だ．"],
+}
 
 
-@pytest.mark.parametrize("sentences", SPLITS, ids=lambda group: group[0])
-def test_sentences_are_split_at_their_ends(sentences):
+@pytest.mark.parametrize("sentences", SPLITS, ids=lambda sentences: sentences[0])
+def test_text_is_split_into_its_sentences(sentences):
     assert split_sentences(" ".join(sentences)) == sentences
 
 
-def test_line_ends_split_sentences_and_bullets_are_removed():
+@pytest.mark.parametrize(("text", "sentences"), UNSPACED.items())
+def test_sentences_without_a_blank_between_them_are_split(text, sentences):
+    assert split_sentences(text) == (sentences or [text])
+
+
+def test_lines_end_sentences_and_list_marks_are_removed():
     text = "Early life\n\n- Ada sang.\n2. She left. Twice.\n3. …\n\n* Yes. She did."
     assert split_sentences(text) == ["Early life", "Ada sang.", "She left. Twice.", "Yes. She did."]
 
 
-def test_markdown_headings_and_fences_are_not_sentences():
+def claims_of(text):
+    return [claim.text for claim in run_decomposer(Sentences(), [document(text)])[0]]
+
+
+def test_headings_and_code_are_not_claims_but_kept_in_evidence():
     text = "# Ada Roe\n\n### Early life\nAda sang.\n```python\nx = 1\n```\n#1 in Peru was her song."
-    assert split_sentences(text) == ["Ada sang.", "x = 1", "#1 in Peru was her song."]
-    evidence = ["# Ada Roe", "### Early life", "Ada sang.", "x = 1", "#1 in Peru was her song."]
-    assert split_sentences(text, headings=True) == evidence
-    assert split_sentences("### 2. Her later life?\nShe left.") == ["She left."]
+    assert claims_of(text) == ["Ada sang.", "#1 in Peru was her song."]
+    evidence = ["# Ada Roe", "### Early life", "Ada sang."]
+    assert split_sentences(text)[:3] == evidence
+    assert claims_of("### 2. Her later life?\nShe left.") == ["She left."]
 
 
-def test_chat_markup_has_no_claims():
+def test_tables_bold_headings_and_marks_of_chat_answers_are_not_claims():
     text = (
         "***Early life***\nAda sang【7:1†file.pdf】.[^2] She *left* **soon**.[b]\n**Songs:**\n"
         "| Year | Song |\n|---|---|\n| 1990 | Tide |\n__Later__\nOld age\n-------\n"
@@ -369,38 +401,45 @@ def test_chat_markup_has_no_claims():
         '**She had 2 * 3 songs.** Bo "[a] ray" sang a|b \ue200cite\ue202turn0\ue201.[Source 4]'
     )
     claims = ["Ada sang.", "She left soon.", "Ada saw Bo.", "She had 2 * 3 songs."]
-    sentences = split_sentences(remove_citations(text))
-    assert sentences == [*claims, 'Bo "[a] ray" sang a|b.']
+    assert claims_of(text) == [*claims, 'Bo "[a] ray" sang a|b.']
 
 
-def test_joined_lines_are_not_a_heading():
-    assert split_sentences("# Ada Roe Ada sang. She left.") == ["# Ada Roe Ada sang.", "She left."]
-    assert split_sentences("```Ada sang. She left.```") == ["```Ada sang.", "She left.```"]
+def test_a_text_whose_lines_were_joined_is_not_a_heading():
+    assert claims_of("# Ada Roe Ada sang. She left.") == ["Ada Roe Ada sang.", "She left."]
+    assert claims_of("```Ada sang. She left.```") == ["```Ada sang.", "She left.```"]
 
 
-def test_citations_are_removed_from_sentences():
+def test_citations_are_not_part_of_a_sentence():
     text = "Ada sang[1][2]. She left [3, 4-6]. In [1990] she died[citation needed]."
-    claims = ["Ada sang.", "She left.", "In [1990] she died."]
-    assert [c.text for c in Sentences()([document(text)])[0]] == claims
-    assert remove_citations(text) == " ".join(claims)
-    listed = "Facts\n[1] Ada sang\r\n[2] Ada left"
-    assert [c.text for c in Sentences()([document(listed)])[0]] == ["Facts", "Ada sang", "Ada left"]
+    assert claims_of(text) == ["Ada sang.", "She left.", "In [1990] she died."]
+    assert claims_of("Facts\n[1] Ada sang\r\n[2] Ada left") == ["Facts", "Ada sang", "Ada left"]
 
 
-@pytest.mark.parametrize("generator", ["InstructGPT", "PerplexityAI"])
-def test_labelled_biographies_are_split_as_annotated(generator):
+def test_decomposers_read_the_cleaned_text_and_the_stored_text_is_unchanged():
+    model = Model()
+    text = "<think>He sat.</think>Ada sang. Would you like more?"
+    (scored,) = Pipeline(Prompted(model, "fs2"), [Labels()]).score([document(text)])
+    assert len(model.calls[0]) == 1
+    assert model.calls[0][0].endswith("Ada sang.")
+    assert scored.document.text == text
+    assert {claim.source for claim in scored.claims} == {"Ada sang."}
+    assert scored.removed == {"reasoning": 1, "questions": 4}
+
+
+@pytest.mark.parametrize(
+    ("generator", "number", "share"), [("InstructGPT", 1123, 0.997), ("PerplexityAI", 1625, 0.987)]
+)
+def test_annotated_sentences_of_the_labelled_biographies_are_returned(generator, number, share):
     data = os.environ.get("FACTFOUNDRY_DATA")
     if not data:
         pytest.skip("FACTFOUNDRY_DATA is not set: FActScore's labelled biographies are elsewhere")
-    rows = read_records(Path(data) / f"factscore_labeled/{generator}.jsonl", Document)
-    same = total = 0
-    for row in rows:
-        indices = list(dict.fromkeys(c.sentence for c in row.claims or []))
-        total += len(indices)
-        group = split_sentences(remove_citations(row.text))
-        same += sum(c.source in group for c in {c.sentence: c for c in row.claims or []}.values())
-    assert total > 900
-    assert same / total >= 0.98
+    equal = []
+    for row in iter_rows(Path(data) / f"factscore_labeled/{generator}.jsonl"):
+        sentences = split_sentences(clean(row[1]["output"]).text)
+        annotated = [annotation["text"] for annotation in row[1]["annotations"] or []]
+        equal += [text in sentences or clean(text).text in sentences for text in annotated]
+    assert len(equal) == number
+    assert sum(equal) / number >= share
 
 
 # Claims that came with the documents
@@ -413,7 +452,7 @@ def test_claim_without_source_gets_the_most_similar_sentence():
         Claim(id="b", text="Bob ate."),
         Claim(id="c", text="Ada sang in Peru.", source="Her own words."),
     ]
-    (results,) = Given(align=True)([document(text, claims=claims)])
+    (results,) = run_decomposer(Given(align=True), [document(text, claims=claims)])
     assert [(c.source, c.sentence) for c in results] == [
         ("Ada Roe sang in Peru.", 1),
         (None, claims[1].sentence),

@@ -1,5 +1,6 @@
 """What `score` says beside the scores: other passages than meant, and why claims failed."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,24 @@ def test_claims_of_which_none_could_be_judged_are_no_success(score):
         "respond_ratio and F1@K count them",
     )
     assert score([refusal], output="refusals")[0] == 0
+
+
+def test_removed_words_are_summed_and_texts_that_lost_many_are_named(score):
+    claims = [Claim(id="c", text="Ann Lee was a painter.", label="S")]
+    thinking, offering = (
+        Document(id=name, topic="Ann Lee", text=text, claims=claims)
+        for name, text in {
+            "thinking": "<think>Was she a boxer?</think>\nAnn Lee was a painter.",
+            "offering": "Ann Lee was a painter. She was born in Peru. Anything else?",
+        }.items()
+    )
+    output = score([thinking, offering])[1]
+    assert output[2:4] == [
+        "6 of 21 words make no claims and were removed before decomposition: reasoning 4, "
+        "questions 2",
+        "1 of 2 documents lost more than 30% of their words, see `removed` in scored.jsonl: "
+        "thinking (44%)",
+    ]
+    rows = Path("out/scored.jsonl").read_text().splitlines()
+    removed = [json.loads(row)["removed"] for row in rows]
+    assert removed == [{"reasoning": 4}, {"questions": 2}]

@@ -2,6 +2,7 @@
 
 from eval.decompose.whole_text import WholeText
 from eval.models.openai_server import OpenAIServer
+from eval.stages import run_decomposer
 from records import Document
 from tests.model_server import ModelServer
 
@@ -24,7 +25,7 @@ def test_one_prompt_per_text():
         )
 
     with ModelServer(reply) as server:
-        first, silent, failed = WholeText(OpenAIServer("m", server.url))(DOCUMENTS)
+        first, silent, failed = run_decomposer(WholeText(OpenAIServer("m", server.url)), DOCUMENTS)
         content = [body["messages"] for body in server.asked]
     assert len(content) == 2, "a text that does not respond is not asked about"
     assert silent == []

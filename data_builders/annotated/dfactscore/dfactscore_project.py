@@ -8,7 +8,7 @@ from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
 from eval.decompose.given import Given
 from eval.retrieve.given import Given as GivenPassages
-from eval.stages import Decomposer, Retriever
+from eval.stages import Decomposer, Retriever, run_decomposer
 from records.abstention import responds
 
 
@@ -50,7 +50,10 @@ class DFActScoreProject(Builder):
         decompose, retrieve = self.decompose or Given(), self.retrieve or GivenPassages()
         claims, passages = retrieve(
             documents,
-            [[c for c in text_claims if c.failed is None] for text_claims in decompose(documents)],
+            [
+                [c for c in text_claims if c.failed is None]
+                for text_claims in run_decomposer(decompose, documents)
+            ],
         )
         tasks = []
         for document, text_claims, pages in zip(documents, claims, passages, strict=True):

@@ -89,7 +89,7 @@ def plain_text(wikitext: str) -> tuple[str | None, int]:
     left_out, lines = 0, []
     for line in _ASIDE_WITH_HOLE.sub("", text).split("\n"):
         if _HOLE in line:
-            sentences = split_sentences(line, headings=True)
+            sentences = split_sentences(line)
             whole = [sentence for sentence in sentences if _HOLE not in sentence]
             left_out, line = left_out + max(1, len(sentences) - len(whole)), " ".join(whole)
         lines.append(line)

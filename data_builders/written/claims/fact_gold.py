@@ -14,6 +14,7 @@ from data_builders.journal import identity_of
 from data_builders.written.claims.known_facts import World
 from eval.stages import EntailmentModel, entails
 from records import Gold, Passage, gold_scores, read_records, sha256_file
+from records.cleaning import clean
 
 
 class FactGold:
@@ -60,7 +61,7 @@ class FactGold:
         named = [
             [
                 (sentence, self._named(topic, sentence, topic_facts))
-                for sentence in split_sentences(text)
+                for sentence in split_sentences(clean(text).text)
             ]
             for (topic, text), topic_facts in zip(texts, facts, strict=True)
         ]

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from components.gold import credited_texts
-from components.sentences import remove_citations, split_sentences
+from components.sentences import split_sentences
 from data_builders.written.claims.clauses import as_sentence
 from data_builders.written.claims.labelled import Source, read_labelled
 from data_builders.written.corruption.corrupters import STILL_TRUE, Change
 from data_builders.written.corruption.merging import Merged, locate_claims
 from records import Claim, Document, UserError, gold_scores
 from records.abstention import responds
+from records.cleaning import clean
 
 
 class Sentence(NamedTuple):
@@ -52,7 +53,7 @@ def read_appended(files: Mapping[str, Sequence[str]], verdict: str | None) -> Ap
 
 def _sentences(row: Document) -> list[Sentence]:
     if row.claims is None:
-        texts = split_sentences(remove_citations(row.text))
+        texts = split_sentences(clean(row.text).text)
         claims = [Claim(id="a", text=text, source=text, labelled_by="none") for text in texts]
         return [Sentence(c.text, (c,)) for c in claims]
     by_sentence: dict[int, list[Claim]] = {}

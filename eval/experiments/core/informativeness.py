@@ -22,6 +22,7 @@ from eval.select.judgements import likelihoods
 from eval.select.weights import fill_topic, load_bleached
 from eval.stages import UnliModel
 from records import Claim, Document, UserError, read_records
+from records.cleaning import clean
 
 TABLES = [
     Table(title, {"kind": "Classes"}, ["variant", "against"], {metric: title}, note)
@@ -147,7 +148,8 @@ class Informativeness(Experiment):
             if source.kind not in (None, document.kind):
                 continue
             claims = document.claims
-            texts = split_sentences(document.text) if claims is None else _relevant(claims)
+            text = clean(document.text).text
+            texts = split_sentences(text) if claims is None else _relevant(claims)
             by_topic.setdefault(document.topic, {}).update(dict.fromkeys(texts))
         rng = random.Random(f"{self.seed}:{name}")
         rows = []

@@ -5,6 +5,7 @@ from pydantic import BaseModel
 from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences
 from eval.metrics.document import Scored, named
+from eval.stages import run_decomposer
 from eval.verify.labels import Labels
 from records import Claim, Document, UserError, Verdict, iter_rows, read_records
 
@@ -38,7 +39,8 @@ def read_texts(path: str, kind: str, assessor: str | None) -> list[Text]:
     else:
         documents = read_records(path, Document)
         split = [document for document in documents if not Given().has(document)]
-        sentences = dict(zip((d.id for d in split), Sentences()(split), strict=True))
+        rows = run_decomposer(Sentences(), split)
+        sentences = dict(zip((d.id for d in split), rows, strict=True))
         rows = []
         for document in documents:
             has_claims = Given().has(document)

@@ -38,6 +38,7 @@ from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.stages import Relevance
 from records import BadInput, Document, UserError, read_records, to_bad_input
+from records.cleaning import clean
 
 
 class _Written(BaseModel):
@@ -117,7 +118,7 @@ class Optimise(Experiment):
         return self._grid(config)(documents)
 
     def _judge(self, documents: Sequence[Document]) -> list[RelevanceCounts]:
-        sentences = [split_sentences(document.text) for document in documents]
+        sentences = [split_sentences(clean(document.text).text) for document in documents]
         judged = self.relevance(documents, sentences)
         return [
             RelevanceCounts(
