@@ -57,7 +57,7 @@ _CLUB = re.compile(r"(?:[A-Z]{2,4}|[A-Z][a-z]?[A-Z]{1,2}|\w*[Ll]iga|Division|Kla
 _OPENER = re.compile(
     rf"(?:{OPENERS}|When|We|I|You|However|Although|But|And|Later|Today|Der|Die|Das|Er|Sie|Es|Im|Nach)\b"
 )
-_WORD = re.compile(r"[^\s।॥。｡．！？؟۔።։]*")
+_WORD = re.compile(r"[^\s।॥。｡．！？؟۔።։]+")
 # A question or exclamation in quotation marks, and its speaker.
 _QUOTED = re.compile(r"[\"“„«»'‘].*[?!…][\"”“»«'’]$")
 _SPEECH = (
