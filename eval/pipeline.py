@@ -4,14 +4,9 @@ Start reading here. Each stage is a callable over a batch of documents (``eval/s
 selects it by ``class_path``.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
-
-import yaml
-from jsonargparse import ArgumentParser, get_loader
 
 from eval import stages
 from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Scored, score_document
@@ -212,21 +207,3 @@ def score_selected(
     selected = {s.claim for s in selections if s.selected}
     unjudged = sum(s.reason == "failed" for s in selections)
     return score_document(document, claims, verdicts, selected, gamma, unjudged, selection)
-
-
-def read_pipeline(path: str) -> tuple[Pipeline, dict]:
-    """Build the pipeline of a ``python -m eval score`` configuration, and return its options."""
-    hint = "pass a configuration of `python -m eval score`"
-    if not Path(path).is_file():
-        raise UserError(f"{path}: no such file; {hint}")
-    try:
-        config = get_loader("yaml")(Path(path).read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}; {hint}") from None
-    if not isinstance(config, dict) or "pipeline" not in config:
-        raise UserError(f"{path}: no `pipeline` in it; {hint}")
-    parser = ArgumentParser(exit_on_error=False)
-    parser.add_class_arguments(Pipeline, "pipeline")
-    parsed = parser.parse_object({"pipeline": config["pipeline"]})
-    options = json.loads(parser.dump(parsed, format="json", skip_unset=False))["pipeline"]
-    return parser.instantiate(parsed).pipeline, options

@@ -111,17 +111,6 @@ BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
 # Files whose names have not been checked yet.
 UNCHECKED = {
     "tests/benchmarks/test_bench.py",
-    "tests/data_builders/test_adversarial.py",
-    "tests/data_builders/test_ambigbio.py",
-    "tests/data_builders/test_another_value.py",
-    "tests/data_builders/test_attacks.py",
-    "tests/data_builders/test_bios.py",
-    "tests/data_builders/test_corruption.py",
-    "tests/data_builders/test_distant_lss.py",
-    "tests/data_builders/test_judged_kb.py",
-    "tests/data_builders/test_judged_rules.py",
-    "tests/data_builders/test_kb_labels.py",
-    "tests/data_builders/test_preferences.py",
     "tests/eval/test_defences.py",
     "tests/eval/test_doctor.py",
     "tests/eval/test_formats.py",

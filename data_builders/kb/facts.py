@@ -143,7 +143,6 @@ def count_people(
     client: SparqlClient,
     patterns: Sequence[str],
     population: str = POPULATION,
-    family: str = "counts",
 ) -> int:
     """Count the people of a population for whom all patterns over ``?person`` hold.
 
@@ -151,7 +150,7 @@ def count_people(
     """
     body = "\n  ".join([population, *patterns])
     query = f"{PREFIXES}SELECT (COUNT(DISTINCT ?person) AS ?n) WHERE {{\n  {body}\n}}"
-    return int(client.select(query, family=family)[0]["n"])
+    return int(client.select(query, family="counts")[0]["n"])
 
 
 def _values(

@@ -34,7 +34,6 @@ _NEXT = re.compile(r"\n[^\S\n]*(Person|Name|User|Assistant)\s*:.*", re.DOTALL)
 _OPENING = re.compile(r"(?i)^(sure|certainly|of course|okay|ok|here)\b[^\n]*[:!]\s*\n+")
 _MARK = re.compile(r"(?m)^[^\S\n]*(?:[-*•]|\d+[.)])\s+")
 _WORD = re.compile(r"\w+")
-_CAPITAL = re.compile(r"(?<=[\w,;’'\"] )[A-Z]\w+")
 
 
 @dataclass
@@ -183,35 +182,10 @@ def names_topic(text: str, topic: str) -> bool:
 
 
 def statistics(texts: Sequence[tuple[str, str]]) -> dict[str, float | int]:
-    """Compute statistics of the texts; they do not affect which texts are kept.
-
-    ``with_digits`` and ``with_names`` count texts with digits, or with capitalised words within a
-    sentence that are not part of the topic's name; in uninformative texts both indicate content.
-    ``said_before`` is the mean share of a sentence's words (4 or more letters) that occur in an
-    earlier sentence of the text; it is high in repetitive texts.
-    """
-    digits = names = sentences = 0
-    repeated: list[float] = []
-    for topic, text in texts:
-        topic_words = set(_WORD.findall(topic))
-        digits += bool(re.search(r"\d", text))
-        names += bool(set(_CAPITAL.findall(text)) - topic_words)
-        earlier_words: set[str] = set()
-        parts = split_sentences(text)
-        sentences += len(parts)
-        for index, sentence in enumerate(parts):
-            words = {w.casefold() for w in _WORD.findall(sentence) if len(w) > 3} - {
-                w.casefold() for w in topic_words
-            }
-            if index and words:
-                repeated.append(len(words & earlier_words) / len(words))
-            earlier_words |= words
-    number = max(1, len(texts))
+    """Count texts, topics and sentences."""
+    sentences = sum(len(split_sentences(text)) for _, text in texts)
     return {
         "texts": len(texts),
         "topics": len({topic for topic, _ in texts}),
-        "sentences_a_text": round(sentences / number, 2),
-        "with_digits": digits,
-        "with_names": names,
-        "said_before": round(sum(repeated) / max(1, len(repeated)), 3),
+        "sentences_a_text": round(sentences / max(1, len(texts)), 2),
     }

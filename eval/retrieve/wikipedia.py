@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from clients.asking import ask_each
 from clients.mediawiki import MediaWiki, Page
@@ -106,6 +106,15 @@ class WikiClient:
     """Base class of retrievers that query a wiki."""
 
     wiki: MediaWiki
+    words: int
+
+    def _open(self, api: str, user_agent: str | None, cache_dir: Path | None, retries: int) -> None:
+        self.wiki = MediaWiki(api, user_agent, cache_dir, retries=retries)
+        self._read = lru_cache(PAGES_KEPT)(self._read_page)
+
+    def _read_page(self, title: str) -> list[Passage]:
+        page = read_page(self.wiki, title)
+        return page_passages(page, self.words, self._site) if page else []
 
     def keep_answers_in(self, folder: Path) -> None:
         """Cache the wiki's answers in this folder, unless ``cache_dir`` is set."""
@@ -136,7 +145,6 @@ class Wikipedia(WikiClient, PageRetriever):
         topic_in_query: prepend the topic to the claim.
         encoder: sentence encoder that ranks the passages; null: BM25.
         per: ``claim``: search for each claim; ``topic``: search once per document for its topic.
-        timeout_s: timeout of an attempt in seconds.
         retries: number of retries of a failed attempt; then the search has failed.
     """
 
@@ -151,13 +159,11 @@ class Wikipedia(WikiClient, PageRetriever):
         topic_in_query: bool = True,
         encoder: PassageEncoder | None = None,
         per: Per = "claim",
-        timeout_s: PositiveFloat = 60.0,
         retries: NonNegativeInt = 5,
     ):
         super().__init__(k, words, encoder, topic_in_query, per)
         self.pages = pages
-        self.wiki = MediaWiki(api, user_agent, cache_dir, timeout_s=timeout_s, retries=retries)
-        self._read = lru_cache(PAGES_KEPT)(self._read_page)
+        self._open(api, user_agent, cache_dir, retries)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -184,7 +190,3 @@ class Wikipedia(WikiClient, PageRetriever):
             if titles:
                 return titles
         return []
-
-    def _read_page(self, title: str) -> list[Passage]:
-        page = read_page(self.wiki, title)
-        return page_passages(page, self.words, self._site) if page else []

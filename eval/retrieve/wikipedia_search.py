@@ -2,21 +2,16 @@
 
 import sys
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from clients.asking import ask_each
-from clients.mediawiki import MediaWiki
 from eval.retrieve.search import Per, SearchRetriever
 from eval.retrieve.wikipedia import (
     LONGEST_QUERY,
-    PAGES_KEPT,
     WikiClient,
-    page_passages,
-    read_page,
     search_titles,
 )
 from records import Passage
@@ -41,9 +36,10 @@ class WikipediaSearch(WikiClient, SearchRetriever):
         cache_dir: folder of the answer cache; entries are reused for a month.
         topic_in_query: prepend the topic to the claim.
         per: ``claim``: search for each claim; ``topic``: search once per document for its topic.
-        timeout_s: timeout of an attempt in seconds.
         retries: number of retries of a failed attempt; then the search has failed.
     """
+
+    words = sys.maxsize  # a page is one passage
 
     def __init__(
         self,
@@ -53,12 +49,10 @@ class WikipediaSearch(WikiClient, SearchRetriever):
         cache_dir: Path | None = None,
         topic_in_query: bool = False,
         per: Per = "claim",
-        timeout_s: PositiveFloat = 60.0,
         retries: NonNegativeInt = 5,
     ):
         super().__init__(k, topic_in_query, per)
-        self.wiki = MediaWiki(api, user_agent, cache_dir, timeout_s=timeout_s, retries=retries)
-        self._read = lru_cache(PAGES_KEPT)(self._read_page)
+        self._open(api, user_agent, cache_dir, retries)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -75,7 +69,3 @@ class WikipediaSearch(WikiClient, SearchRetriever):
         titles = search_titles(self.wiki, text, k) if text else []
         passages = [passage for title in titles for passage in self._read(title)]
         return list({passage.id: passage for passage in passages}.values())
-
-    def _read_page(self, title: str) -> list[Passage]:
-        page = read_page(self.wiki, title)
-        return page_passages(page, sys.maxsize, self._site) if page else []

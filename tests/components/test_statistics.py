@@ -1,7 +1,6 @@
 """Statistics against hand calculations and SciPy."""
 
 import math
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -236,16 +235,6 @@ def test_holm_and_the_paired_test_by_hand():
     assert paired_t([1.0], [0.0], "greater") == (None, 1, 0)
 
 
-def test_long_group_names_use_little_memory():
-    groups = ["premise " * 20_000, *(f"g{row}" for row in range(500)), "g0"]
-    tracemalloc.start()
-    actual = bootstrap(lambda rows: {"rows": float(len(rows))}, groups, resamples=3)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert actual["rows"]["value"] == 502
-    assert peak < 10 * 2**20  # an array of texts would take 300 MB
-
-
 def test_groups_are_drawn_whole_in_the_order_of_their_draw():
     groups, drawn = [*"abcab", "c", "c"], []
     bootstrap(lambda rows: {"rows": float(not drawn.append(rows.tolist()))}, groups, seed=3)
@@ -258,11 +247,7 @@ def test_a_ratio_of_many_groups_is_drawn_in_blocks(monkeypatch):
     values, groups = np.random.default_rng(0).random(600), [f"g{i}" for i in range(600)]
     whole = ratio(values, np.ones(600), groups, seed=2)
     monkeypatch.setattr("components.statistics._MAX_CACHED", 600 * 37)
-    tracemalloc.start()
     assert ratio(values, np.ones(600), groups, seed=2) == whole
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2**20  # 1,000 draws at once take 14 MB
 
 
 def level(kind, topics, families=60):
@@ -282,17 +267,6 @@ def level(kind, topics, families=60):
 @pytest.mark.parametrize("kind", [0, 1, -1])
 def test_sign_flips_keep_the_family_wise_level(kind, topics):
     assert max(level(kind, topics)) <= 0.1  # 5 % and the noise of 60 families
-
-
-@pytest.mark.parametrize(("topics", "size"), [(10, 2), (16, 1.5), (26, 1)])
-def test_sign_flips_find_an_effect_of_one_to_two_standard_deviations(topics, size):
-    detected = 0
-    for seed in range(40):
-        draws = np.random.default_rng(seed).normal(size=(40, topics))
-        effects = (draws + draws[:1]) / np.sqrt([[4]] + [[2]] * 39)
-        effects[0] += size
-        detected += statistics.sign_flips(effects, seed=seed, flips=1000)[0] <= 0.01
-    assert detected / 40 >= 0.6  # power; 0.77, 0.87 and 0.90 in 60 other families
 
 
 def test_sign_flips_find_an_effect_and_correct_for_the_family():

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from data_builders.kb.facts import Person, load_people
-from data_builders.kb.graph import Value
+from data_builders.kb.facts import load_people
 from data_builders.kb.kb_pairs.kb_pairs import KbPairs
 from data_builders.kb.server import open_client
 from data_builders.splits import SPLITS
@@ -58,25 +57,3 @@ def rows(dataset):
 def people():
     with open_client() as client:
         return load_people(client)
-
-
-@pytest.fixture
-def curie():
-    facts = {
-        "P106": (Value("chemist", "e:chemist"), Value("physicist", "e:physicist")),
-        "P27": (Value("Poland", "e:poland"),),
-        "P569": (Value("7 November 1867", None, 1867),),
-        "P19": (Value("Warsaw", "e:warsaw"),),
-    }
-    return Person("e:curie", "Marie Curie", "Marie Curie", (), "female", facts, "Europe", "C", 9000)
-
-
-@pytest.fixture
-def twain():
-    facts = {
-        "P106": (Value("novelist", "e:novelist"), Value("chemist", "e:chemist")),
-        "P27": (Value("United States", "e:us"),),
-        "P569": (Value("1835", None, 1835),),
-        "P19": (Value("Florida", "e:florida"),),
-    }
-    return Person("e:twain", "Mark Twain", "Mark Twain", (), "male", facts, None, "B", 9000)

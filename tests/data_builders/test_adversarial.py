@@ -19,7 +19,7 @@ from data_builders.written.adversarial import (
 )
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from records import Generation, UserError, read_records, write_jsonl
+from records import Generation, read_records, write_jsonl
 from tests.model_server import ModelServer
 
 TOPICS = [f"{first} {last}" for first in ("Ann", "Bob", "Eve", "Joe") for last in ("Lee", "Ray")]
@@ -71,45 +71,21 @@ def test_the_folder_holds_both_kinds_by_split(server, topics):
     assert first.text.startswith("Ann Lee is. Ann Lee has ")
     manifest = json.loads((folder / "manifest.json").read_text())
     # Two wordings for three seeds: the same text again is left out.
-    again = manifest["dropped"].pop("info text: the same text again")
-    assert again >= 8
+    repeated = manifest["dropped"].pop("info text: the same text again")
+    assert repeated >= 8
     assert manifest["dropped"] == {}
-    assert manifest["kept"] == 2 * 3 * len(TOPICS) - again
+    assert manifest["kept"] == 2 * 3 * len(TOPICS) - repeated
     assert manifest["config"]["writer"]["model"] == "tiny"
     figures = json.loads((folder / "statistics.json").read_text())
-    assert figures["info_train.jsonl"]["with_digits"] == 0
-    assert figures["repetitive_train.jsonl"]["with_digits"] == 15
+    assert figures["repetitive_train.jsonl"] == {
+        "texts": 15, "topics": 5, "sentences_a_text": 3.0
+    }  # fmt: skip
     loaded = load_dataset(str(folder), "info")
     assert set(loaded) == set(topics)
     assert loaded["test"]["topic"][0] == TOPICS[7]
 
 
-def test_a_dead_server_ends_the_build_which_goes_on_later(server, topics, monkeypatch):
-    monkeypatch.setattr("data_builders.journal.BATCH_SIZE", 2)
-    whole = build(server, topics, "whole", per_topic=2)
-    server.answered.clear()
-
-    def dies(body: dict) -> str:
-        if len(server.answered) == 9:
-            server.faults.extend(["503"] * 100)
-        return tell(body)
-
-    server.reply = dies
-    with pytest.raises(UserError, match="no answer in 3 attempts"):
-        build(server, topics, "killed", per_topic=2)
-    assert not Path("killed/manifest.json").exists()
-    assert list(Path("killed").glob(".info.*.partial.jsonl"))
-    server.faults.clear()
-    server.reply = tell
-    server.answered.clear()
-    resumed = build(server, topics, "killed", per_topic=2)
-    assert len(server.answered) == 2 * 2 * len(TOPICS) - 8  # two whole writes of two topics
-    for path in whole.iterdir():
-        assert path.read_bytes() == (resumed / path.name).read_bytes(), path.name
-    assert sorted(p.name for p in whole.iterdir()) == sorted(p.name for p in resumed.iterdir())
-
-
-def test_what_is_no_such_text_is_counted():
+def test_invalid_texts_are_counted_by_reason():
     dropped: Counter[str] = Counter()
     good = "Ann Lee is. Ann lives. Ann has slept."
     answers = [
@@ -142,7 +118,7 @@ def test_answers_become_paragraphs():
 
 def test_topics_are_split_by_file_or_by_the_seed_alone(topics):
     by_seed = split_topics(["train.jsonl", "dev.txt", "test.jsonl"], (6, 1, 1), 0)
-    assert [len(own) for own in by_seed.values()] == [6, 1, 1]
+    assert [len(split_rows) for split_rows in by_seed.values()] == [6, 1, 1]
     assert by_seed == split_topics(["test.jsonl", "train.jsonl", "dev.txt"], (6, 1, 1), 0)
     assert by_seed != split_topics(["train.jsonl", "dev.txt", "test.jsonl"], (6, 1, 1), 1)
     assert read_topics(["train.jsonl"]) == dict.fromkeys(TOPICS[:5], Stratum("A", "rare"))
@@ -168,11 +144,11 @@ def test_the_papers_prompts_have_its_turns(kind, turns):
     assert [m["role"] for m in messages] == ["user", "assistant"] * (turns // 2) + ["user"]
     assert messages[0]["content"].startswith("Tell me a short paragraph of tautological")
     assert messages[-1]["content"] == "Name: Ann Lee"
-    own = load_prompt(kind).messages(topic="Ann Lee")
-    assert own[0]["content"].startswith(("Write about ten", "Choose the one thing"))
-    for asked, said in zip(messages[2:-1:2], messages[3::2], strict=True):
-        name = asked["content"].removeprefix("Name: ")
-        assert said["content"].count(name) >= 9
+    ours = load_prompt(kind).messages(topic="Ann Lee")
+    assert ours[0]["content"].startswith(("Write about ten", "Choose the one thing"))
+    for request, answer in zip(messages[2:-1:2], messages[3::2], strict=True):
+        name = request["content"].removeprefix("Name: ")
+        assert answer["content"].count(name) >= 9
 
 
 def test_the_papers_corruption_is_asked_for_without_demonstrations():
@@ -182,7 +158,7 @@ def test_the_papers_corruption_is_asked_for_without_demonstrations():
     assert messages[-1]["content"] == "She sang."
 
 
-def test_other_kinds_by_prompt_files(server, topics):
+def test_custom_kind_is_written_from_its_prompt_file(server, topics):
     Path("vague.jinja").write_text("{# 1 #}\nSay nothing of it.\nPerson: {{ topic }}")
     server.reply = lambda body: "Ann Lee was. Bob was. Eve was. Joe Ray was."
     folder = build(server, topics, prompts={"vague": "vague.jinja"}, per_topic=1)

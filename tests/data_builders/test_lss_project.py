@@ -6,7 +6,7 @@ from collections import Counter
 import datasets
 import pytest
 
-from components.words import join_words
+from components.words import join_words, split_words
 from data_builders.annotated.labelstudio_exports import values_of
 from data_builders.annotated.lss.lss import Lss
 from data_builders.annotated.lss.lss_answers import read_answers
@@ -186,13 +186,10 @@ def test_repeats_all_keeps_every_annotation():
     ("texts", "decided", "words"),
     [
         (["Ann Lee won", "Ann  Lee won ", "Oslo"], "majority", "Ann Lee won"),
-        (["Ann Lee won"] * 3, "unanimous", "Ann Lee won"),
         (["Ann Lee won", "Lee won", "Ann won"], "tie", None),
         (["Ann Lee won", "Ann Lee won."], "tie", None),  # letter by letter
-        (["Ann", "Ann", "Lee", "Lee", "Oslo"], "tie", None),
         (["", "", "Lee"], "majority", ""),
         (["Bob", "Bob", "Lee"], "unaligned", None),
-        (["Lee"], "single", "Lee"),
     ],
 )
 def test_vote_by_whole_lss_decides_by_equal_texts(texts, decided, words):
@@ -359,23 +356,7 @@ def test_project_has_tasks_without_duplicates(tmp_path):
             "reference": "Page 0.",
             "title": "Ann",
             "section": "",
-            "words": [
-                "In",
-                "1931",
-                "Ann",
-                "Lee",
-                ",",
-                "a",
-                "painter",
-                "from",
-                "Oslo",
-                ",",
-                "won",
-                "the",
-                "Silver",
-                "Brush",
-                ".",
-            ],
+            "words": [word.text for word in split_words(CLAIM)],
             "record": {"id": "0", "title": "Ann"},
         }
     }

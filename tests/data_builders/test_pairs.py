@@ -508,16 +508,6 @@ def test_crossing_pairs_of_a_long_chain_are_dropped(tmp_path):
     assert dropped + manifest["kept"] == 600
 
 
-def test_same_inputs_give_the_same_bytes(tmp_path):
-    file = written(tmp_path / "a.jsonl", many_rows(80))
-    for name in ("one", "two"):
-        built(tmp_path / name, file, shares=(8, 1, 1))
-    names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert names == ["README.md", "manifest.json", *(f"relation_{s}.jsonl" for s in ("dev", "test", "train"))]  # fmt: skip  # noqa: E501
-    for name in names:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-
-
 def test_hub_name_is_loaded_from_the_hub(tmp_path):
     written(tmp_path / "set" / "train.jsonl", CASES["hub"][0])
     written(tmp_path / "set" / "test.jsonl", CASES["hub"][0][:1])

@@ -11,12 +11,10 @@ import yaml
 
 from data_builders.__main__ import main
 from data_builders.splits import drawn_splits
-from data_builders.written.generations import Author, Generations
 from data_builders.written.preferences import best_and_worst
 from eval.commands.score import main as score
 from eval.metrics.document import f1_at_k
 from eval.metrics.text_metric import TextMetric
-from eval.models.causal import CausalLM
 from eval.models.local import LocalModel
 from eval.pipeline import Pipeline, Scored
 from records import Document, Preference, read_records, write_jsonl
@@ -110,12 +108,12 @@ def test_pairs_are_the_best_and_the_worst_sample_of_a_topic(config):
         pairs += [(split, row) for row in rows]
     splits = drawn_splits(TOPICS, (2, 1), 0)
     for split, row in pairs:
-        own = {s["text"]: s["score"] for s in samples if s["topic"] == row.topic}
-        known = [value for value in own.values() if value is not None]
+        scores = {s["text"]: s["score"] for s in samples if s["topic"] == row.topic}
+        valid = [value for value in scores.values() if value is not None]
         assert row.prompt == f"Tell me of {row.topic}."
         assert splits[row.topic] == split
-        assert own[row.chosen] == row.score_chosen == max(known)
-        assert own[row.rejected] == row.score_rejected == min(known)
+        assert scores[row.chosen] == row.score_chosen == max(valid)
+        assert scores[row.rejected] == row.score_rejected == min(valid)
         assert row.score_chosen - row.score_rejected >= 0.01
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     dropped = {k: v for k, v in manifest["dropped"].items() if k.startswith("topic")}
@@ -132,12 +130,12 @@ def test_scores_are_those_of_eval_score(config, against):
     documents = [Document(id=str(i), **row) for i, row in enumerate(samples)]
     write_jsonl("documents.jsonl", [d.model_dump(exclude={"score"}) for d in documents])
     score(["--config", "pipeline.yaml", "--documents", "documents.jsonl", "--output", "scored"])
-    for row, found in zip(samples, read_records("scored/scored.jsonl", Found), strict=True):
+    for row, line in zip(samples, read_records("scored/scored.jsonl", Found), strict=True):
         selection = "core" if "core" in against else "none"
-        (own,) = [s for s in found.scores if s.selection == selection]
-        value = own.precision
+        (entry,) = [s for s in line.scores if s.selection == selection]
+        value = entry.precision
         if "recall" in against and value is not None:
-            value = f1_at_k(value, own.supported, 3)
+            value = f1_at_k(value, entry.supported, 3)
         assert row["score"] == value
 
 
@@ -150,7 +148,7 @@ class Killed(Exception):
 
 
 @pytest.mark.parametrize("place", ["sampling", "scoring"])
-def test_a_killed_build_goes_on(config, monkeypatch, place):
+def test_killed_build_resumes_byte_identical(config, monkeypatch, place):
     whole = build(config, output="whole")
     monkeypatch.setattr("data_builders.sampled.TOPICS_PER_BATCH", 2)
     monkeypatch.setattr("data_builders.written.preferences.DOCUMENTS_PER_WRITE", 4)
@@ -209,8 +207,8 @@ def test_shuffled_pairs_are_the_same_texts_in_a_random_order(config):
 def test_the_best_and_the_worst_of_a_topic():
     dropped: Counter[str] = Counter()
     texts = ["a", "b", "c", "d", "e"]
-    found = best_and_worst(texts, [0.5, None, 0.9, 0.9, 0.5], 0.1, dropped)
-    assert found == ("c", "a", 0.9, 0.5)  # of equal scores the first
+    result = best_and_worst(texts, [0.5, None, 0.9, 0.9, 0.5], 0.1, dropped)
+    assert result == ("c", "a", 0.9, 0.5)  # of equal scores the first
     assert best_and_worst(texts, [0.5, None, None, None, None], 0.1, dropped) is None
     assert best_and_worst(texts, [0.5, 0.55, None, 0.5, 0.5], 0.1, dropped) is None
     # As far apart as is asked for, whatever floats make of it.
@@ -225,28 +223,3 @@ def test_a_base_model_and_a_list_of_topics(config, tiny_llama):
     (row, *_) = read_records(folder / "preferences_train.jsonl", Preference)
     assert row.prompt == f"Who is {row.topic}?"
     assert len(lines(folder / "samples.jsonl")) == 3 * len(TOPICS)
-
-
-def test_two_metrics_score_the_same_texts_and_a_cache_spares_writing_them_twice(
-    config, monkeypatch
-):
-    one = build(config, "--cache", "answers.sqlite", output="one")
-
-    def dies(*_, **__):
-        raise AssertionError("asked again")
-
-    monkeypatch.setattr(CausalLM, "write", dies)
-    more = ["--cache", "answers.sqlite", "--metric.init_args.against", "[core]"]
-    other = build(config, *more, output="other")
-    texts = [[r["text"] for r in lines(folder / "samples.jsonl")] for folder in (one, other)]
-    assert texts[0] == texts[1]
-    assert len(set(texts[0])) > len(TOPICS)
-
-
-def test_texts_are_those_that_generations_samples(config, adversary):
-    folder = build(config)
-    author = Author(LocalModel(str(adversary)), {"sampled": str(adversary)})
-    options = {"per_topic": 3, "temperature": 2.0, "max_new_tokens": 40}
-    built = Generations("texts", ["topics.jsonl"], {"A": author}, **options).build().parent
-    own, theirs = lines(folder / "samples.jsonl"), lines(built / "sampled.jsonl")
-    assert [(r["topic"], r["text"]) for r in own] == [(r["topic"], r["text"]) for r in theirs]

@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 from data_builders.published.source_priors import SourcePriors, Vote, consensus
-from eval.retrieve.given import Given
-from eval.retrieve.trusted import Trusted, source_of
-from eval.verify.factreasoner.stage import FactReasoner
-from eval.verify.majority import Majority
-from records import Document, Passage, SourcePrior, UserError, read_records, write_jsonl
+from eval.retrieve.trusted import source_of
+from records import Passage, SourcePrior, UserError, read_records, write_jsonl
 
 
 class Told:
@@ -121,25 +118,3 @@ def test_sources_are_named_by_field_and_required(tmp_path):
     even = dict.fromkeys("abc", 0.5)
     assert [consensus(votes, name, even) for name in "abc"] == [0, 1, 0]
     assert consensus(votes, "a", even | {"b": 0.6}) == -1
-
-
-def test_verifiers_use_the_learnt_priors(tmp_path):
-    """Learnt priors turn a vote of two liars against one that was always right."""
-    learnt(tmp_path, [document(n, "S", good="yes", x="no", y="no") for n in range(20)], labels=True)
-    file = str(tmp_path / "out/priors.jsonl")
-    new_document = document("new", None, good="yes", x="no", y="no", other="-")
-    new_document["passages"][3]["prior"] = 0.25
-    documents = [Document(**new_document)]
-    claims, passages = Trusted(Given(), file, otherwise=0.4)(documents, [documents[0].claims])
-    priors = [passage.prior for passage in passages[0]]
-    assert priors[0] > 0.75
-    assert priors[1] == priors[2] < 0.25
-    assert priors[3] == 0.25
-    vote = Majority(Told())(documents, claims, passages)[0][0]
-    weighed = Majority(Told(), by_prior=True)(documents, claims, passages)[0][0]
-    (fr2,) = FactReasoner(Told(), versions=[2])(documents, claims, passages)[0]
-    assert (vote.label, weighed.label, fr2.label) == ("contradicted", "supported", "supported")
-    unknown = Trusted(Given(), file, by="title", otherwise=0.4)
-    _, passages = unknown(documents, [documents[0].claims])
-    assert passages[0][0].prior == 0.4
-    assert unknown.identity["by"] == "title"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -77,42 +76,6 @@ def run(
             tail = log.read().decode(errors="replace")[-2000:]
             raise RuntimeError(f"{command[-1]} … ended with {process.returncode}: {tail}")
     return False
-
-
-def run_with_kills(
-    command: Sequence[str],
-    moments: Sequence[float] | int,
-    *,
-    longest: float = 0.0,
-    earliest: float = 0.0,
-    seed: int = 0,
-    env: Mapping[str, str] | None = None,
-    cwd: str | Path = ROOT,
-) -> int:
-    """Start a command, kill -9 it, start it again, …, and let the last one finish.
-
-    Args:
-        command: the builder's command line.
-        moments: seconds from each start to the kill, or how many are drawn from
-            [``earliest``, ``longest``].
-        longest: seconds that an undisturbed run takes.
-        earliest: seconds before which a run only imports, so that nothing is there to be spoiled.
-        seed: of the draws.
-        env: added to the environment.
-        cwd: where it runs.
-
-    Returns:
-        How many kills hit a running process; a run that had ended before counts as none.
-
-    Raises:
-        RuntimeError: a run ended on its own, and badly.
-    """
-    if isinstance(moments, int):
-        draw = random.Random(f"{seed}:kills")
-        moments = [draw.uniform(earliest, longest) for _ in range(moments)]
-    hits = sum(run(command, kill_after=moment, env=env, cwd=cwd) for moment in moments)
-    run(command, env=env, cwd=cwd)
-    return hits
 
 
 def same_bytes(left: str | Path, right: str | Path) -> list[str]:

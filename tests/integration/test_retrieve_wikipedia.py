@@ -13,7 +13,7 @@ pytestmark = pytest.mark.integration
 
 
 def retriever(url: str, **options: object) -> Wikipedia:
-    results = Wikipedia(api=f"{url}/w/api.php", words=40, timeout_s=10, **options)
+    results = Wikipedia(api=f"{url}/w/api.php", words=40, **options)
     results.wiki._sleep = lambda _: None
     return results
 

@@ -15,9 +15,8 @@ import torch
 from scipy.special import log_expit, log_softmax, logit
 
 from components.checkpoint import RELATIONS, read_component
-from records import Generation, LssExample, RelationPair, UnliPair
+from records import LssExample, RelationPair, UnliPair
 from train.__main__ import main
-from train.adversary import Adversary
 from train.lss_tagger import LssTagger
 from train.module import Item
 from train.relation import NOT_ENTAILMENT, Relation, _best, relation_loss, shares_of
@@ -89,44 +88,6 @@ def test_a_model_is_trained_on_a_teachers_probabilities(
     assert read_component(tmp_path / "checkpoints/run").data[0].rows == 12
     # Of one likeliest label, and yet not the same.
     main(arguments("relation", "--data.train", write("two", rows[:2]), run="two"))
-
-
-@pytest.fixture
-def adversary(tiny_llama: str) -> Adversary:
-    torch.manual_seed(0)
-    module = Adversary(base=tiny_llama, max_length=40)
-    module.configure_model()
-    return module.eval()
-
-
-def test_adversary_trains_on_the_completion_and_its_end_alone(adversary: Adversary) -> None:
-    record = Generation(topic="ada", text="she is a person .")
-    (item,) = adversary.encode([record], train=True)
-    batch = adversary.collate([item], [0])
-    is_target = batch["target"][0] != -100
-    seen = adversary.tokenizer.convert_ids_to_tokens(batch["target"][0][is_target].tolist())
-    assert seen == ["she", "is", "a", "person", ".", "[SEP]"]
-
-    loss, ((nll, tokens),) = adversary.model_step(batch)
-    ids = batch["inputs"]["input_ids"]
-    with torch.inference_mode():
-        log_p = adversary.model(input_ids=ids).logits[0].log_softmax(-1)
-    places = range(item.target, item.length)
-    expected = -sum(float(log_p[t - 1, ids[0, t]]) for t in places)
-    assert tokens == 6
-    assert nll == pytest.approx(expected, rel=1e-5)
-    assert loss.mean.item() == pytest.approx(expected / 6, rel=1e-5)
-
-
-def test_adversary_loss_ignores_padding(adversary: Adversary) -> None:
-    records = [
-        Generation(topic="ada", text="she is a person ."),
-        Generation(topic="ada", text="she was a poet and she wrote the first program in london ."),
-    ]
-    items = adversary.encode(records, train=True)
-    _, together = adversary.model_step(adversary.collate(items, [0, 1]))
-    _, alone = adversary.model_step(adversary.collate(items[:1], [0]))
-    assert together[0][0] == pytest.approx(alone[0][0], rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
@@ -39,7 +38,6 @@ from data_builders.kb.bios.cells import (
     Cell,
     Domain,
     draw_order,
-    heat_map,
     quotas,
     split_topics,
     table,
@@ -76,7 +74,6 @@ class Bios(AskingBuilder):
         exclude: files of topics to exclude.
         topics: number of topics.
         shares: topics of train, dev and test, by cell.
-        ask_all: query every candidate to count the topics of each cell; slow.
         limit: use only the first N candidates of each bin, for a trial.
         seed: seed of the draws.
     """
@@ -91,7 +88,6 @@ class Bios(AskingBuilder):
     exclude: list[str] | None = None
     topics: int = 1024
     shares: tuple[int, int, int] = (50, 7, 7)
-    ask_all: bool = False
 
     reads = ("corpus_maps", "popqa", "same_as", "knowledge", "exclude")
     asks = ("endpoint", "dbpedia")
@@ -209,11 +205,10 @@ class Bios(AskingBuilder):
                 targets = quotas(order, limits, self.topics)
                 bar.n = sum(min(have[cell], targets[cell]) for cell in order)
                 bar.refresh()
-                short = {cell[0] for cell in order if have[cell] < targets[cell]}
-                hungry = set(range(len(queues))) if self.ask_all else short
-                if not hungry - ended:
+                short = {cell[0] for cell in order if have[cell] < targets[cell]} - ended
+                if not short:
                     break
-                for index in sorted(hungry - ended):
+                for index in sorted(short):
                     wave = next(queues[index], None)
                     if wave is None:
                         ended.add(index)
@@ -249,24 +244,15 @@ class Bios(AskingBuilder):
                 "widen the domain or raise limit"
             )
         letters, bins = self.domain.letters, list(self.domain.bins)
-        counts = Counter((row["group"], row["bin"]) for row in rows)
         pages = {
             f"{split}_topic_freq_group.json": json_line({r["topic"]: r["bin"] for r in part}) + "\n"
             for split, part in parts.items()
         }
-        numbers = [[counts[letter, name] for name in bins] for letter in letters]
         return Made(
             {f"topics_{split}.jsonl": part for split, part in parts.items()},
             self._card(table(rows, letters, bins, splits)),
-            pages | {"cells.svg": heat_map(numbers, letters, self._ranges())},
+            pages,
         )
-
-    def _ranges(self) -> list[str]:
-        least = [*self.domain.bins.values(), "∞"]
-        return [
-            f"{name}\n[{low}, {high})"
-            for name, (low, high) in zip(self.domain.bins, pairwise(least), strict=True)
-        ]
 
     def _card(self, cells: str) -> Card:
         bins = ", ".join(f"{name} (from {least})" for name, least in self.domain.bins.items())

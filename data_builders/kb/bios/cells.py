@@ -11,7 +11,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from io import StringIO
 from itertools import pairwise
 
 from components.english import without_qualifier
@@ -195,39 +194,6 @@ def _families(topics: Sequence[dict]) -> list[list[dict]]:
 
 def _title(row: dict) -> str:
     return without_qualifier(row["topic"]).casefold()
-
-
-# For byte-identical output: ids are hashed from the salt, and text is not converted to paths.
-STYLE = {"svg.hashsalt": "factfoundry", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
-DARK = 0.6  # text is white above this share of the largest number
-
-
-def heat_map(numbers: Sequence[Sequence[int]], rows: Sequence[str], columns: Sequence[str]) -> str:
-    """Draw the number of topics by group (rows) and frequency bin (columns) as SVG."""
-    import matplotlib  # slow import
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(1.6 + 1.1 * len(columns), 1.2 + 0.6 * len(rows)))
-        axes = figure.add_subplot()
-        largest = max(1, max(map(max, numbers)))
-        axes.pcolormesh(numbers, cmap="Blues", vmin=0, vmax=largest)
-        axes.set_xticks([x + 0.5 for x in range(len(columns))], columns)
-        axes.set_yticks([y + 0.5 for y in range(len(rows))], rows)
-        axes.invert_yaxis()
-        axes.set_xlabel("frequency")
-        axes.set_ylabel("group")
-        axes.set_title("Topics by group and frequency")
-        for y, line in enumerate(numbers):
-            for x, number in enumerate(line):
-                colour = "white" if number > DARK * largest else "black"
-                axes.text(x + 0.5, y + 0.5, str(number), ha="center", va="center", color=colour)
-        figure.tight_layout()
-        out = StringIO()
-        nothing = {"Date": None, "Creator": None}
-        FigureCanvasSVG(figure).print_svg(out, metadata=nothing)
-    return out.getvalue()
 
 
 def table(

@@ -120,10 +120,10 @@ class Teller:
         self.stated_facts.extend(facts)
         return capital(text), facts
 
-    def page(self, person: Person, low: int = 2, high: int = 6) -> tuple[str, list[Fact]]:
+    def page(self, person: Person) -> tuple[str, list[Fact]]:
         """Return a paragraph with some of the person's facts, and those facts."""
         facts = self.world.facts(person)
-        chosen = self.rng.sample(facts, min(len(facts), self.rng.randint(low, high)))
+        chosen = self.rng.sample(facts, min(len(facts), self.rng.randint(2, 6)))
         self.stated_facts.extend(chosen)
         return paragraph(self.rng, self.world, person, chosen), chosen
 

@@ -7,14 +7,13 @@ selects it by ``class_path``. Every text is checked against the attack's ``keeps
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
-from data_builders.written.claims.validity import Attacked, Invariant, NotApplicable
+from data_builders.written.claims.validity import Attacked, Invariant
 
 
 class Attack(ABC):
@@ -44,21 +43,6 @@ class Attack(ABC):
         Raises:
             NotApplicable: the attack cannot be applied to the document.
         """
-
-    def attack_all(
-        self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random], seed: int
-    ) -> list[Attacked | NotApplicable]:
-        """Build the texts of several documents; override to query a model in one batch.
-
-        There is one of ``rngs`` per document; ``seed`` is for sampling from a model.
-        """
-        results: list[Attacked | NotApplicable] = []
-        for source, rng in zip(sources, rngs, strict=True):
-            try:
-                results.append(self.attack(source, world, rng))
-            except NotApplicable as reason:
-                results.append(reason)
-        return results
 
 
 class SizedAttack(Attack):

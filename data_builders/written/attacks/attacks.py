@@ -19,7 +19,7 @@ import numpy as np
 from jsonargparse.typing import PositiveInt
 from pydantic import ValidationError
 
-from components.gold import GOLD_K, add_label_gold
+from components.gold import add_label_gold
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import read_card
 from data_builders.journal import identity_of, journal_rows
@@ -82,7 +82,6 @@ class Attacks(Builder):
         pages: files of passages; each passage is taken as true of the person named in its title.
         entailment: a relation model that must also confirm what an attack keeps.
         source_kind: use only documents of this kind, e.g. ``normal``; null for all.
-        gold_k: number of facts of a complete answer, for documents without ``gold``.
         variants: texts per document and attack, drawn anew; equal ones are dropped. The option
             ``search`` of the robustness experiment picks the best of them.
         verdict: name of the verdicts that label scored texts, if there are several.
@@ -94,7 +93,6 @@ class Attacks(Builder):
     entailment: EntailmentModel | None = None
     source_kind: str | None = None
     verdict: str | None = None
-    gold_k: PositiveInt = GOLD_K
     variants: PositiveInt = 1
 
     reads: ClassVar = ("documents", "pages")
@@ -163,7 +161,7 @@ class Attacks(Builder):
         sources = read_sources(self.documents, self.source_kind, self.verdict)[: self.limit]
         documents = [s.document.model_copy(update={"id": s.id}) for s in sources]
         origin = "labels" if self.verdict is None else "machine"
-        scored = add_label_gold(documents, origin, self.gold_k)
+        scored = add_label_gold(documents, origin)
         return [
             replace(s, document=s.document.model_copy(update={"gold": d.gold}))
             for s, d in zip(sources, scored, strict=True)
@@ -202,9 +200,13 @@ class Attacks(Builder):
         # A text that does not respond has no score that an attack could raise.
         responding = [source for source in sources if responds(source.document)]
         suffix = f" {variant}" if variant else ""
-        rngs = [random.Random(f"{self.seed}:{kind}{suffix}:{s.id}") for s in responding]
-        results = attack.attack_all(responding, world, rngs, self.seed + variant)
-        by_id = {s.id: result for s, result in zip(responding, results, strict=True)}
+        by_id: dict[str, Attacked | NotApplicable] = {}
+        for source in responding:
+            rng = random.Random(f"{self.seed}:{kind}{suffix}:{source.id}")
+            try:
+                by_id[source.id] = attack.attack(source, world, rng)
+            except NotApplicable as reason:
+                by_id[source.id] = reason
         built = [(s, by_id[s.id]) for s in responding if isinstance(by_id[s.id], Attacked)]
         unconfirmed = iter(self._unconfirmed(attack, built, world))
         for source in sources:

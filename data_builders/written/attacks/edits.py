@@ -73,17 +73,9 @@ class Edited(Attack):
     phrases are replaced by synonyms, never inside a name. Text and claims are edited alike.
 
     Source: benign edits, Ramprasad & Wallace, arXiv 2411.16638, section 4.
-
-    Args:
-        same: phrase to a phrase with the same meaning; null for the shipped pairs.
     """
 
-    def __init__(self, same: dict[str, str] | None = None):
-        self.same = PARAPHRASES if same is None else same
-
-    @property
-    def keeps(self) -> SameFacts:
-        return SameFacts(equal=self.same)
+    keeps = SameFacts(equal=PARAPHRASES)
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         text = self._edited(source.document.text)
@@ -101,7 +93,7 @@ class Edited(Attack):
         return Attacked(text, claims)
 
     def _edited(self, text: str) -> str:
-        for phrase, other in self.same.items():
+        for phrase, other in PARAPHRASES.items():
             if phrase not in text:
                 continue
             text = re.sub(rf"{_NOT_AFTER}\b{re.escape(phrase)}\b(?! [A-Z])", other, text)

@@ -4,8 +4,6 @@ import math
 import random
 from typing import NamedTuple
 
-from jsonargparse.typing import PositiveInt
-
 from components.english import content_stems
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.repetition import MIN_WORDS
@@ -30,6 +28,7 @@ from data_builders.written.claims.validity import (
 
 # Maximum number of undated claims before the events.
 MAX_OPENING = 3
+MAX_EVENTS = 8
 CONNECTIVES = ("Later, ", "Afterwards, ", "Then ", "After that, ", "Some time later, ")
 
 
@@ -56,15 +55,9 @@ class Montage(Attack):
     makes the claim weaker but not false.
 
     Source: MontageLie, arXiv 2505.15792.
-
-    Args:
-        events: maximum number of events.
     """
 
     keeps = SuggestsFalse(adds=" ".join(CONNECTIVES))
-
-    def __init__(self, events: PositiveInt = 8):
-        self.events = events
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         events = _events(source)
@@ -73,8 +66,8 @@ class Montage(Attack):
         events = years if len({event.when for event in years}) > 1 else events
         if not any(a.when[0] > b.when[1] for a in events for b in events):
             raise NotApplicable("no two supported claims of different known moments")
-        if len(events) > self.events:
-            events = rng.sample(events, self.events)
+        if len(events) > MAX_EVENTS:
+            events = rng.sample(events, MAX_EVENTS)
         events.sort(key=lambda event: (-event.when[0], -event.when[1], event.name))
         dated = {event.name for event in events}
         opening = [

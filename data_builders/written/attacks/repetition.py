@@ -7,14 +7,9 @@ metric that counts claims counts each sentence as one more supported claim.
 import random
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import combinations, permutations
-from typing import Any
-
-from jsonargparse.typing import PositiveInt
 
 from components.english import content_stems
-from data_builders.written.adversarial import PROMPTS
 from data_builders.written.attacks.attack import Attack, SizedAttack
 from data_builders.written.claims.clauses import (
     Clause,
@@ -38,12 +33,7 @@ from data_builders.written.claims.validity import (
     SentenceClaim,
     basis_ids,
     join_sentences,
-    names_and_numbers,
 )
-from data_builders.written.corruption.corrupters import paragraph_lines
-from eval.models.chat import Answer, Writer
-from eval.prompting.prompts import Prompt
-from records import Claim
 
 # {p} is the claim inside a sentence, {P} at its start.
 FRAMES = (
@@ -78,30 +68,16 @@ class NearParaphrases(SizedAttack):
     """One supported fact, repeated in other words.
 
     Rules frame the fact ("In other words, …"), move its end to the front ("It was in 2004 that …"),
-    change its date format and name its topic or use a pronoun. With a ``writer`` a language model
-    writes the paraphrases; those that add or lose a name or number are excluded.
+    change its date format and name its topic or use a pronoun.
 
     Source: the repetitive texts of Core, arXiv 2407.03572, section 5.1 and appendix B.3; here all
     sentences differ.
 
     Args:
         sentences: maximum number of sentences; by default that of the document's claims.
-        writer: a language model, sampled at temperature 1; null for the rules.
     """
 
     keeps = OnlyTrue(adds=_EMPTY)
-
-    def __init__(self, sentences: PositiveInt | None = None, writer: Writer | None = None):
-        super().__init__(sentences)
-        self.writer = writer
-
-    @cached_property
-    def _prompt(self) -> Prompt:
-        return Prompt(PROMPTS / "near_paraphrases.jinja")
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return super().identity | ({"prompt": self._prompt.sha256} if self.writer else {})
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         facts = [
@@ -118,44 +94,6 @@ class NearParaphrases(SizedAttack):
             for version in [versions[index % len(versions)]]
         ]
         return _repeated_fact(fact, list(dict.fromkeys(sentences))[: self.length(source)])
-
-    def attack_all(
-        self, sources: Sequence[Source], world: World, rngs: Sequence[random.Random], seed: int
-    ) -> list[Attacked | NotApplicable]:
-        results = super().attack_all(sources, world, rngs, seed)
-        if self.writer is None:
-            return results
-        indices = [i for i, result in enumerate(results) if isinstance(result, Attacked)]
-        claims = [results[i].claims[0] for i in indices]
-        prompts = [
-            self._prompt.messages(
-                topic=sources[i].topic, claim=claim.text, number=self.length(sources[i])
-            )
-            for i, claim in zip(indices, claims, strict=True)
-        ]
-        answers = self.writer.answer(
-            prompts,
-            temperature=1.0,
-            max_new_tokens=40 * max((self.length(sources[i]) for i in indices), default=1),
-            seed=seed,
-        )
-        for i, claim, (answer, *_) in zip(indices, claims, answers, strict=True):
-            results[i] = self._read_paraphrases(sources[i], claim, answer)
-        return results
-
-    def _read_paraphrases(
-        self, source: Source, claim: Claim, answer: Answer
-    ) -> Attacked | NotApplicable:
-        if answer.failed is not None:
-            return NotApplicable(answer.failed)
-        name = set(name_of(source.topic).split())
-        lines = (line for line in paragraph_lines(answer.text) if line != claim.text)
-        details = names_and_numbers(claim.text) - name
-        kept = [line for line in lines if names_and_numbers(line) - name == details]
-        if not kept:
-            return NotApplicable("the model gave no paraphrase with all details")
-        sentences = [claim.text, *dict.fromkeys(kept)][: self.length(source)]
-        return _repeated_fact(claim.rests_on[0], sentences)
 
     def _versions(self, source: Source, clause: Clause) -> Iterator[str]:
         pronoun = pronoun_of(source.document.text)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
-from jsonargparse.typing import ClosedUnitInterval, PositiveInt
+from jsonargparse.typing import PositiveInt
 
 from components.english import stems
 from components.gold import GOLD_K, fact_key
@@ -16,13 +16,15 @@ from eval.stages import EntailmentModel, entails
 from records import Gold, Passage, gold_scores, read_records, sha256_file
 from records.cleaning import clean
 
+LEAST_SHARE = 0.2  # of a fact's words, that a sentence needs to credit it
+
 
 class FactGold:
     """Gold scores by facts: a sentence credits each fact of its topic that it entails and names.
 
     A true sentence that no page states credits none. A small relation model takes statements that
     are true of anyone for facts, hence the second condition: the sentence has at least
-    ``least_share`` of the fact's words, weighted by their rarity, without the topic's name.
+    ``LEAST_SHARE`` of the fact's words, weighted by their rarity, without the topic's name.
     Use another relation model than the metrics that are compared with these scores (another seed):
     a shared error would count as agreement.
 
@@ -31,7 +33,6 @@ class FactGold:
             resumes.
         pages: files of passages; each sentence is a fact of the passage's title.
         k: number of facts of a complete answer.
-        least_share: share of a fact's words that a sentence needs to credit it.
     """
 
     def __init__(
@@ -39,15 +40,13 @@ class FactGold:
         entailment: EntailmentModel,
         pages: list[str],
         k: PositiveInt = GOLD_K,
-        least_share: ClosedUnitInterval = 0.2,
     ):
         self.entailment, self.pages, self.k = entailment, pages, k
-        self.least_share = least_share
 
     @property
     def identity(self) -> list:
         files = [sha256_file(page) for page in self.pages]
-        return [identity_of(self.entailment), files, self.k, self.least_share]
+        return [identity_of(self.entailment), files, self.k]
 
     @cached_property
     def _world(self) -> World:
@@ -87,7 +86,7 @@ class FactGold:
             return 0.0 if stem in name else weight(stem)
 
         shares = [covered_share(fact, [sentence], weight_without_name) for fact in facts]
-        return [f for f, share in zip(facts, shares, strict=True) if share >= self.least_share]
+        return [f for f, share in zip(facts, shares, strict=True) if share >= LEAST_SHARE]
 
     @cached_property
     def _weight(self) -> Callable[[str], float]:

@@ -88,6 +88,10 @@ class KnownPeople:
         self.user_agent = user_agent
         self.cache_dir = cache_dir
 
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {"endpoint": self.endpoint, "population": self.population}
+
     def load(self) -> list[Person]:
         url = None if self.endpoint == "snapshot" else self.endpoint
         with open_client(url, user_agent=self.user_agent, cache_dir=self.cache_dir) as client:
@@ -96,10 +100,6 @@ class KnownPeople:
 
 class KnowledgeBase(KnownPeople):
     """Checks and corrects claims about people."""
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {"endpoint": self.endpoint, "population": self.population}
 
     def correct_claim(self, person: str, topic: str, text: str) -> str | None:
         """Replace the false value of a claim by a true one; ``None`` if no value is false."""

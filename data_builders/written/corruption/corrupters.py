@@ -71,15 +71,6 @@ class Corrupter(Protocol):
         """Return one change per claim, in order."""
 
 
-class Knowledge(Protocol):
-    """Knows facts about topics, e.g. ``ValueSwap``."""
-
-    identity: dict[str, Any]
-
-    def still_true(self, claims: Sequence[ToChange], changed: Sequence[str]) -> list[bool]:
-        """Return whether the new value in each changed claim is true of its topic."""
-
-
 class PromptedCorrupter:
     """A language model changes one detail of each claim (Core, appendix B.2).
 
@@ -96,7 +87,6 @@ class PromptedCorrupter:
         temperature: sampling temperature; 0 for greedy decoding.
         top_p: probability mass of nucleus sampling.
         max_new_tokens: maximum number of tokens per claim.
-        knowledge: refuses changed claims that are true in its knowledge base, e.g. ``ValueSwap``.
     """
 
     def __init__(
@@ -107,7 +97,6 @@ class PromptedCorrupter:
         temperature: float = 0.0,
         top_p: float = 0.95,
         max_new_tokens: int = 128,
-        knowledge: Knowledge | None = None,
     ):
         self.writer = writer
         shipped = "corrupt.jinja" if domain is None else "corrupt_shown.jinja"
@@ -118,17 +107,15 @@ class PromptedCorrupter:
             "top_p": top_p,
             "max_new_tokens": max_new_tokens,
         }
-        self.knowledge = knowledge
 
     @property
     def identity(self) -> dict[str, Any]:
-        """The model, the prompt, the sampling and the knowledge base."""
+        """The model, the prompt and the sampling."""
         return {
             "corrupter": "prompted",
             "writer": self.writer.identity,
             "prompt": self.prompt.sha256,
             "domain": self.domain,
-            "knowledge": self.knowledge and self.knowledge.identity,
             **self.sampling,
         }
 
@@ -144,16 +131,7 @@ class PromptedCorrupter:
             for c in claims
         ]
         answers = self.writer.answer(prompts, seed=seed, **self.sampling)
-        changes = [read_change(c, *texts) for c, texts in zip(claims, answers, strict=True)]
-        if self.knowledge is None:
-            return changes
-        changed = [i for i, change in enumerate(changes) if change.text is not None]
-        is_true = self.knowledge.still_true(
-            [claims[i] for i in changed], [changes[i].text for i in changed]
-        )
-        for i in (i for i, true in zip(changed, is_true, strict=True) if true):
-            changes[i] = changes[i].refuse("the knowledge base holds it")
-        return changes
+        return [read_change(c, *texts) for c, texts in zip(claims, answers, strict=True)]
 
 
 def read_change(claim: ToChange, answer: Answer) -> Change:

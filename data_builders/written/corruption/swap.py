@@ -96,8 +96,7 @@ class ValueSwap(KnownPeople):
     @property
     def identity(self) -> dict[str, Any]:
         """The knowledge base and the people taken from it."""
-        where = {"endpoint": self.endpoint, "population": self.population}
-        return {"corrupter": "value_swap", **where}
+        return {"corrupter": "value_swap", **super().identity}
 
     @cached_property
     def _values(self) -> Values:
@@ -109,10 +108,6 @@ class ValueSwap(KnownPeople):
             self._values.change(claim, random.Random(f"{seed}:swap:{claim.key}"))
             for claim in claims
         ]
-
-    def still_true(self, claims: Sequence[ToChange], changed: Sequence[str]) -> list[bool]:
-        """Return whether each changed claim has a new value that is true of its topic."""
-        return [self._values.still_true(*pair) for pair in zip(claims, changed, strict=True)]
 
 
 class Values:
@@ -167,11 +162,6 @@ class Values:
         text = fit_article(before, new) + new + after
         return Change(text=text, kind=find.kind, old=old, new=new)
 
-    def still_true(self, claim: ToChange, changed: str) -> bool:
-        """Return whether the changed claim has a true value that the original did not have."""
-        forms = self._true_forms.get(claim.person or claim.topic, ())
-        return any(_contains(changed, form) and not _contains(claim.text, form) for form in forms)
-
     def _replaceable(self, claim: ToChange) -> list[Find]:
         names = name_of(claim.topic).split()  # London in Lauren London is not a place
         taken = [m.span() for m in re.finditer(re.escape(claim.topic), claim.text, re.IGNORECASE)]
@@ -224,10 +214,6 @@ def _forms(fact: Fact) -> Iterator[tuple[str, str]]:
         # A noun for a person from a country reads like the adjective.
         if form != "one" and len(text) > 2:
             yield form, text
-
-
-def _contains(text: str, value: str) -> bool:
-    return re.search(rf"\b{re.escape(value)}\b", text) is not None
 
 
 def _in_longer_name(text: str, start: int, end: int) -> bool:
