@@ -6,9 +6,12 @@ import gzip
 import json
 import math
 import re
+import tokenize
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TextIO, TypeVar
 
@@ -18,7 +21,9 @@ from pydantic_core import to_json
 from records.errors import BadInput, UserError
 from records.formats.adapters import adapt, rename, rows_of_file
 from records.formats.ambigbio import is_name_line, name_rows
-from records.types import Record, RelationPair
+from records.formats.columns import FileReading
+from records.formats.evidence import is_evidence
+from records.types import Document, Record, RelationPair
 
 R = TypeVar("R", bound=Record)
 M = TypeVar("M", bound=BaseModel)
@@ -28,6 +33,7 @@ MAX_FAULTS = 10
 MAX_DEPTH = 100
 
 _BLANK = re.compile(r"\s*")
+_SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _TABLE_SUFFIXES = {".csv", ".tsv"}  # also .txt with tabs
 _JSON_SUFFIXES = {".json", ".score"}  # ALCE's scores are JSON
 _PLAIN_TEXT_FAULT = (
@@ -37,6 +43,8 @@ _READ_ERRORS = (OSError, EOFError, UnicodeDecodeError, zlib.error)  # also of .g
 # Columns whose empty cells mean something: texts may be empty, HALoGEN may list no atoms.
 _TEXT_COLUMNS = ("text", "output", "response")
 _ATOM_COLUMN = "hallucinated atoms"
+# Columns of lists, in addition to those of evidence.
+_LIST_COLUMNS = {"claims", "annotations", "facts", "atoms"}
 # Invalid JSON, numbers of thousands of digits, deep nesting.
 _JSON_ERRORS = (ValueError, RecursionError)
 
@@ -191,12 +199,35 @@ def _open_text(path: Path) -> TextIO:
     return opener(path, "rt", encoding="utf-8-sig", errors="strict", newline="")
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
+def separator_of(path: Path) -> str:
+    """Return the separator of a table's cells.
+
+    The usual one of the file's suffix, unless only another one divides the first rows into as many
+    cells as the header.
+    """
     suffix = _suffix(path)
-    separator = "," if suffix == ".csv" else "\t"
+    usual = "," if suffix == ".csv" else "\t"
+    if suffix == ".txt":
+        return usual
+    candidates = [usual, *(mark for mark in ",;\t|" if mark != usual)]
+    return next((mark for mark in candidates if _divides(path, mark)), usual)
+
+
+def _divides(path: Path, separator: str) -> bool:
+    with _open_text(path) as file:
+        try:
+            rows = list(islice(csv.reader(file, delimiter=separator, strict=True), 50))
+        except (csv.Error, *_READ_ERRORS):
+            return False
+    return bool(rows) and len(rows[0]) > 1 and {len(row) for row in rows if row} == {len(rows[0])}
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
     # In the .txt files of SICK and SNLI, quotation marks are part of the text.
-    marks = csv.QUOTE_NONE if suffix == ".txt" else csv.QUOTE_MINIMAL
+    marks = csv.QUOTE_NONE if _suffix(path) == ".txt" else csv.QUOTE_MINIMAL
     csv.field_size_limit(1 << 30)  # page texts exceed the default
+    separator = separator_of(path)
+    name = _SEPARATOR_NAMES[separator]
     with _open_text(path) as file:
         # Strict: an unclosed quotation mark would swallow the following lines.
         reader = csv.DictReader(file, delimiter=separator, quoting=marks, strict=True)
@@ -208,7 +239,10 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
                 return
             for row in reader:
                 if None in row or None in row.values():
-                    yield reader.line_num, "row: number of cells differs from the header"
+                    yield (
+                        reader.line_num,
+                        f"row: number of cells differs from the header (separator: {name})",
+                    )
                 else:
                     yield reader.line_num, row
         except UnicodeDecodeError:
@@ -240,30 +274,70 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
 
     number = 0
     try:
+        classes = _class_names(path)
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=1000):
             for row in batch.to_pylist():
                 number += 1
-                yield number, row
+                yield number, row | name_classes(row, classes)
     # Arrow errors, and Python errors for values out of range.
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         yield number + 1, f"file: cannot be read ({str(error).partition(chr(10))[0]})"
+
+
+def _class_names(path: Path) -> dict[str, list[str]]:
+    """Return the names of the Hub's ``ClassLabel`` columns, as ``datasets`` stores them."""
+    import pyarrow.parquet
+
+    stored = (pyarrow.parquet.read_schema(path).metadata or {}).get(b"huggingface", b"{}")
+    features = json.loads(stored).get("info", {}).get("features", {})
+    return {
+        column: feature["names"]
+        for column, feature in features.items()
+        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
+    }
+
+
+def name_classes(row: dict, classes: Mapping[str, Sequence[str]]) -> dict:
+    """Return the class names of a row's numbers; -1 is the Hub's missing label."""
+    return {
+        column: None if row[column] < 0 else names[row[column]]
+        for column, names in classes.items()
+        if isinstance(row.get(column), int)
+    }
 
 
 def _is_present(value: object) -> bool:
     return not (value is None or (isinstance(value, float) and math.isnan(value)))
 
 
-def _parse_cell(cell: object) -> object:
-    if isinstance(cell, str) and cell[:1] in ("[", "{"):
+def _parse_cell(column: str, cell: object) -> object:
+    """Parse a cell that holds a list or an object; other cells are unchanged."""
+    if not isinstance(cell, str) or cell[:1] not in ("[", "{"):
+        return cell
+    for parse in (json.loads, _parse_python):  # pandas writes Python's lists
         try:
-            value = json.loads(cell)
-        except _JSON_ERRORS:
-            try:
-                value = ast.literal_eval(cell)  # a list as pandas writes it
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
-                return cell
+            value = parse(cell)
+        except (*_JSON_ERRORS, SyntaxError, MemoryError, tokenize.TokenError):
+            continue
         return cell if json_fault(value) else value
+    if is_evidence(column) or column in _LIST_COLUMNS:
+        raise ValueError(
+            f"{column}: the cell {cell[:40]!r} is neither JSON nor a Python list; write it with "
+            "json.dumps, or save the table as JSONL or Parquet"
+        )
     return cell
+
+
+def _parse_python(cell: str) -> object:
+    """Parse a Python literal, or texts without commas between them, as NumPy prints an array."""
+    tokens = [t for t in tokenize.generate_tokens(StringIO(cell).readline) if t.string.strip()]
+    kinds = [token.type for token in tokens]
+    if (tokenize.STRING, tokenize.STRING) not in pairwise(kinds):
+        return ast.literal_eval(cell)
+    # Python would join the texts to one.
+    if kinds != [tokenize.OP, *[tokenize.STRING] * (len(tokens) - 2), tokenize.OP]:
+        raise ValueError("an array of other values")
+    return [ast.literal_eval(token.string) for token in tokens[1:-1]]
 
 
 def _field_path(location: Sequence[int | str]) -> str:
@@ -273,12 +347,14 @@ def _field_path(location: Sequence[int | str]) -> str:
 def _faults(where: str, error: ValidationError) -> list[str]:
     faults = []
     for item in error.errors():
-        field = _field_path(item["loc"])
         message = item["msg"].removeprefix("Value error, ")
         message = message[:1].lower() + message[1:]
+        # Messages about the whole record start with the field.
+        named = not item["loc"] and re.match(r"\w+: ", message)
+        field = "" if named else f"{_field_path(item['loc'])}: "
         value = item.get("input")
         got = "" if isinstance(value, (dict, list)) else f" (got {str(value)[:60]!r})"
-        faults.append(f"{where}: {field}: {message}{got if item['type'] != 'missing' else ''}")
+        faults.append(f"{where}: {field}{message}{got if item['type'] != 'missing' else ''}")
     return faults
 
 
@@ -287,20 +363,24 @@ def read_records(
     kind: type[R],
     fields: Mapping[str, str] | None = None,
     skipped: Counter[str] | None = None,
+    labels: Mapping[int, str] | None = None,
 ) -> list[R]:
     """Read all records of one type from a file in one of the formats of :func:`iter_rows`.
 
     Rows with another project's field names are converted first (``records/formats``). Invalid rows
-    raise an error; none is dropped.
+    raise an error; none is dropped. What was read is logged in one line (logger ``records``).
 
     Args:
         fields: our field to the file's, which may be a path such as ``answer.text``.
         skipped: counts pairs without a gold label, which are invalid otherwise; updated.
+        labels: the meaning of numbers as labels, such as ``{0: "entailment", 1: "neutral"}``.
 
     Raises:
         BadInput: up to ten faults as ``file:line: field: message``.
     """
-    tabled, parquet = _is_table(Path(path)), _suffix(Path(path)) == ".parquet"
+    reading = FileReading(path, kind.model_fields, fields, labels)
+    is_table = _is_table(Path(path))
+    has_nulls = is_table or _suffix(Path(path)) == ".parquet"
     records: list[R] = []
     faults: list[str] = []
     for number, row in _rows(Path(path)):
@@ -309,19 +389,12 @@ def read_records(
         if isinstance(row, str):
             faults.append(f"{where}: {row}")
             continue
-        columns = list(row)
-        if tabled or parquet:
-            row = {name: cell for name, cell in row.items() if _is_present(cell)}
-        if tabled:  # empty cells are missing values; Parquet has nulls
-            empty = next((name for name in _TEXT_COLUMNS if row.get(name) == ""), None)
-            row = {
-                n: _parse_cell(cell) for n, cell in row.items() if cell != "" or n == _ATOM_COLUMN
-            }
-            if empty and not any(name in row for name in _TEXT_COLUMNS):
-                row[empty] = ""  # an empty text is an abstention
         try:
+            columns = list(row)
+            row = {n: cell for n, cell in row.items() if _is_present(cell)} if has_nulls else row
+            row = _parse_cells(row) if is_table else row
             row = rename(row, fields, columns) if fields else row
-            for values in adapt(row, kind, number, "text" in (fields or {})):
+            for values in adapt(row, kind, number, reading, "text" in (fields or {})):
                 if skipped is not None and kind is RelationPair and values.get("label", "") is None:
                     skipped["row without a gold label"] += 1
                 else:
@@ -334,7 +407,39 @@ def read_records(
         raise BadInput(faults[:MAX_FAULTS], max(0, len(faults) - MAX_FAULTS))
     if not records:
         raise UserError(f"{path}: the file is empty; expected at least one {kind.__name__}")
+    reading.report(_label_counts(records), file_notes(path))
     return records
+
+
+def _parse_cells(row: dict) -> dict:
+    """Parse the lists of a table's row; empty cells are missing values."""
+    empty = next((name for name in _TEXT_COLUMNS if row.get(name) == ""), None)
+    row = {n: _parse_cell(n, cell) for n, cell in row.items() if cell != "" or n == _ATOM_COLUMN}
+    if empty and not any(name in row for name in _TEXT_COLUMNS):
+        row[empty] = ""  # an empty text is an abstention
+    return row
+
+
+def file_notes(path: str | Path) -> list[str]:
+    """Return what a file states about itself: its separator, and the names of its classes."""
+    notes = []
+    if _suffix(Path(path)) in _TABLE_SUFFIXES and Path(path).is_file():
+        separator = separator_of(Path(path))
+        notes += [] if separator == "," else [f"separator: {_SEPARATOR_NAMES[separator]}"]
+    if _suffix(Path(path)) == ".parquet" and Path(path).is_file():
+        for column, names in _class_names(Path(path)).items():
+            numbers = ", ".join(f"{number} = {name}" for number, name in enumerate(names))
+            notes.append(f"classes of {column}: {numbers}")
+    return notes
+
+
+def _label_counts(records: Sequence[Record]) -> Counter[str]:
+    if isinstance(records[0], RelationPair):
+        return Counter(pair.label for pair in records)
+    if isinstance(records[0], Document):
+        claims = (claim for document in records for claim in document.claims or ())
+        return Counter(claim.label for claim in claims if claim.label)
+    return Counter()
 
 
 def to_bad_input(where: str | Path, error: ValidationError) -> BadInput:

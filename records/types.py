@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from records.formats.evidence import evidence_passages
 from records.gold import Gold
 
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -253,8 +254,9 @@ class Document(Record):
     def _from_strings(cls, row: object) -> object:
         if not isinstance(row, dict):
             return row
-        row = row | {n: _named(row[n], n[0]) for n in ("claims", "passages") if row.get(n)}
-        if isinstance(row.get("passages"), list):
+        row = row | ({"claims": _named(row["claims"], "c")} if row.get("claims") else {})
+        if row.get("passages"):
+            row["passages"] = evidence_passages("passages", row["passages"])
             blank = [passage for passage in row["passages"] if _is_blank(passage)]
             row["passages"] = [p for p in row["passages"] if p not in blank]
             ids = {passage.get("id") for passage in blank}
@@ -272,17 +274,14 @@ class Document(Record):
 
 
 def _named(items: object, prefix: str) -> object:
-    """Convert strings, and rows without id or with another name of the text, to our rows."""
+    """Convert strings, and rows without id, to rows of ours."""
     listed = [items] if isinstance(items, str) else items
     if not isinstance(listed, list | tuple):
         return items
     rows = []
     for index, item in enumerate(listed):
         row = {"text": item} if isinstance(item, str) else item
-        if isinstance(row, dict):
-            text = next((row[n] for n in ("text", "page_content", "content") if n in row), None)
-            row = {"id": f"{prefix}{index}"} | row | ({} if text is None else {"text": text})
-        rows.append(row)
+        rows.append({"id": f"{prefix}{index}"} | row if isinstance(row, dict) else row)
     return rows
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from records.formats import ambigbio
+from records.formats.columns import FileReading, TrackedRow
 from records.formats.documents import to_documents
 from records.formats.pairs import RELATIONS, pairs_of, set_of
 from records.formats.row_fields import plain_text, to_generation
@@ -20,24 +21,27 @@ from records.types import (
     Record,
     RelationPair,
     UnjudgedRelationPair,
+    UnliPair,
 )
 
 
-def _to_relations(row: dict, number: int) -> dict | list[dict]:
+def _to_relations(row: dict, number: int, reading: FileReading) -> list[dict]:
     if "premise" in row:
         label = row.get("label")
-        if not isinstance(label, str | int) or label in RELATIONS or "hypothesis" not in row:
-            return row
-        fields = {name: row[name] for name in ("premise", "hypothesis", "label")}
-        return row | {"label": pairs_of(fields, "hub")[0].label}
+        if isinstance(label, str | int) and label not in RELATIONS and "hypothesis" in row:
+            fields = {name: row[name] for name in ("premise", "hypothesis", "label")}
+            row = row | {"label": pairs_of(fields, "hub")[0].label}
+        return reading.note("our", row, set(), [row])
     name = "wice" if {"claim_tokens", "evidence"} <= row.keys() else set_of(row)
     if name in (None, "lss"):
-        return row
+        return reading.note("our", row, set(), [row])
     fields = ("premise", "hypothesis", "label", "group")
-    return [
+    tracked = TrackedRow(row)
+    pairs = [
         {field: getattr(pair, field) for field in fields} | {"source": name}
-        for pair in pairs_of(row, name)
+        for pair in pairs_of(tracked, name)
     ]
+    return reading.note(name, row, tracked.used, pairs)
 
 
 def to_preference(row: dict) -> dict:
@@ -60,14 +64,33 @@ def _last(messages: list, role: str) -> str | None:
     return next((m["content"] for m in reversed(messages) if m["role"] == role), None)
 
 
-_ADAPTERS: dict[type[Record], Callable[[dict, int], dict | list[dict]]] = {
-    Document: to_documents,
-    Generation: lambda row, number: to_generation(row),
-    RelationPair: _to_relations,
+def _adapted(
+    name: str, convert: Callable[[dict], dict]
+) -> Callable[[dict, int, FileReading], list[dict]]:
+    def adapter(row: dict, number: int, reading: FileReading) -> list[dict]:
+        tracked = TrackedRow(row)
+        converted = convert(tracked)
+        is_ours = converted is tracked
+        return reading.note("our" if is_ours else name, row, tracked.used, [converted])
+
+    return adapter
+
+
+def _unjudged(row: dict, number: int, reading: FileReading) -> list[dict]:
     # The label of a row of ours is not read: it may be of another task.
-    UnjudgedRelationPair: lambda row, n: row if "premise" in row else _to_relations(row, n),
-    LssExample: lambda row, number: to_lss(row),
-    Preference: lambda row, number: to_preference(row),
+    if "premise" in row:
+        return reading.note("our", row, set(), [row])
+    return _to_relations(row, number, reading)
+
+
+_ADAPTERS: dict[type[Record], Callable[[dict, int, FileReading], list[dict]]] = {
+    Document: to_documents,
+    Generation: _adapted("texts", to_generation),
+    UnjudgedRelationPair: _unjudged,
+    RelationPair: _to_relations,
+    UnliPair: _adapted("pairs", lambda row: row),
+    LssExample: _adapted("wice", to_lss),
+    Preference: _adapted("chat", to_preference),
 }
 
 
@@ -105,7 +128,9 @@ def report_malformed_row(project: str = "its project") -> Iterator[None]:
         raise ValueError(f"record: does not match the format of {project} ({error})") from None
 
 
-def adapt(row: dict, kind: type[Record], number: int, has_text: bool = False) -> list[dict]:
+def adapt(
+    row: dict, kind: type[Record], number: int, reading: FileReading, has_text: bool = False
+) -> list[dict]:
     """Convert ``row`` to one or more rows of ``kind`` if it is a known project's row.
 
     With ``has_text`` the row's ``text`` was named by the user, and no project's format is tried.
@@ -117,8 +142,9 @@ def adapt(row: dict, kind: type[Record], number: int, has_text: bool = False) ->
     if adapter is None:
         return [row]
     with report_malformed_row():
-        adapted = plain_text({"text": ""} | row, number) if has_text else adapter(row, number)
-    return adapted if isinstance(adapted, list) else [adapted]
+        if has_text:
+            return to_documents(row, number, reading, {"texts": plain_text})
+        return adapter(reading.relabel(row), number, reading)
 
 
 def rows_of_file(content: object) -> list:

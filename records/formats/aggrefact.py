@@ -1,6 +1,7 @@
 """LLM-AggreFact (2404.10774): ``doc``, ``claim``, ``label`` 1 or 0 or empty, ``dataset``."""
 
 from records.formats.judged_claims import (
+    JUDGEMENT_OF_WORD,
     NOT_SUPPORTED,
     SUPPORTED,
     document_of_pair,
@@ -9,7 +10,12 @@ from records.formats.judged_claims import (
     short_hash,
 )
 
-_WORDS = {"1": SUPPORTED, "0": NOT_SUPPORTED, "True": SUPPORTED, "False": NOT_SUPPORTED}
+_WORDS = JUDGEMENT_OF_WORD | {
+    "1": SUPPORTED,
+    "0": NOT_SUPPORTED,
+    "True": SUPPORTED,
+    "False": NOT_SUPPORTED,
+}
 
 
 def aggrefact(row: dict, number: int) -> dict | None:

@@ -1,12 +1,14 @@
 """Readers of documents, one per project."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from records.formats import ambigbio
 from records.formats.aggrefact import aggrefact
 from records.formats.attribution_bench import attribution_bench
 from records.formats.averitec import averitec
 from records.formats.climate_fever import climate_fever
+from records.formats.columns import FileReading, TrackedRow
+from records.formats.evidence import evidence_of
 from records.formats.expertqa import expertqa
 from records.formats.factcheck_bench import factcheck_bench
 from records.formats.factreasoner import factreasoner
@@ -51,15 +53,40 @@ READERS: dict[str, Reader] = {
 }
 
 
-def to_documents(row: dict, number: int) -> dict | list[dict]:
-    """Convert a row of any project into documents; rows of ours are unchanged."""
-    if "id" in row and "topic" in row and "text" in row:
-        return row
-    read = (reader(row, number) for reader in READERS.values())
-    documents = next((documents for documents in read if documents is not None), None)
+def to_documents(
+    row: dict,
+    number: int,
+    reading: FileReading | None = None,
+    readers: Mapping[str, Reader] = READERS,
+) -> list[dict]:
+    """Convert a row of any project into documents; rows of ours are unchanged.
+
+    Evidence that the format does not define, and that can only be evidence by its column's name,
+    becomes passages.
+    """
+    name, used, documents = _read(row, number, readers)
     if documents is None:
         raise ValueError(
             f"text: field required (or output, response); the row has {', '.join(row)}; name its "
             "fields with --fields '{text: NAME, topic: NAME}'"
         )
-    return documents
+    listed = documents if isinstance(documents, list) else [documents]
+    if not any("passages" in document for document in listed):
+        tracked = TrackedRow({c: value for c, value in row.items() if c not in used}, used)
+        passages = evidence_of(tracked)
+        if passages is not None:
+            listed = [document | {"passages": passages} for document in listed]
+    return listed if reading is None else reading.note(name, row, used, listed)
+
+
+def _read(
+    row: dict, number: int, readers: Mapping[str, Reader]
+) -> tuple[str, set[str], dict | list[dict] | None]:
+    if readers is READERS and "id" in row and "topic" in row and "text" in row:
+        return "our", set(), row
+    for name, reader in readers.items():
+        tracked = TrackedRow(row)
+        documents = reader(tracked, number)
+        if documents is not None:
+            return name, tracked.used, documents
+    return "", set(), None

@@ -46,12 +46,12 @@ _JUDGEMENTS: dict[tuple[str | None, str], tuple[str, ...]] = {
         "unknown", "n/a", "na", "hidden", "not available", "no gold label", "-", "-1",
     ),
 }  # fmt: skip
-_BY_WORD = {word: judgement for judgement, words in _JUDGEMENTS.items() for word in words}
+JUDGEMENT_OF_WORD = {word: judgement for judgement, words in _JUDGEMENTS.items() for word in words}
 SUPPORTED, NOT_SUPPORTED = ("S", "supported"), ("NS", "not_supported")
 
 
 def parse_judgement(
-    word: object, field: str, words: Mapping[str, Judgement] = _BY_WORD
+    word: object, field: str, words: Mapping[str, Judgement] = JUDGEMENT_OF_WORD
 ) -> Judgement:
     """Return the label and the finer word, or ``(None, None)`` for an empty field."""
     if word is None or word == "" or (isinstance(word, float) and math.isnan(word)):
@@ -62,6 +62,11 @@ def parse_judgement(
         word = word[:-2]  # integer columns with gaps in a CSV
     plain = " ".join(str(word).lower().replace("_", " ").replace("-", " ").split()) or "-"
     judgement = words.get(str(word), words.get(plain))
+    if judgement is None and words is JUDGEMENT_OF_WORD and re.fullmatch(r"\d", plain):
+        raise ValueError(
+            f"{field}: the number {plain}, whose meaning the file does not state; pass --labels "
+            "'{0: entailment, 1: neutral, 2: contradiction}', or not_entailment, in its order"
+        )
     if judgement is None:
         raise ValueError(f"{field}: expected one of {', '.join(words)}, got {word!r}")
     return judgement

@@ -32,11 +32,6 @@ _FORMS = (
     Form("sick", "sentence_A", "sentence_B", "entailment_judgment"),
     Form("sick", "sentence_A", "sentence_B", "label"),
 )
-# SNLI, MultiNLI and ANLI on the Hub; u-SNLI uses the reverse order.
-_HUB = {
-    "0": ("S", "supported"), "1": ("NS", "not_enough"), "2": ("NS", "refuted"),
-    "-1": (None, "unknown"),
-}  # fmt: skip
 _UNLI = {"0": ("NS", "refuted"), "1": ("NS", "not_enough"), "2": ("S", "supported")}
 # SICK's label of the swapped pair, e.g. ``B_neutral_A``.
 _SWAPPED_RELATION = {"entails": "entailment", "neutral": "neutral", "contradicts": "contradiction"}
@@ -50,7 +45,8 @@ def form_of(row: dict) -> Form | None:
 def inference(row: dict, number: int) -> dict | None:
     """Read a premise as the evidence of a hypothesis.
 
-    Numeric labels follow the Hub (0 is entailment). u-SNLI's ``nli`` uses the reverse order; its
+    Numbers as labels are refused, since sets number the classes in different orders. u-SNLI's
+    ``nli`` is known: 0 is contradiction, 1 neutral, 2 entailment; its
     probability (``unli``, on the Hub ``label``) becomes the claim's ``share``. Its ``snli-label``
     is ignored because its numbers are undocumented. A pair without a premise is a claim without
     evidence.
@@ -67,9 +63,7 @@ def inference(row: dict, number: int) -> dict | None:
     elif "snli-label" in row:
         judgement, more = (None, None), _share(row, "label")
     else:
-        label = row[form.label]
-        numbered = str(label).removesuffix(".0").lstrip("-").isdigit()
-        judgement = parse_judgement(label, form.label, *([_HUB] if numbered else []))
+        judgement = parse_judgement(row[form.label], form.label)
     unit = row.get("group") or row.get("sentence_A_original")
     unit = unit or (short_hash(premise) if premise else hypothesis)
     return document_of_pair(

@@ -76,9 +76,10 @@ def pairs_of(row: dict, name: str) -> list[Pair]:
     elif set_of(row) is None:
         raise ValueError(f"record: expected the fields of {name}, got {', '.join(row)}")
     else:
-        document = to_documents({"label": None} | row, 0)
+        documents = to_documents({"label": None} | row, 0)
         back = other_direction(row) if name == "sick" else None
-        rows = [*_document_pairs(document), *([back] if back else [])]
+        rows = [pair for document in documents for pair in _document_pairs(document)]
+        rows += [back] if back else []
     documents = tuple(row.get("documents") or ())
     return [
         Pair(
