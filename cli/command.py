@@ -3,6 +3,7 @@
 import errno
 import io
 import locale
+import logging
 import os
 import signal
 import sqlite3
@@ -41,6 +42,9 @@ def run_command(main: Callable[[], int | None]) -> None:
     # jsonargparse reads YAML in the encoding of the locale, which may be Latin-1 or ASCII.
     with suppress(locale.Error):
         locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
+    # What files are read as.
+    logging.basicConfig(format="%(message)s", stream=sys.stderr)
+    logging.getLogger("records").setLevel(logging.INFO)
     if not sys.stderr.isatty():
         os.environ.setdefault("TQDM_DISABLE", "1")  # read when tqdm is first imported
     try:

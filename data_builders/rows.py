@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from records import UserError, iter_rows
+from records.reading import name_classes
 
 HUB = "hub:"
 
@@ -58,7 +59,7 @@ def files_of(paths: Iterable[str]) -> list[Path]:
 
 
 def _hub_rows(source: str) -> Iterator[tuple[str, dict]]:
-    from datasets import load_dataset
+    from datasets import ClassLabel, load_dataset
 
     name, _, split = source.removeprefix(HUB).partition(":")
     name, _, config = name.partition("#")
@@ -70,5 +71,7 @@ def _hub_rows(source: str) -> Iterator[tuple[str, dict]]:
             f"{source}: cannot load from the Hub ({reason}); "
             "expected hub:OWNER/NAME#CONFIG:SPLIT, or the path of a file"
         ) from None
+    features = (rows.features or {}).items()
+    classes = {column: f.names for column, f in features if isinstance(f, ClassLabel)}
     for number, row in enumerate(rows, 1):
-        yield f"{source}:{number}", row
+        yield f"{source}:{number}", row | name_classes(row, classes)

@@ -283,6 +283,8 @@ class RecordData(LightningDataModule):
         batch_size: rows (pairs, claims, texts) per training batch and device; null: the module's
             default, e.g. 32 for pairs.
         eval_batch_size: rows per evaluation batch and device; null: the module's default.
+        labels: the meaning of numbers as relation labels in files that do not state it, e.g.
+            ``{0: contradiction, 1: entailment, 2: neutral}``.
 
     Attributes:
         paths: the files of each split; dev has those of train if it is held back from them.
@@ -298,10 +300,11 @@ class RecordData(LightningDataModule):
         kinds: list[str] | None = None,
         batch_size: PositiveInt | None = None,
         eval_batch_size: PositiveInt | None = None,
+        labels: dict[int, str] | None = None,
     ):
         super().__init__()
         self.save_hyperparameters()
-        self.dev_rows, self.kinds = dev_rows, kinds
+        self.dev_rows, self.kinds, self.labels = dev_rows, kinds, labels
         self.weights = _weights_of(train)
         self.hold_back = float(dev) if isinstance(dev, (int, float)) else None
         if self.hold_back is not None and not 0 < self.hold_back < 1:
@@ -369,7 +372,7 @@ class RecordData(LightningDataModule):
 
     def _read_file(self, path: str) -> list[Record]:
         skipped: Counter[str] = Counter()
-        rows = read_records(path, self.encoder.record_type, skipped=skipped)
+        rows = read_records(path, self.encoder.record_type, skipped=skipped, labels=self.labels)
         for reason, n in skipped.items():
             if self.trainer.is_global_zero:
                 print(f"{path}: skipped {n:,} x {reason}")

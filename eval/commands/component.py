@@ -12,7 +12,7 @@ UNLI and relation models label rows instead, e.g. to train a smaller model on th
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -50,9 +50,11 @@ UNJUDGED = {"unli": UnjudgedUnliPair, "relation": UnjudgedRelationPair}
 Judged = tuple[int, int, Measures]  # rows, failed rows, measures of the rest
 
 
-def _read(data: str, component: str, checkpoint: str) -> list:
+def _read(
+    data: str, component: str, checkpoint: str, labels: Mapping[int, str] | None = None
+) -> list:
     try:
-        return read_records(data, RECORDS[component])
+        return read_records(data, RECORDS[component], labels=labels)
     except BadInput:
         for other, record in RECORDS.items():
             try:
@@ -73,6 +75,8 @@ def _pairs(
     batch_size: int,
     against: str | None = None,
     predictions: str | None = None,
+    labels: Mapping[int, str] | None = None,
+    classes: list[str] | None = None,
     **published: Any,
 ) -> Judged:
     from eval.models.encoder import Entailment, Unli
@@ -80,7 +84,7 @@ def _pairs(
     pairs = (
         read_records(data, UNJUDGED[component])
         if predictions
-        else _read(data, component, checkpoint)
+        else _read(data, component, checkpoint, labels)
     )
     inputs = [(pair.premise, pair.hypothesis) for pair in pairs]
 
@@ -89,17 +93,20 @@ def _pairs(
             return Unli(folder, batch_size, dtype="float32").likelihood(inputs)
         return Entailment(folder, batch_size, dtype="float32", **more).relations(inputs)
 
+    if classes is not None:
+        published["labels"] = classes
     predicted = predict(checkpoint, **published)
     if predictions:
         rows = zip(pairs, predicted, strict=True)
         write_jsonl(predictions, (relabel(pair, output) for pair, output in rows))
         return len(pairs), 0, {}
     other = predict(against) if against else None
+    gold = [pair.label for pair in pairs]
     if component == "unli":
-        labels, groups = np.asarray([p.label for p in pairs]), [p.premise for p in pairs]
-        return len(pairs), 0, unli_measures(predicted, labels, groups, against=other)
-    labels, groups = [p.label for p in pairs], [group_of(p) for p in pairs]
-    return len(pairs), 0, relation_measures(predicted, labels, groups, against=other)
+        groups = [pair.premise for pair in pairs]
+        return len(pairs), 0, unli_measures(predicted, np.asarray(gold), groups, against=other)
+    groups = [group_of(pair) for pair in pairs]
+    return len(pairs), 0, relation_measures(predicted, gold, groups, against=other)
 
 
 def relabel(pair: UnliPair | RelationPair, predicted: np.ndarray) -> dict[str, Any]:
@@ -174,7 +181,8 @@ def judge(
     against: str | None = None,
     prompt: str | None = None,
     batch_size: int = 64,
-    labels: list[str] | None = None,
+    labels: dict[int, str] | None = None,
+    classes: list[str] | None = None,
     revision: str | None = None,
     predictions: str | None = None,
 ) -> dict[str, Any]:
@@ -192,7 +200,9 @@ def judge(
             minus against).
         prompt: for adversaries, a prompt template with "{topic}" that replaces the checkpoint's.
         batch_size: rows per batch; affects speed only.
-        labels: classes of a published NLI model in its order, if its config does not name them.
+        labels: the meaning of label numbers in ``data``, if the file does not state it, e.g.
+            ``{0: contradiction, 1: entailment, 2: neutral}``.
+        classes: classes of a published NLI model in its order, if its config does not name them.
         revision: branch, tag or commit of a hub model.
         predictions: for UNLI and relation models, a JSONL file for the rows with predicted
             probabilities as labels; labels of ``data`` are ignored and no metrics are computed.
@@ -200,8 +210,10 @@ def judge(
     component = component_of(checkpoint)
     if prompt is not None and component != "adversary":
         raise UserError(f"--prompt is for adversaries; {checkpoint} is a {component}")
-    if (labels, revision) != (None, None) and component != "relation":
-        raise UserError(f"--labels, --revision: for NLI models; {checkpoint} is a {component}")
+    if (labels, classes, revision) != (None, None, None) and component != "relation":
+        raise UserError(
+            f"--labels, --classes, --revision: for NLI models; {checkpoint} is a {component}"
+        )
     if against is not None and component not in {"unli", "relation"}:
         raise UserError(f"--against compares UNLI and relation models, not {component} ones")
     if against is not None and (other := component_of(against)) != component:
@@ -214,7 +226,7 @@ def judge(
     if predictions is not None and component not in UNJUDGED:
         raise UserError(f"--predictions is for UNLI and relation models, not {component} ones")
     options = {"prompt": prompt, "against": against, "labels": labels, "revision": revision}
-    options["predictions"] = predictions
+    options |= {"predictions": predictions, "classes": classes}
     more = {name: value for name, value in options.items() if value is not None}
     rows, failed, metrics = _KINDS[component](checkpoint, data, batch_size, **more)
     return {"component": component, "n": rows - failed, "failed": failed, "metrics": metrics}

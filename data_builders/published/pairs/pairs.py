@@ -6,6 +6,7 @@ several labels, and test pairs in the training data.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -21,7 +22,9 @@ from data_builders.rows import source_name, source_rows
 from data_builders.splits import SPLITS, by_split
 from records import BadInput, RelationPair, UnliPair, UserError
 from records.formats.adapters import report_malformed_row
+from records.formats.columns import FileReading, TrackedRow
 from records.formats.pairs import Pair, pairs_of, plain, set_of
+from records.reading import file_notes
 
 Target = Literal["relation", "unli"]
 
@@ -39,6 +42,7 @@ class Source:
         weight: weight of its records in training.
         take: maximum number of its pairs.
         per_label: maximum number of its training pairs per label.
+        labels: the meaning of its label numbers; default: ``labels`` of the builder.
     """
 
     file: str
@@ -47,6 +51,7 @@ class Source:
     weight: float | None = None
     take: int | None = None
     per_label: int | None = None
+    labels: dict[int, str] | None = None
 
 
 @dataclass
@@ -62,12 +67,15 @@ class Pairs(Builder):
         shares: ratio of train, dev and test. Pairs that share a group (page, name), a premise, a
             long line of it or a document are in the same split. A split with share 0 is not
             written.
+        labels: the meaning of numbers as labels in files that do not state it, e.g.
+            ``{0: contradiction, 1: entailment, 2: neutral}``.
     """
 
     sources: list[Source]
     target: Target = "relation"
     exclude: list[str] | None = None
     shares: tuple[int, int, int] = (1, 0, 0)
+    labels: dict[int, str] | None = None
 
     reads = ("sources", "exclude")
     least: ClassVar = {"shares": 0}
@@ -105,7 +113,8 @@ class Pairs(Builder):
         excluded = self._excluded()
         dropped, formats = work.dropped, []
         for index, source in enumerate(self.sources):
-            reader = _Reader(source.file, source.format, self.target, self.limit)
+            labels = source.labels or self.labels
+            reader = _Reader(source.file, source.format, self.target, self.limit, labels=labels)
             name = source_name(source.file)
             for pair in reader:
                 reason = self._skip_reason(pair, excluded)
@@ -187,8 +196,11 @@ class _Reader:
     target: Target
     limit: int | None
     texts_only: bool = False  # ignore the labels, which a test file may lack
+    labels: dict[int, str] | None = None
 
     def __iter__(self) -> Iterator[Pair]:
+        kind = RelationPair if self.target == "relation" else UnliPair
+        reading, counts = FileReading(self.file, kind.model_fields, labels=self.labels), Counter()
         rows = islice(source_rows(self.file), self.limit)
         index = -1
         for index, (where, row) in enumerate(
@@ -200,11 +212,17 @@ class _Reader:
                 row = {name: v for name, v in row.items() if name not in ("label", "nli", "unli")}
             try:
                 with report_malformed_row(self.format):
-                    yield from _unli(row) if self.target == "unli" else pairs_of(row, self.format)
+                    row = TrackedRow(reading.relabel(row) if self.target == "relation" else row)
+                    pairs = _unli(row) if self.target == "unli" else pairs_of(row, self.format)
             except ValueError as error:
                 raise BadInput([f"{where}: {error}"]) from None
+            reading.note(self.format, row, row.used, [pair._asdict() for pair in pairs])
+            counts.update(pair.label for pair in pairs if isinstance(pair.label, str))
+            yield from pairs
         if index < 0:
             raise UserError(f"{self.file}: the file is empty; expected at least one pair")
+        if not self.texts_only:
+            reading.report(counts, file_notes(self.file))
 
     def _set_of(self, row: dict) -> str:
         if self.target == "relation":

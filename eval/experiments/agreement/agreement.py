@@ -187,6 +187,8 @@ class Agreement(Experiment):
             others the level is appended.
         units: maximum number of random units (articles, questions, topics) per set; 0 for all.
         seed: of the sampling, the halves and the bootstrap.
+        labels: the meaning of numbers as labels in sets that do not state it, e.g.
+            ``{0: not_entailment, 1: entailment}``.
     """
 
     name = "agreement"
@@ -213,6 +215,7 @@ class Agreement(Experiment):
     levels: list[Level] = field(default_factory=lambda: list(LEVELS))
     units: int = 0
     seed: int = 0
+    labels: dict[int, str] | None = None
 
     def __post_init__(self):
         require_entries(sets=self.sets, levels=self.levels)
@@ -235,7 +238,7 @@ class Agreement(Experiment):
         sets = []
         for name, files in self.sets.items():
             paths = [files] if isinstance(files, str) else files
-            sets += read_sets(name, paths, self.levels, left_out)
+            sets += read_sets(name, paths, self.levels, left_out, self.labels)
         for dataset in sets:
             _check_sources(dataset)
         return sets

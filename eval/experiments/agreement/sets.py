@@ -10,7 +10,7 @@ Fields are parsed by ``records/formats``. The level is what a label refers to:
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from records import (
@@ -49,7 +49,11 @@ class LabelledSet(NamedTuple):
 
 
 def read_sets(
-    name: str, files: Sequence[str], levels: Sequence[Level], left_out: Counter
+    name: str,
+    files: Sequence[str],
+    levels: Sequence[Level],
+    left_out: Counter,
+    labels: Mapping[int, str] | None = None,
 ) -> list[LabelledSet]:
     """Read a set from its files, one entry per level.
 
@@ -58,10 +62,11 @@ def read_sets(
         files: in any of the formats; RAGTruth has one file of responses and one of sources.
         levels: levels to return.
         left_out: counter of skipped claims by reason.
+        labels: the meaning of numbers as labels.
     """
     if not files:
         raise UserError(f"sets: {name}: no file; add a file, or remove the set")
-    read = [document for file in files for document in _read(file)]
+    read = [document for file in files for document in _read(file, labels)]
     documents = _joined(read)
     by_passage = list(_by_passage(documents))
     parts: dict[Level, list[Document]] = {
@@ -83,9 +88,9 @@ def read_sets(
     ]
 
 
-def _read(file: str) -> list[Document]:
+def _read(file: str, labels: Mapping[int, str] | None) -> list[Document]:
     try:
-        return read_records(file, Document)
+        return read_records(file, Document, labels=labels)
     except BadInput as error:
         raise UserError(f"{error.faults[0]}; {_EXPECTED_FORMAT}") from None
 
