@@ -255,8 +255,9 @@ class Document(Record):
         if not isinstance(row, dict):
             return row
         row = row | ({"claims": _named(row["claims"], "c")} if row.get("claims") else {})
-        if row.get("passages"):
-            row["passages"] = evidence_passages("passages", row["passages"])
+        raw = row.get("passages")
+        if raw and not (isinstance(raw, list | tuple) and isinstance(raw[0], Passage)):
+            row["passages"] = evidence_passages("passages", raw)
             blank = [passage for passage in row["passages"] if _is_blank(passage)]
             row["passages"] = [p for p in row["passages"] if p not in blank]
             ids = {passage.get("id") for passage in blank}

@@ -102,10 +102,10 @@ CASES = {
     ),
     "hub": (
         [
-            {"premise": "P one.", "hypothesis": "H one.", "label": 0},
-            {"premise": "P two.", "hypothesis": "H two.", "label": 1},
-            {"premise": "P three.", "hypothesis": "H three.", "label": 2, "reason": "so"},
-            {"premise": "P four.", "hypothesis": "H four.", "label": -1},
+            {"premise": "P one.", "hypothesis": "H one.", "label": "entails"},
+            {"premise": "P two.", "hypothesis": "H two.", "label": "N"},
+            {"premise": "P three.", "hypothesis": "H three.", "label": "refuted", "reason": "so"},
+            {"premise": "P four.", "hypothesis": "H four.", "label": "-1"},
         ],
         {("P one.", "H one."): E, ("P two.", "H two."): N, ("P three.", "H three."): C},
         {"P one.", "P two.", "P three."},
@@ -517,6 +517,16 @@ def test_hub_name_is_loaded_from_the_hub(tmp_path):
     assert manifest["inputs"] == []
     with pytest.raises(UserError, match="cannot load from the Hub"):
         built(tmp_path / "out", f"{source}:elsewhere")
+
+
+def test_numbers_as_labels_have_the_stated_meaning(tmp_path):
+    rows = [{"premise": f"P {n}.", "hypothesis": f"H {n}.", "label": n % 2} for n in range(4)]
+    file = written(tmp_path / "numbers.jsonl", rows)
+    with pytest.raises(UserError, match=r"label: the number 0, .*--labels"):
+        built(tmp_path / "refused", file)
+    records, _ = built(tmp_path / "out", file, labels={0: "not_entailment", 1: "entailment"})
+    labels = {r.premise: r.label for r in records["train"]}
+    assert (labels["P 0."], labels["P 1."]) == ("not_entailment", "entailment")
 
 
 def test_limit_applies_to_each_source(tmp_path):
