@@ -22,6 +22,7 @@ from data_builders.kb.facts import Person
 from data_builders.kb.language.wording import any_voice, bleached
 from data_builders.splits import SPLITS, by_split, drawn_splits
 from records import Document, RelationPair, UnliPair, UserError, read_records
+from records.cleaning import clean
 
 # Minimum share of a claim's content words that the sentence that entails it contains.
 COVERED = 0.8
@@ -147,7 +148,7 @@ def _person(document: Document) -> Person:
 
 def _from_sentence(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
     name = content(document.topic)
-    sentences = [(text, content(text)) for text in split_sentences(document.text)]
+    sentences = [(text, content(text)) for text in split_sentences(clean(document.text).text)]
     for claim in document.claims or []:
         words = content(claim.text) - name
         best = max(sentences, key=lambda s: len(words & s[1]), default=None)

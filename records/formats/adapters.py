@@ -31,10 +31,10 @@ def _to_relations(row: dict, number: int, reading: FileReading) -> list[dict]:
         if isinstance(label, str | int) and label not in RELATIONS and "hypothesis" in row:
             fields = {name: row[name] for name in ("premise", "hypothesis", "label")}
             row = row | {"label": pairs_of(fields, "hub")[0].label}
-        return reading.note("our", row, set(), [row])
+        return reading.note("ours", row, set(), [row])
     name = "wice" if {"claim_tokens", "evidence"} <= row.keys() else set_of(row)
     if name in (None, "lss"):
-        return reading.note("our", row, set(), [row])
+        return reading.note("ours", row, set(), [row])
     fields = ("premise", "hypothesis", "label", "group")
     tracked = TrackedRow(row)
     pairs = [
@@ -71,7 +71,7 @@ def _adapted(
         tracked = TrackedRow(row)
         converted = convert(tracked)
         is_ours = converted is tracked
-        return reading.note("our" if is_ours else name, row, tracked.used, [converted])
+        return reading.note("ours" if is_ours else name, row, tracked.used, [converted])
 
     return adapter
 
@@ -79,7 +79,7 @@ def _adapted(
 def _unjudged(row: dict, number: int, reading: FileReading) -> list[dict]:
     # The label of a row of ours is not read: it may be of another task.
     if "premise" in row:
-        return reading.note("our", row, set(), [row])
+        return reading.note("ours", row, set(), [row])
     return _to_relations(row, number, reading)
 
 

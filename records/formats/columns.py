@@ -112,7 +112,7 @@ class FileReading:
         numbers = ", ".join(f"{number} = {word}" for number, word in self.labels.items())
         counts = ", ".join(f"{label} {count:,}" for label, count in labels.items())
         parts = [
-            f"{' and '.join(self._formats)} rows",
+            f"format {' and '.join(self._formats)}",
             ", ".join(fields),
             *notes,
             f"label numbers: {numbers}" if numbers else "",

@@ -83,7 +83,7 @@ def _read(
     row: dict, number: int, readers: Mapping[str, Reader]
 ) -> tuple[str, set[str], dict | list[dict] | None]:
     if readers is READERS and "id" in row and "topic" in row and "text" in row:
-        return "our", set(), row
+        return "ours", set(), row
     for name, reader in readers.items():
         tracked = TrackedRow(row)
         documents = reader(tracked, number)

@@ -87,7 +87,7 @@ def test_a_column_that_is_not_used_is_named(tmp_path, lines):
     row = ANSWER | {"contexts": [PAGE], "reference": "A weaver.", "faithfulness": 0.5}
     read_records(write(tmp_path / "a.jsonl", row), Document)
     (line,) = lines.messages
-    assert "rag rows; question → topic, answer → text, contexts → passages; " in line
+    assert "format rag; question → topic, answer → text, contexts → passages; " in line
     assert line.endswith("not used: reference, faithfulness")
 
 
