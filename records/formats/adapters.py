@@ -45,23 +45,37 @@ def _to_relations(row: dict, number: int, reading: FileReading) -> list[dict]:
 
 
 def to_preference(row: dict) -> dict:
-    """Convert chat messages, as TRL has them, to the texts of their last user and assistant."""
-    messages = [row.get(name) for name in ("chosen", "rejected", "prompt")]
-    if not any(isinstance(listed, list) for listed in messages):
-        return row
-    chosen, rejected, prompt = (m if isinstance(m, list) else [] for m in messages)
-    texts = {
-        "chosen": _last(chosen, "assistant"),
-        "rejected": _last(rejected, "assistant"),
-        "prompt": _last(prompt or chosen, "user"),
-    }
-    if isinstance(row.get("prompt"), str):
-        del texts["prompt"]
-    return row | {name: text for name, text in texts.items() if text is not None}
+    """Convert chat messages, as TRL has them, to one user message and two answers.
 
-
-def _last(messages: list, role: str) -> str | None:
-    return next((m["content"] for m in reversed(messages) if m["role"] == role), None)
+    Raises:
+        ValueError: the row has other messages, which the prompt cannot hold.
+    """
+    remedy = "which the prompt, one user message, cannot hold; drop the row"
+    for name in ("system", "history"):
+        if row.get(name):
+            raise ValueError(f"{name}: has earlier messages, {remedy}")
+    texts, prompt = {}, row.get("prompt")
+    for name in ("chosen", "rejected"):
+        if not isinstance(row.get(name), list):
+            continue
+        *context, answer = row[name]
+        if isinstance(prompt, list) and context[: len(prompt)] != prompt:
+            context = [*prompt, *context]
+        roles = [message["role"] for message in context]
+        if answer["role"] != "assistant" or roles not in ([], ["user"]):
+            all_roles = ", ".join([*roles, answer["role"]])
+            raise ValueError(f"{name}: has messages of the roles {all_roles}, {remedy}")
+        texts[name] = answer["content"]
+        for message in context:
+            if texts.setdefault("prompt", message["content"]) != message["content"]:
+                raise ValueError(f"{name}: answers another prompt than chosen; drop the row")
+    if isinstance(prompt, list):
+        if [message["role"] for message in prompt] != ["user"]:
+            raise ValueError(f"prompt: has earlier messages, {remedy}")
+        texts["prompt"] = prompt[0]["content"]
+    elif isinstance(prompt, str) and texts.get("prompt", prompt).strip() != prompt.strip():
+        raise ValueError("prompt: differs from the user message of chosen; drop the row")
+    return row | texts
 
 
 def _adapted(
