@@ -111,16 +111,13 @@ BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
 # Files whose names have not been checked yet.
 UNCHECKED = {
     "tests/benchmarks/test_bench.py",
-    "tests/eval/test_defences.py",
     "tests/eval/test_doctor.py",
     "tests/eval/test_formats.py",
     "tests/eval/test_library.py",
     "tests/eval/test_lss_lengths.py",
-    "tests/eval/test_pipeline.py",
     "tests/eval/test_run.py",
     "tests/eval/test_runs.py",
     "tests/eval/test_score.py",
-    "tests/eval/test_stages.py",
 }
 TESTS = [
     path

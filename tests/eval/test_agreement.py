@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from components.overlap import covered_share, stem_weights
-from components.statistics import auroc, best_threshold, bootstrap
+from components.statistics import best_threshold, bootstrap
 from eval.experiments.agreement import agreement_values
 from eval.experiments.agreement.agreement import Agreement
 from eval.experiments.agreement.agreement_values import halves_of
@@ -29,22 +29,19 @@ class Oracle:
     judges_sets = False
 
     def __init__(self, names=("default",)):
-        self.names, self.asked = names, []
+        self.names = names
 
     def __call__(self, documents, claims, passages):
-        self.asked += [claim for group in claims for claim in group]
         return [[v for claim in group for v in self._of(claim)] for group in claims]
 
     def _of(self, claim):
         mark = re.search(r"\[(.*)\]", claim.text)[1]
-        verdict_fields = {"failed": {"label": "failed", "reason": "told to"}}
-        for word in ("supported", "not_supported", "irrelevant"):
-            verdict_fields[word] = {"label": word}
-        if mark not in verdict_fields:
+        fields = {"label": mark, "reason": "told to" if mark == "failed" else None}
+        if mark[0].isdigit():
             word = "supported" if float(mark) > 0.5 else "not_supported"
-            verdict_fields[mark] = {"label": word, "p": float(mark)}
+            fields = {"label": word, "p": float(mark)}
         for name in self.names:
-            yield Verdict(claim=claim.id, assessor="oracle", name=name, **verdict_fields[mark])
+            yield Verdict(claim=claim.id, assessor="oracle", name=name, **fields)
 
 
 def row(score, label, doc="Ada was born in London.", dataset="a", claim="Ada was born in Paris"):
@@ -64,13 +61,11 @@ def run(rows, name="one", **options):
 
 
 def value_of(file, metric, assessor="one", kind="set", group="all", variant=None, against=None):
-    actual = [
-        r
-        for r in file.results
-        if (r.metric, r.assessor, r.kind, r.group) == (metric, assessor, kind, group)
-        and (r.variant, r.against) == (variant, against)
-    ]
-    return (actual[0].value, actual[0].n, actual[0].failed) if actual else None
+    place = (metric, assessor, kind, group, variant, against)
+    for r in file.results:
+        if (r.metric, r.assessor, r.kind, r.group, r.variant, r.against) == place:
+            return r.value, r.n, r.failed
+    return None
 
 
 def claims():
@@ -88,8 +83,7 @@ def test_measures_by_hand():
     assert value_of(file, "coverage")[0] == 1
     for metric, value in (("auroc", 0.5), ("balanced_accuracy", 0.5), ("f1_unsupported", 0)):
         assert value_of(file, metric, "always supported")[0] == value
-    words = {word: value_of(file, "called_supported", variant=word) for word in ("supported",)}
-    assert words["supported"][0] == 1
+    assert value_of(file, "called_supported", variant="supported")[0] == 1
     assert value_of(file, "called_supported", variant="not_supported")[0] == pytest.approx(1 / 3)
     whole = read_results("run/results.json")
     assert {r.config_hash for r in whole.results} == {whole.provenance["config_hash"]}
@@ -179,15 +173,6 @@ def test_the_best_threshold():
     assert best([1, 2, 3, 4, 5, 6], [0, 0, 1, 0, 1, 1]) == 2.5  # 2.5 and 4.5 are as good
     assert best([3, 1], [0, 1]) == 1  # nothing helps: everything is positive
     assert math.isnan(best([1, 2], [1, 1]))
-    random = np.random.default_rng(0)
-    scores, positive = random.integers(0, 9, 50) / 9, random.random(50) < 0.4
-    actual = best(scores, positive)
-    tried = [
-        (np.mean(scores[positive] >= t) + np.mean(scores[~positive] < t)) / 2
-        for t in np.linspace(-1, 2, 200)
-    ]
-    by_counting = (np.mean(scores[positive] >= actual) + np.mean(scores[~positive] < actual)) / 2
-    assert by_counting == pytest.approx(max(tried))
 
 
 def test_verdicts_without_probabilities_are_used_as_scores():
@@ -234,7 +219,8 @@ def test_climate_fever_is_judged_by_passage_and_by_claim():
     assert len(claims()) == 9 + 3
     shares = [claim["share"] for claim in claims()[:3]]
     assert shares == [1, 0.5, 0]
-    alone = run(rows, levels=["claims"]) if Path("run/results.json").unlink() is None else None
+    Path("run/results.json").unlink()
+    alone = run(rows, levels=["claims"])
     assert {r.kind for r in alone.results} == {"set, claims"}
 
 
@@ -306,14 +292,11 @@ def test_ragtruth_is_joined_by_its_sources():
 
 
 def test_claims_without_evidence_are_retrieved_for_or_fail():
-    facts = [{"text": "Ada was born in London [0.9].", "label": "S"},
-             {"text": "Ada was born in Paris [0.1].", "label": "NS"},
-             {"text": "London is nice [0.1].", "label": "IR"}]  # fmt: skip
-    row = {
-        "topic": "Ada",
-        "output": "x",
-        "annotations": [{"text": "x", "human-atomic-facts": facts}],
-    }
+    labels = {"Ada was born in London [0.9].": "S", "Ada was born in Paris [0.1].": "NS"}
+    labels["London is nice [0.1]."] = "IR"
+    facts = [{"text": text, "label": label} for text, label in labels.items()]
+    sentence = {"text": "x", "human-atomic-facts": facts}
+    row = {"topic": "Ada", "output": "x", "annotations": [sentence]}
     write_jsonl("passages.jsonl", [{"id": "p", "title": "Ada", "text": "Ada was born in London."}])
     file = run([row])
     assert value_of(file, "coverage", "overlap")[0] == 0
@@ -359,15 +342,6 @@ def test_a_part_of_the_units_is_drawn():
     file = run([row("0.9", n % 2, f"doc {n // 2}") for n in range(20)], units=3)
     assert value_of(file, "coverage")[1] == 3
     assert len(claims()) == 6
-
-
-def test_the_area_is_that_of_the_statistics():
-    random = np.random.default_rng(1)
-    scores, labels = random.integers(0, 10, 40) / 10, random.random(40) < 0.5
-    pairs = zip(scores, labels, strict=True)
-    rows = [row(f"{p:.1f}", int(y), str(n)) for n, (p, y) in enumerate(pairs)]
-    file = run(rows)
-    assert value_of(file, "auroc")[0] == pytest.approx(auroc(scores, labels))
 
 
 def test_auroc_at_equal_overlap_removes_the_effect_of_overlap():

@@ -14,33 +14,25 @@ ANSWERS = [
     (TWO, "The pages agree.\n[Supported]", "S"),
     (TWO, "So it is not.\n\n**[Not Supported]**", "NS"),
     (TWO, "Final answer: [**not supported**].", "NS"),
-    (TWO, "The final answer is [Not_Supported]", "NS"),
     (TWO, "Born in 1901 [1].\nFinal answer: Supported [1, 2]", "S"),
-    (TWO, "[Supported] by [her page](https://example.org)", "S"),
     (TWO, "The [STATEMENT] has a source.\n[Supported]\nSource: [Ann Lee]", "S"),
     (FOO, "The subjects are [Foo].", "relevant"),
-    (FOO, "Thus the subjects are [Not Foo].", "irrelevant"),
     # VeriScore: between ###, or before the first full stop
     (THREE, "###Supported###", "S"),
-    (THREE, "Your decision: ### Contradicted. ###", "C"),
     (THREE, "###Supported### Search result 2 names the year.", "S"),
     (THREE, "### Decision\n**Inconclusive.**", "U"),
     (THREE, "Contradicted. Search result 2 says that she was born in 1902.", "C"),
-    (THREE, "Supported: search result 1 says so.", "S"),
     # Factcheck-GPT: a list, or a word
     (CHECKWORTHY, '["Yes"]', "1"),
     (CHECKWORTHY, "No, it is an opinion.", "0"),
     # an announced label, JSON, special tokens of a server
     (TWO, "Therefore, the answer is **Not Supported**.", "NS"),
-    (TWO, "Final Answer: Not Supported – the KNOWLEDGE has no year.", "NS"),
-    (TWO, "So the answer should be Supported, since it says so.", "S"),
     (THREE, '{"decision": "Contradicted"}', "C"),
     (THREE, '```json\n{"decision": "Contradicted"}\n```', "C"),
     (TWO, "Answer: Supported<|im_end|>", "S"),
     # labels in the reasoning: the last one counts
     (TWO, "Is it [Supported]? The year differs.\n[Not Supported]", "NS"),
     (THREE, "Result 1 alone: ###Supported###\nAll in all: ###Contradicted###", "C"),
-    (TWO, "If it were [Not Supported], … but it is, so the final answer is [Supported].", "S"),
     (TWO, "Final answer: [Supported]\n\nBut wait, the year differs.\n\n[Not Supported]", "NS"),
     (TWO, "[Not Supported]. It would be [Supported] if the year were 1902.", "NS"),
     (TWO, "The STATEMENT is that she was not well. [Supported]", "S"),
@@ -49,16 +41,10 @@ ANSWERS = [
     (TWO, "Final answer: [Supported] or [Not Supported]", None),
     (TWO, "The year is [Not Supported], the place is [Supported].", None),
     (THREE, "- Supported\n- Contradicted\n- Inconclusive", None),
-    (THREE, "###Supported###Contradicted###", None),
-    (THREE, "- [Supported] if it is.\n- [Contradicted] if not.\n- [Inconclusive] if open.", None),
-    (FOO, 'End with "[Foo]" if they are, and with "[Not Foo]" otherwise.', None),
     # negated or doubted labels
     (TWO, "The STATEMENT is only partially [Supported].", None),
-    (TWO, "[Supported] (in part)", None),
     (TWO, "I don't think that it is [Supported].", None),
-    (TWO, "There is no evidence that it is [Supported].", None),
     (TWO, "It is not [Supported] by the KNOWLEDGE.", None),
-    (TWO, "[Supported] is not the right answer.", None),
     (TWO, "There is no evidence, so the STATEMENT is [Not Supported].", "NS"),
     (TWO, "Supported: No", None),
     (TWO, '{"supported": false}', None),
@@ -66,10 +52,8 @@ ANSWERS = [
     (THREE, "Supported, but not by a trustworthy source.", None),
     # other words than the labels, cut answers, refusals
     (TWO, "Is it [Supported]? In part.\n[Partially Supported]", None),
-    (TWO, "The statement is supported by the first page, I think.", None),
     (TWO, "It was asked.\nSupported: the year", None),
     (TWO, "The page says so, hence [Supp", None),
-    (TWO, "One could say [Supported]. But the year differs, so it is [Not", None),
     (TWO, "I'm sorry, but I can't help with that.", None),
     (TWO, "", None),
 ]
@@ -92,11 +76,9 @@ def test_label_in_a_repeated_claim_is_ignored():
     ("text", "label"),
     [
         ("supported: no, " * 5000, None),
-        ("The answer is supported: no, " * 5000, None),
         ("[Supported] " * 2000, "S"),
-        ("##" + " " * 5000, None),
     ],
-    ids=["bare", "announced", "marked", "spaces"],
+    ids=["bare", "marked"],
 )
 def test_answer_that_repeats_itself_is_read_in_linear_time(text, label):
     assert read_label(text, TWO) == label
@@ -119,9 +101,7 @@ def test_answer_is_cut_before_a_further_question_of_the_model():
         ("I would ask:\n```\nAnn Lee  painter\nborn\n```\nor ```other```", "Ann Lee painter born"),
         ("```text\nAnn Lee?\n```", "Ann Lee?"),
         ("```Ann Lee```", "Ann Lee"),
-        ("```plaintext \r\nAnn Lee\r\n```", "Ann Lee"),
         ("```\n\n```", None),
-        ("```\nAnn Lee", None),
         ("Ann Lee", None),
     ],
 )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from jsonargparse import ArgumentParser
 
+from components.encoding import Pair
 from eval.select.core import Core
 from eval.select.weights import BLEACHED, Bleached, load_bleached
 from records import Claim, Document, UserError
-from tests.eval.test_core import AllNeutral, AlwaysLikely
 
 QUESTION = "Which treatments are there for a sprained ankle?"
 
@@ -21,17 +22,17 @@ def document(topic="Ada", **fields):
 
 
 class Keeps:
-    """A UNLI and entailment model that keeps what it was asked."""
+    """A UNLI and entailment model that YAML can build; it keeps the pairs that it gets."""
 
     def __init__(self):
-        self.asked = []
+        self.pairs = []
 
-    def likelihood(self, pairs):
-        self.asked += pairs
+    def likelihood(self, pairs: Sequence[Pair]) -> np.ndarray:
+        self.pairs += pairs
         return np.full(len(pairs), 0.1)
 
-    def relations(self, pairs):
-        self.asked += pairs
+    def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
+        self.pairs += pairs
         return np.tile([0.0, 1.0, 0.0], (len(pairs), 1))
 
 
@@ -42,7 +43,7 @@ def test_forty_bleached_claims_are_all_queried():
     Core(model, model, claims, p=0)(
         [document()], [[Claim(id="c", text="Ada sang.", source="Ada sang.")]]
     )
-    premises = [premise for premise, claim in model.asked if claim == "Ada sang."]
+    premises = [premise for premise, claim in model.pairs if claim == "Ada sang."]
     assert {p for p in premises if "no." in p} == {f"Ada is no. {n}." for n in range(40)}
 
 
@@ -98,9 +99,7 @@ def test_json_file_maps_topics_to_claims(tmp_path):
 def test_yaml_takes_each_form(bleached, first):
     parser = ArgumentParser(exit_on_error=False)
     parser.add_class_arguments(Core, "core")
-    models = {
-        "entailment": {"class_path": f"{AllNeutral.__module__}.AllNeutral"},
-        "unli": {"class_path": f"{AlwaysLikely.__module__}.AlwaysLikely"},
-    }
+    model = {"class_path": f"{Keeps.__module__}.Keeps"}
+    models = {"entailment": model, "unli": model}
     core = parser.instantiate(parser.parse_object({"core": models | {"bleached": bleached}})).core
     assert core.bleached.claims_for(document(domain="films"))[0] == first

@@ -7,7 +7,6 @@ import pytest
 from scipy.sparse import csr_array
 
 from eval.select.program import solve
-from eval.select.program_parts import first_optimum
 
 
 def by_enumeration(weights, exclusion, coherent, p):
@@ -79,9 +78,3 @@ def test_bleached_claims_provide_budget_if_they_are_in_the_program():
     weights, coherent = np.array([-0.1, -0.1, 5.0, 4.0]), np.array([True, True, False, False])
     assert solve(weights, np.zeros((4, 4)), coherent, 0.5).all()
     assert not solve(weights[2:], np.zeros((2, 2)), coherent[2:], 0.5).any()
-
-
-def test_infeasible_program_raises_an_error():
-    row = csr_array(np.array([[1, 1]]))
-    with pytest.raises(RuntimeError, match="Infeasible"):
-        first_optimum(np.ones(2, np.int64), row, np.array([-1.0]))

@@ -34,13 +34,6 @@ class Table:
         return np.array([self.likely.get(claim, 0.01) for _, claim in pairs])
 
 
-class NoQuestions:
-    """Rel: what ends with a question mark is not worth checking."""
-
-    def __call__(self, documents, sentences):
-        return [[int(not sentence.endswith("?")) for sentence in group] for group in sentences]
-
-
 def selections(core, texts, topic="Ada", sources=None):
     sources = sources or texts
     claims = [
@@ -58,25 +51,8 @@ def kept(*args, **named):
 # ε: more than a threshold.
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "expected"), [(0.0, "parts"), (1e-3, "parts"), (0.1, "parts"), (0.8, "compound")]
-)
-def test_large_epsilon_selects_the_compound_claim(epsilon, expected):
-    """Section 3 takes the compound where P(c₁) < P(c₂) · P(c₃); here it is the other way round.
-
-    No weight is near a threshold: the least is 1.2 nats, above every ε here.
-    """
-    compound, first, second = "Ada sang and danced.", "Ada sang.", "Ada danced."
-    likely = {compound: 0.07, first: 0.2, second: 0.3}
-    assert likely[compound] > likely[first] * likely[second]
-    assert -math.log(max(likely.values())) > 0.8
-    model = Table([(compound, first), (compound, second)], likely=likely)
-    core = Core(model, model, ABOUT, p=0, epsilon=epsilon)
-    chosen = kept(core, [compound, first, second])
-    assert chosen == ([True, False, False] if expected == "compound" else [False, True, True])
-
-
 def test_choice_changes_where_epsilon_equals_the_difference_in_weight():
+    """Section 3 takes the compound where P(c₁) < P(c₂) · P(c₃); here it is the other way round."""
     compound, first, second = "Ada sang and danced.", "Ada sang.", "Ada danced."
     likely = {compound: 0.07, first: 0.2, second: 0.3}
     more = math.log(likely[compound] / (likely[first] * likely[second]))
@@ -187,13 +163,3 @@ def test_no_claim_weighs_more_than_the_least_probability_allows():
     text = "Ada wrote the first program."
     (actual,) = selections(published(Table([(text, text)], likely={text: 1e-9})), [text])
     assert actual.weight == pytest.approx(math.log(1000) - 1e-3)
-
-
-def test_claims_of_irrelevant_sentences_are_never_selected():
-    texts = ["Ada wrote.", "Is that not nice?"]
-    model = Table([(text, text) for text in texts])
-    actual = selections(published(model, relevance=NoQuestions()), texts)
-    assert [s.reason for s in actual] == ["selected", "irrelevant"]
-
-
-# The command.

@@ -97,38 +97,27 @@ class Known:
     """A verifier: supported is what has the word ``true``."""
 
     judges_sets = False
+    name = "known"
 
     def __call__(self, documents, claims, passages):
-        return [
-            [
-                Verdict(
-                    claim=claim.id,
-                    assessor="known",
-                    label="supported" if "true" in claim.text else "not_supported",
-                )
-                for claim in group
-            ]
-            for group in claims
-        ]
+        return [[self.verdict(claim, group) for claim in group] for group in claims]
+
+    def verdict(self, claim, group):
+        label = "supported" if self.supports(claim, group) else "not_supported"
+        return Verdict(claim=claim.id, assessor=self.name, label=label)
+
+    def supports(self, claim, group):
+        return "true" in claim.text
 
 
 class Crowd(Known):
     """A verifier that judges the set: supported is every claim where there are three or more."""
 
     judges_sets = True
+    name = "crowd"
 
-    def __call__(self, documents, claims, passages):
-        return [
-            [
-                Verdict(
-                    claim=claim.id,
-                    assessor="crowd",
-                    label="supported" if len(group) > 2 else "not_supported",
-                )
-                for claim in group
-            ]
-            for group in claims
-        ]
+    def supports(self, claim, group):
+        return len(group) > 2
 
 
 class Reader:
@@ -187,7 +176,7 @@ def test_claims_that_entail_each_other_share_a_class():
     assert one_of_each([0, 1, -1, -1, 0], [0, 0, 1, 2, 2]) == [1, -1, 0]
 
 
-def test_the_evaluate_module(pytestconfig, tmp_path, monkeypatch):
+def test_evaluate_module_computes_decomp_score(pytestconfig, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_EVALUATE_OFFLINE", "1")
     path = pytestconfig.rootpath / "eval/metrics/decomp_score.py"
     metric = evaluate.load(str(path), cache_dir=str(tmp_path))
@@ -202,6 +191,12 @@ def test_the_evaluate_module(pytestconfig, tmp_path, monkeypatch):
     assert nothing["coherence_per_passage"] is None
 
 
+def write_texts(path, texts):
+    """Write documents; a question is declared a response, so that its decomposition fails."""
+    rows = [{"id": t, "topic": t, "text": text} for t, text in texts.items()]
+    write_jsonl(path, [row | {"responds": True} if "?" in row["text"] else row for row in rows])
+
+
 @pytest.fixture
 def passages(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -210,11 +205,10 @@ def passages(tmp_path, monkeypatch):
         "t2": "Two is true and two.",
         "t3": "I'm sorry, I cannot help.",
     }
+    write_texts("one.jsonl", first)
     two = {"t1": "This is true and this is. That is green and so on.", "t4": "Why?"}
-    for name, texts in (("one", first), ("two", two)):
-        rows = [{"id": t, "topic": t, "text": text} for t, text in texts.items()]
-        write_jsonl(f"{name}.jsonl", rows)
-    write_jsonl("sentences.jsonl", [{"id": "s", "topic": ATTACK, "text": f"{ATTACK} is and is."}])
+    write_texts("two.jsonl", two)
+    write_texts("sentences.jsonl", {ATTACK: f"{ATTACK} is and is."})
     return {"one": "one.jsonl", "two": "two.jsonl"}
 
 
@@ -236,6 +230,12 @@ def experiment(passages, **more):
         "sentences": "sentences.jsonl",
     }
     return Decomposition(passages, **(options | more))
+
+
+def cut_by_nli(passages, **more):
+    """The experiment with one decomposer and one judge."""
+    options = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Loose())}, "entailment": None}
+    return experiment(passages, **(options | more))
 
 
 @pytest.fixture
@@ -302,8 +302,8 @@ def test_set_verifiers_judge_supported_claims_separately(passages, quick):
             actual[["blue" in h for _, h in pairs]] = [0.1, 0.8, 0.1]
             return actual
 
-    options = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Strict())}, "entailment": None}
-    file = experiment(passages, verify=[Known(), Crowd()], **options).run(Path("run"), {})
+    options = {"verify": [Known(), Crowd()], "judges": {"nli": NLI(Strict())}}
+    file = cut_by_nli(passages, **options).run(Path("run"), {})
     assert value_of(file, "cut", "factual_precision", "one", "crowd")[0] == 0.5
     filtered = "factual_precision_supported_only"
     judged_again = value_of(file, "cut", filtered, "one", "crowd", variant="nli")
@@ -315,8 +315,7 @@ def test_set_verifiers_judge_supported_claims_separately(passages, quick):
 
 def test_coherence_is_pooled_or_the_mean_of_the_passages_shares(quick, tmp_path):
     texts = {"t1": "It is so and so on and on.", "t2": "It is true.", "t3": "Why?", "t4": "Hm"}
-    rows = [{"id": t, "topic": t, "text": text} for t, text in texts.items()]
-    write_jsonl(tmp_path / "one.jsonl", rows)
+    write_texts(tmp_path / "one.jsonl", texts)
     judges = {"nli": NLI(Loose())}  # "so on" and "on" are not supported
     run = Decomposition({"one": str(tmp_path / "one.jsonl")}, {"cut": Cut()}, judges)
     file = run.run(tmp_path / "run", {})
@@ -328,8 +327,7 @@ def test_coherence_is_pooled_or_the_mean_of_the_passages_shares(quick, tmp_path)
 
 
 def test_factscore_has_its_length_penalty_and_precision_has_none(passages, quick):
-    options = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Loose())}, "entailment": None}
-    file = experiment(passages, gamma=4, **options).run(Path("run"), {})
+    file = cut_by_nli(passages, gamma=4).run(Path("run"), {})
     assert value_of(file, "cut", "factual_precision", "two")[0] == 0.25
     assert value_of(file, "cut", "factscore", "two")[0] == 0.25  # four subclaims
     t1, t2 = 1 / 3 * np.exp(1 - 4 / 3), 1 / 2 * np.exp(1 - 4 / 2)
@@ -339,14 +337,13 @@ def test_factscore_has_its_length_penalty_and_precision_has_none(passages, quick
     assert over == pytest.approx(1 / 3 * np.exp(1 - 4 / 3))
     # DecompScore never has it.
     assert value_of(file, "cut", "decomp_score", "two", "nli")[0] == 3
-    none = experiment(passages, **options).run(Path("none"), {})
+    none = cut_by_nli(passages).run(Path("none"), {})
     assert not [row for row in none.results if row.metric.startswith("factscore")]
 
 
 def test_abstentions_keep_keeps_passages_that_do_not_respond(passages, quick):
-    options = {"decomposers": {"cut": Cut()}, "judges": {"nli": NLI(Loose())}, "entailment": None}
-    write_jsonl("two.jsonl", [{"id": "t5", "topic": "t5", "text": text} for text in ("",)])
-    file = experiment(passages, abstentions="keep", **options).run(Path("run"), {})
+    write_texts("two.jsonl", {"t5": ""})
+    file = cut_by_nli(passages, abstentions="keep").run(Path("run"), {})
     assert file.provenance["left_out"] == {"no response": 1, "no given claims": 0}  # the empty one
     # t3 says "I'm sorry, I cannot help.": one subclaim, which Known calls not supported.
     assert value_of(file, "cut", "subclaims", "one") == (2, 3, 1)
@@ -378,6 +375,13 @@ TABLE_7 = {
 }
 
 
+def passages_of(topics, generators, usable, failed, **more):
+    fields = {"decisions": {}, "classes": None, "scores": [[] for _ in topics], "filtered": {}}
+    return decomposition_values.Passages(
+        topics=topics, generators=generators, usable=usable, failed=failed, **(fields | more)
+    )
+
+
 def test_the_correlations_of_table_7_from_its_columns():
     names = [f"g{place}" for place in range(12)]
     reported = {
@@ -396,17 +400,9 @@ def test_the_correlations_of_table_7_from_its_columns():
         )
         for value in factscore
     ]
-    run = decomposition_values.Passages(
-        topics=names,
-        generators=names,
-        usable=subclaims,  # one passage a generator, whose mean number it has
-        failed=[0] * 12,
-        decisions={},
-        classes=None,
-        scores=[[score] for score in scores],
-        filtered={},
-        penalised=True,
-    )
+    # One passage per generator, with the generator's mean number of subclaims.
+    options = {"scores": [[score] for score in scores], "penalised": True}
+    run = passages_of(names, names, subclaims, [0] * 12, **options)
     rows = decomposition_values.values_of({"FActScore": run}, 0, reported)
     actual = {r["variant"]: r for r in rows if r["metric"] == "pearson_with_reported"}
     assert actual["factscore"]["value"] == pytest.approx(0.9786, abs=5e-5)
@@ -417,10 +413,7 @@ def test_the_correlations_of_table_7_from_its_columns():
 
 def test_a_correlation_counts_the_topics_of_what_it_compares():
     names = ["a", "b", "c", "d"]
-    run = decomposition_values.Passages(
-        topics=names, generators=names, usable=[1, 2, 4, 9], failed=[0, 1, 0, 7], decisions={},
-        classes=None, scores=[[] for _ in names], filtered={},
-    )  # fmt: skip
+    run = passages_of(names, names, [1, 2, 4, 9], [0, 1, 0, 7])
     reported = {"subclaims": {"a": 1.0, "b": 2.0, "c": 4.0}}
     rows = decomposition_values.values_of({"cut": run}, 0, reported)
     (actual,) = [r for r in rows if r["metric"] == "pearson_with_reported"]
@@ -430,18 +423,17 @@ def test_a_correlation_counts_the_topics_of_what_it_compares():
 def test_claims_on_which_a_judge_failed_are_not_compared():
     rising = [[1] * count + [0] * (4 - count) for count in range(5)]
     topics = [f"t{place}" for place in range(8)]
-    run = decomposition_values.Passages(
-        topics=topics, generators=["g"] * 8, usable=[4] * 7 + [0], failed=[0] * 7 + [2],
-        decisions={"a": [*rising, [1] * 4, [1] * 4, []], "b": [*rising[::-1], *[[-1] * 4] * 2, []]},
-        classes=None, scores=[[]] * 8, filtered={},
-    )  # fmt: skip
+    decisions = {
+        "a": [*rising, [1] * 4, [1] * 4, []],
+        "b": [*rising[::-1], [-1] * 4, [-1] * 4, []],
+    }
+    run = passages_of(topics, ["g"] * 8, [4] * 7 + [0], [0] * 7 + [2], decisions=decisions)
     rows = decomposition_values.values_of({"cut": run, "again": run}, 0)
-    for metric in ("pearson", "spearman"):
-        rows_of_metric = [r for r in rows if r["metric"] == metric]
-        assert len(rows_of_metric) == 3
-        for row in rows_of_metric:
-            assert (row["value"], row["n"]) == (pytest.approx(-1), 5)
-            assert row["failed"] == 8 * (1 + (row["kind"] == "all"))
+    rows = [r for r in rows if r["metric"] in ("pearson", "spearman")]
+    assert len(rows) == 6
+    for row in rows:
+        assert (row["value"], row["n"]) == (pytest.approx(-1), 5)
+        assert row["failed"] == 8 * (1 + (row["kind"] == "all"))
 
 
 def dying(stage):
@@ -461,17 +453,10 @@ def dying(stage):
 
 def test_interrupted_run_resumes_to_the_same_bytes(passages, quick, monkeypatch):
     monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
-    small = {"verify": [Known()], "entailment": None}
-    options = {"judges": {"nli": NLI(Loose())}, "decomposers": {"cut": Cut(), "whole": Sentences()}}
-    experiment(passages, **small, **options).run(Path("whole"), {})
+    cut_by_nli(passages).run(Path("whole"), {})
     cut = Cut(dies_at=2)
-    broken = experiment(
-        passages,
-        verify=[dying(Known)()],
-        entailment=None,
-        judges={"nli": dying(NLI)(Loose())},
-        decomposers={"cut": cut, "whole": Sentences()},
-    )
+    stages = {"verify": [dying(Known)()], "judges": {"nli": dying(NLI)(Loose())}}
+    broken = cut_by_nli(passages, decomposers={"cut": cut}, **stages)
     for _ in ("decomposer", "verifier", "judge"):
         with pytest.raises(KeyboardInterrupt):
             broken.run(Path("killed"), {})
@@ -539,8 +524,7 @@ def test_calls_of_all_decomposers_are_cached_and_usage_is_summed(passages, quick
 def test_report_escapes_hostile_text(passages):
     evil = {ATTACK: passages["one"], "two": passages["two"]}
     decomposers = {ATTACK: Cut(), "whole": Sentences()}
-    more = {"verify": [], "judges": {"nli": NLI(Loose())}, "entailment": None}
-    experiment(evil, decomposers=decomposers, **more).run(Path("run"), {})
+    cut_by_nli(evil, decomposers=decomposers, verify=[]).run(Path("run"), {})
     page = build_report("run").read_text(encoding="utf-8")
     assert "<img src=x" not in page
     assert "<script" not in page
@@ -678,10 +662,7 @@ def test_subclaims_against_peoples_sentence_by_sentence(tmp_path, monkeypatch):
 def test_failed_decomposition_is_excluded_from_claim_recall():
     whole = Matches(people=2, matched=1, covered=2)
     none = Matches(people=3, matched=0, covered=0)
-    run = decomposition_values.Passages(
-        topics=["a", "b", "c"], generators=["g"] * 3, usable=[2, 0, 0], failed=[0, 1, 0],
-        decisions={}, classes=None, scores=[[]] * 3, filtered={}, matches=[whole, none, none],
-    )  # fmt: skip
+    run = passages_of(list("abc"), ["g"] * 3, [2, 0, 0], [0, 1, 0], matches=[whole, none, none])
     rows = decomposition_values.values_of({"cut": run}, 0)
     actual = {r["metric"]: (r["value"], r["n"], r["failed"]) for r in rows if r["generator"] == "g"}
     # The third text has no subclaim, and nothing of it failed: its claims are missed.
@@ -706,7 +687,3 @@ def test_factscore_sentences_have_both_lists_and_no_other_form(tmp_path, monkeyp
     assert file.provenance["left_out"]["no claims of people"] == 1
     assert (actual["claim_precision"], actual["claim_recall"]) == (1 / 2, 1)
     assert "context_changes" not in actual
-    options["texts"] = "whole"
-    whole = {"whole": Sentences()}
-    file = Decomposition({"g": "bios.jsonl"}, whole, nli, **options).run(Path("two"), {})
-    assert file.provenance["left_out"]["no claims of people"] == 1

@@ -55,14 +55,17 @@ class Script:
     judges_sets = False
 
     def __init__(self, script, dies_at=0):
-        self.said, self.dies_at, self.calls = script, dies_at, 0
+        self.script, self.dies_at, self.calls = script, dies_at, 0
 
     def __call__(self, documents, claims, passages):
         self.calls += 1
         if self.calls == self.dies_at:
             raise KeyboardInterrupt
         return [
-            [self._verdict(claim, mark) for claim, mark in zip(group, self.said[d.id], strict=True)]
+            [
+                self._verdict(claim, mark)
+                for claim, mark in zip(group, self.script[d.id], strict=True)
+            ]
             for d, group in zip(documents, claims, strict=True)
         ]
 
@@ -130,7 +133,10 @@ def test_the_tables_by_hand(sets):
     )
     assert value_of(file, "A", "precision_mae")[0] == pytest.approx(0.5 / 3)
     assert value_of(file, "B", "f1") == (pytest.approx(2 / 3), 2, 2)
-    assert value_of(file, "A", "f1_micro")[0] == pytest.approx(2 * 4 / (2 * 4 + 1))
+    # B supports all six claims that it judged, three of them rightly.
+    assert value_of(file, "B", "f1_micro") == (pytest.approx(2 * 3 / (2 * 3 + 3)), 2, 2)
+    assert value_of(file, "B", "accuracy_micro")[0] == 0.5
+    assert value_of(file, "A", "f1_micro") == (pytest.approx(2 * 4 / (2 * 4 + 1)), 3, 0)
     assert value_of(file, "A", "balanced_accuracy")[0] == pytest.approx((4 / 5 + 1) / 2)
     assert value_of(file, "A", "accuracy_micro")[0] == pytest.approx(7 / 8)
     # The document that failed for B is in no test.
@@ -151,19 +157,8 @@ def test_the_tables_by_hand(sets):
     assert Path("run/tables.csv").read_text().count("\n") == 1 + len(file.results)
 
 
-class Sure:
+class Sure(Script):
     """Gives each claim of a document its probability; ``None`` has failed."""
-
-    judges_sets = False
-
-    def __init__(self, p):
-        self.p = p
-
-    def __call__(self, documents, claims, passages):
-        return [
-            [self._verdict(claim, p) for claim, p in zip(group, self.p[d.id], strict=True)]
-            for d, group in zip(documents, claims, strict=True)
-        ]
 
     def _verdict(self, claim, p):
         if p is None:
@@ -181,7 +176,6 @@ def test_probabilities_are_compared_and_tested_by_hand(sets):
     theirs = 0.5**2 + 0.4**2 + 0.7**2 + 0.4**2 + 0.4**2 + 0.3**2 + 0.4**2
     brier = value_of(file, "P", "brier", against="Q")
     assert brier == (pytest.approx((errors - theirs) / 7), 3, 1)
-    assert value_of(file, "Q", "brier", against="P")[0] == pytest.approx((theirs - errors) / 7)
     # Eq. 1 of each text; the smaller is the better, so that it is P that is tested to be less.
     e = [
         [np.mean([-x * np.log10(x) for x in column if x is not None]) for column in each.values()]
@@ -192,28 +186,18 @@ def test_probabilities_are_compared_and_tested_by_hand(sets):
     )
     less = ttest_rel(*e, alternative="less").pvalue
     assert 0 < less < 0.5
-    for sides, expected in ((("P", "Q"), less), (("Q", "P"), 1 - less)):
-        actual = value_of(file, sides[0], "e_measure", against=sides[1], variant="p")
-        assert actual == (pytest.approx(expected), 3, 0)
+    actual = value_of(file, "P", "e_measure", against="Q", variant="p")
+    assert actual == (pytest.approx(less), 3, 0)
     # Two tests are the family: the smaller of two is doubled.
     holm = value_of(file, "P", "e_measure", against="Q", variant="p_holm")
     assert holm[0] == pytest.approx(2 * less)
-
-
-def test_fully_failed_text_is_not_counted_in_pooled_values(sets):
-    file = experiment(sets).run(Path("run"), {})
-    assert value_of(file, "A", "f1_micro")[1:] == (3, 0)
-    # B supports all six claims that it judged, three of them rightly.
-    assert value_of(file, "B", "f1_micro") == (pytest.approx(2 * 3 / (2 * 3 + 3)), 2, 2)
-    assert value_of(file, "B", "accuracy_micro")[0] == 0.5
 
 
 def test_documents_of_one_topic_are_all_counted_in_the_tests(sets):
     rows = [json.loads(line) for line in Path("bios.jsonl").read_text("utf-8").splitlines()]
     write_jsonl("bios.jsonl", [row | {"topic": "one"} for row in rows])
     file = experiment(sets).run(Path("run"), {})
-    for metric in ("accuracy", "balanced_accuracy"):
-        assert value_of(file, "A", metric, against="B")[:2] == (0.5, 2), metric
+    assert value_of(file, "A", "accuracy", against="B")[:2] == (0.5, 2)
 
 
 def test_relations_are_swapped_and_challengers_are_tested_against_the_others(sets):

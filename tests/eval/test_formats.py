@@ -203,12 +203,6 @@ def test_factreasoners_file_names_no_passage_that_it_does_not_hold(tmp_path):
     assert read.claims[0].contexts == ["p"]
 
 
-def test_core_keeps_the_selected(scored, tmp_path):
-    _, path = write_formats(scored, ["factscore"], tmp_path, k=2)
-    judged = [one["atom"] for one in json.loads(path.read_text())["decisions"][0]]
-    assert judged == ["Ann Lee painted.", "Ann Lee boxed.", "Oslo is large."]
-
-
 def test_factscores_released_predictions(tmp_path):
     row = {
         "prompt": "Tell me a bio of Ann Lee.",

@@ -6,11 +6,10 @@ import evaluate
 import numpy as np
 import pytest
 
-from components.sentences import split_sentences
 from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences
 from eval.metrics.corpus import BOUNDS, expected_claims, summarise
-from eval.metrics.document import length_penalty, named, score_document
+from eval.metrics.document import named, score_document
 from eval.pipeline import Pipeline
 from eval.retrieve.bm25 import BM25
 from eval.stages import Selection
@@ -50,19 +49,11 @@ class FirstOnly:
     """A selector that keeps the first claim of each document."""
 
     def __call__(self, documents, claims):
-        return [
-            [
-                Selection(
-                    claim=claim.id,
-                    selected=index == 0,
-                    weight=1,
-                    document_entailment=1,
-                    reason="duplicate" if index else "selected",
-                )
-                for index, claim in enumerate(entry)
-            ]
-            for entry in claims
-        ]
+        return [[self.selection(claim, claim is entry[0]) for claim in entry] for entry in claims]
+
+    def selection(self, claim, selected):
+        reason = "selected" if selected else "duplicate"
+        return Selection(claim=claim.id, selected=selected, weight=1, reason=reason)
 
 
 def passages_file(tmp_path):
@@ -70,19 +61,21 @@ def passages_file(tmp_path):
     return str(tmp_path / "passages.jsonl")
 
 
-def document(text, **more):
+def document(text="x", **more):
     return Document(**{"id": "d", "topic": "Ann Lee", "text": text} | more)
 
 
-def test_sentences_keep_abbreviations_and_drop_blanks():
-    text = "Dr. Ann Lee (b. 1901) was a painter. She won 3.5 prizes.\n\n…\n"
-    assert split_sentences(text) == [
-        "Dr. Ann Lee (b. 1901) was a painter.",
-        "She won 3.5 prizes.",
-    ]
+def labelled(*labels, **more):
+    """A document of one claim per label; by default its id is its topic."""
+    claims = [Claim(id=f"c{i}", text="x", label=label) for i, label in enumerate(labels)]
+    return document(**{"claims": claims} | more)
 
 
-def test_the_whole_flow(tmp_path):
+def by_topic(topic, *labels, **more):
+    return labelled(*labels, id=topic, topic=topic, **more)
+
+
+def test_verdicts_and_scores_without_and_with_core(tmp_path):
     model = WordOverlap()
     pipeline = Pipeline(
         decompose=Sentences(),
@@ -115,8 +108,7 @@ def test_a_claim_without_a_passage_fails_and_is_not_scored(tmp_path):
 def test_queries_and_batches_do_not_change_what_is_found(tmp_path, caplog):
     caplog.set_level(0)
     retrieve = BM25(passages_file(tmp_path), k=2)
-    texts = ["Ann Lee was a painter.", "Bob Ray was a boxer."]
-    documents = [document(t, id=t) for t in texts]
+    documents = [document(t, id=t) for t in ("Ann Lee was a painter.", "Bob Ray was a boxer.")]
     claims = Sentences()(documents)
     together, _ = retrieve(documents, claims)
     alone = [retrieve([d], [c])[0][0] for d, c in zip(documents, claims, strict=True)]
@@ -137,15 +129,7 @@ def test_of_equally_good_passages_the_first_is_found(tmp_path):
 
 def test_failed_claims_bound_the_scores():
     labels = (["S", None], ["NS"], [None], ["S"])
-    documents = [
-        document(
-            "x.",
-            id=str(n),
-            topic=f"T{n}",
-            claims=[Claim(id=f"{i}", text="x", label=label) for i, label in enumerate(row)],
-        )
-        for n, row in enumerate(labels)
-    ]
+    documents = [by_topic(f"T{n}", *row) for n, row in enumerate(labels)]
     scored = Pipeline(decompose=Given(), verify=[Labels()], gamma=0).score(documents)
     rows = summarise(scored, "h", "biographies", failed="excluded", k=1)
     values = {(r.metric, r.variant): r.value for r in rows}
@@ -198,13 +182,9 @@ def test_a_claim_that_names_no_passage_of_its_document_is_not_judged_by_the_othe
     assert [v.label for v in scored.verdicts] == ["failed"]
 
 
-def test_given_claims_and_their_labels():
-    claims = [
-        Claim(id=f"c{i}", text=t, label=label)
-        for i, (t, label) in enumerate([("a", "S"), ("b", "NS"), ("c", "IR"), ("d", None)])
-    ]
+def test_labels_are_verdicts_and_irrelevant_claims_are_dropped():
     pipeline = Pipeline(decompose=Given(), verify=[Labels()])
-    (scored,) = pipeline.score([document("a b c d", claims=claims)])
+    (scored,) = pipeline.score([labelled("S", "NS", "IR", None)])
     assert [c.id for c in scored.claims] == ["c0", "c1", "c3"]
     assert (scored.scores[0].precision, scored.scores[0].failed) == (0.5, 1)
     with pytest.raises(UserError, match="no claims"):
@@ -217,49 +197,36 @@ class Pairwise:
     judges_sets = True
 
     def __call__(self, documents, claims, passages):
+        words = ["supported" if len(entry) > 1 else "not_supported" for entry in claims]
         return [
-            [
-                Verdict(
-                    claim=claim.id,
-                    assessor="pairwise",
-                    label="supported" if len(entry) > 1 else "not_supported",
-                )
-                for claim in entry
-            ]
-            for entry in claims
+            [Verdict(claim=claim.id, assessor="pairwise", label=word) for claim in entry]
+            for word, entry in zip(words, claims, strict=True)
         ]
 
 
-def test_set_verifiers_run_again_on_the_selected_claims():
-    pipeline = Pipeline(decompose=Sentences(), verify=[Pairwise()], select=FirstOnly())
-    (scored,) = pipeline.score([document("Ann Lee was a painter. Ann Lee was a boxer.")])
-    assert {s.selection: s.precision for s in scored.scores} == {"none": 1.0, "core": 0.0}
-
-
 def test_each_assessor_has_its_own_verdicts_on_the_claims_that_count():
-    claims = [Claim(id=i, text="x", label=label) for i, label in (("a", "S"), ("b", "NS"))]
     pipeline = Pipeline(decompose=Given(), verify=[Labels(), Pairwise()], select=FirstOnly())
-    (scored,) = pipeline.score([document("x", claims=claims)])
+    (scored,) = pipeline.score([labelled("S", "NS")])
 
-    def message(assessor, selection):
+    def words(assessor, selection):
         return [(c.id, v.label) for c, v in scored.judged(assessor, "default", selection)]
 
-    assert message("labels", "none") == [("a", "supported"), ("b", "not_supported")]
-    assert message("labels", "core") == [("a", "supported")]
-    assert message("pairwise", "none") == [("a", "supported"), ("b", "supported")]
-    assert message("pairwise", "core") == [("a", "not_supported")]
+    assert words("labels", "none") == [("c0", "supported"), ("c1", "not_supported")]
+    assert words("labels", "core") == [("c0", "supported")]
+    assert words("pairwise", "none") == [("c0", "supported"), ("c1", "supported")]
+    assert words("pairwise", "core") == [("c0", "not_supported")]
     assert [named("nli", "default"), named("nli", "graded")] == ["nli", "nli.graded"]
 
 
-def verdicts(*labels):
-    return [
-        label and Verdict(claim=f"c{i}", assessor="a", label=label)
+def score_of(labels, selected=None, text="Some text.", claims=()):
+    """The score of a document with one claim per label; ``None`` has no verdict."""
+    rows = [
+        Verdict(claim=f"c{i}", assessor="a", label=label)
         for i, label in enumerate(labels)
+        if label is not None
     ]
-
-
-def claims_of(count):
-    return [Claim(id=f"c{i}", text="x") for i in range(count)]
+    judged = [Claim(id=f"c{i}", text="x") for i in range(len(labels))]
+    return score_document(document(text), [*judged, *claims], rows, selected)
 
 
 @pytest.mark.parametrize(
@@ -267,19 +234,16 @@ def claims_of(count):
     [
         (["supported", "not_supported", "contradicted", "undecided"], None, 0.25),
         (["supported", "failed"], None, 1.0),
-        (["failed", "failed"], None, None),
         (["supported", None], None, 1.0),
-        ([None], None, None),
+        (["failed", None], None, None),
         (["supported", "irrelevant"], None, 1.0),
         (["supported", "not_supported"], {"c1"}, 0.0),
         (["supported", "supported"], set(), 0.0),
         ([], None, 0.0),
-        ([], set(), 0.0),
     ],
 )
 def test_precision_of_one_document(labels, selected, precision):
-    rows = [verdict for verdict in verdicts(*labels) if verdict is not None]
-    result = score_document(document("Some text."), claims_of(len(labels)), rows, selected)
+    result = score_of(labels, selected)
     assert result.precision == precision
     # A claim that the verifier forgot has failed.
     if selected is None:
@@ -288,16 +252,16 @@ def test_precision_of_one_document(labels, selected, precision):
 
 
 def test_an_empty_selection_is_0_whatever_could_not_be_decomposed():
-    claims = [*claims_of(1), Claim(id="c1", text="x", failed="no list in the answer")]
-    result = score_document(document("Some text."), claims, verdicts("supported"), set())
+    failed = Claim(id="c1", text="x", failed="no list in the answer")
+    result = score_of(["supported"], set(), claims=[failed])
     assert (result.precision, result.failed, result.empty_selection) == (0.0, 1, True)
 
 
 def test_abstentions_are_not_scored_and_not_empty_selections():
     for text in ("", "I'm sorry, I could not find any information."):
-        result = score_document(document(text), claims_of(1), verdicts("supported"), set())
+        result = score_of(["supported"], set(), text)
         assert (result.precision, result.responded, result.empty_selection) == (None, False, False)
-        whole = score_document(document(text), claims_of(1), verdicts("supported"), None)
+        whole = score_of(["supported"], None, text)
         assert (whole.precision, whole.factscore, whole.supported) == (None, None, 1)
 
 
@@ -323,19 +287,9 @@ def test_texts_without_claims_or_labels_go_to_others():
     assert {v.assessor for entry in scored for v in entry.verdicts} == {"labels"}
 
 
-def test_length_penalty():
-    assert length_penalty(5, 10) == pytest.approx(math.exp(-1))
-    assert length_penalty(10, 10) == length_penalty(12, 10) == length_penalty(3, 0) == 1
-    assert length_penalty(0, 10) == 0
-
-
 def test_summary_counts_topics_and_failures():
     pipeline = Pipeline(decompose=Given(), verify=[Labels()])
-    documents = [
-        document("x", id="1", claims=[Claim(id="a", text="x", label="S")]),
-        document("x", id="2", claims=[Claim(id="a", text="x", label="NS")]),
-        document("x", id="3", claims=[Claim(id="a", text="x")]),
-    ]
+    documents = [labelled(label, id=str(label)) for label in ("S", "NS", None)]
     results = {r.metric: r for r in summarise(pipeline.score(documents), "h", "biographies")}
     result = results["factual_precision"]
     assert (result.value, result.n, result.failed) == (0.5, 1, 1)  # one topic, one failed claim
@@ -346,16 +300,12 @@ def test_summary_counts_topics_and_failures():
 def test_micro_precision_and_f1_at_k():
     pipeline = Pipeline(decompose=Given(irrelevant=True), verify=[Labels()])
 
-    def text(name, labels):
-        claims = [Claim(id=f"c{i}", text="x", label=entry) for i, entry in enumerate(labels)]
-        return document("x", id=name, topic=name, claims=claims)
-
     scored = pipeline.score(
         [
-            text("a", ["S", "S", "S", "NS", "IR"]),
-            text("b", ["NS", "NS"]),
-            text("c", ["S"]),
-            document("I am sorry, I do not know.", id="d", topic="d", claims=[]),
+            by_topic("a", "S", "S", "S", "NS", "IR"),
+            by_topic("b", "NS", "NS"),
+            by_topic("c", "S"),
+            by_topic("d", text="I am sorry, I do not know."),
         ]
     )
     k = expected_claims(scored)
@@ -365,11 +315,8 @@ def test_micro_precision_and_f1_at_k():
     by_name = {r.metric: r for r in summarise(scored, "h", "biographies", k=k)}
     assert by_name["factual_precision"].value == pytest.approx((3 / 4 + 0 + 1) / 3)
     assert by_name["factual_precision_micro"].value == pytest.approx(4 / 7)
-    assert (
-        by_name["factual_precision_micro"].ci95[0]
-        < 4 / 7
-        < by_name["factual_precision_micro"].ci95[1]
-    )
+    low, high = by_name["factual_precision_micro"].ci95
+    assert low < 4 / 7 < high
     assert by_name["recall_at_k"].value == pytest.approx((1 + 0 + 1 / 2 + 0) / 4)
     f1 = [2 * 0.75 / 1.75, 0, 2 * 0.5 / 1.5, 0]
     assert (by_name["f1_at_k"].value, by_name["f1_at_k"].n) == (pytest.approx(sum(f1) / 4), 4)
@@ -380,23 +327,15 @@ def test_micro_precision_and_f1_at_k():
     assert counts == {"judged": 7, "supported": 4, "contradicted": 0, "irrelevant": 1}
 
 
-def test_two_verifiers_are_never_averaged():
-    pipeline = Pipeline(decompose=Given(), verify=[Labels(), Pairwise()])
-    claims = [Claim(id=i, text="x", label=label) for i, label in (("a", "S"), ("b", "NS"))]
-    results = summarise(pipeline.score([document("x", claims=claims)]), "h", "biographies")
-    values = {r.assessor: r.value for r in results if r.metric == "factual_precision"}
-    assert values == {"labels": 0.5, "pairwise": 1.0}
-
-
 def test_a_text_without_verdicts_counts_for_every_verifier():
     pipeline = Pipeline(decompose=Given(), verify=[Labels(), Pairwise()], select=FirstOnly())
-    claims = [Claim(id=i, text="x", label=label) for i, label in (("a", "S"), ("b", "NS"))]
-    silent = document("I'm sorry, I do not know.", id="2", topic="t2", claims=[])
-    lost = document("x", id="3", topic="t3", claims=[Claim(id="a", text="x", failed="no list")])
-    results = summarise(
-        pipeline.score([document("x", claims=claims), silent, lost]), "h", "biographies", k=2
-    )
+    silent = by_topic("t2", text="I'm sorry, I do not know.")
+    lost = by_topic("t3", claims=[Claim(id="a", text="x", failed="no list")])
+    documents = [labelled("S", "NS"), silent, lost]
+    results = summarise(pipeline.score(documents), "h", "biographies", k=2)
     by_name = {(r.metric, r.assessor, r.selection): r for r in results}
+    assert by_name["factual_precision", "labels", "none"].value == 0.5, "never averaged"
+    assert by_name["factual_precision", "pairwise", "none"].value == 1
     for name in ("labels", "pairwise"):
         assert by_name["respond_ratio", name, "none"].value == pytest.approx(2 / 3)
         for selection in ("none", "core"):
@@ -410,7 +349,7 @@ def test_two_verifiers_of_one_name_do_not_judge_twice():
     with pytest.raises(UserError, match="verify: expected at least one"):
         Pipeline(decompose=Given(), verify=[])
     with pytest.raises(UserError, match=r"named labels\.default"):
-        pipeline.score([document("x", claims=[Claim(id="a", text="x", label="S")])])
+        pipeline.score([labelled("S")])
 
 
 def test_the_evaluate_module_loads_offline_by_path(pytestconfig, tmp_path, monkeypatch):
@@ -425,14 +364,12 @@ class HalfFails:
     """A decomposer whose second sentence cannot be decomposed."""
 
     def __call__(self, documents):
-        return [
-            [
-                Claim(id="c0", text="Ann Lee was a painter."),
-                Claim(id="c1", text="She who.", sentence=1, failed="no list in the answer"),
-                Claim(id="c2", text="She was a boxer.", sentence=2),
-            ]
-            for _ in documents
+        claims = [
+            Claim(id="c0", text="Ann Lee was a painter."),
+            Claim(id="c1", text="She who.", sentence=1, failed="no list in the answer"),
+            Claim(id="c2", text="She was a boxer.", sentence=2),
         ]
+        return [claims for _ in documents]
 
 
 class Names:
@@ -440,15 +377,11 @@ class Names:
 
     def __call__(self, documents, claims):
         assert all(claim.failed is None for entry in claims for claim in entry)
-        return [
-            [
-                claim.model_copy(update={"failed": "no revision"})
-                if claim.id == "c2"
-                else claim.model_copy(update={"text": f"{claim.text}!", "original": claim.text})
-                for claim in entry
-            ]
-            for entry in claims
-        ]
+        return [[self.revise(claim) for claim in entry] for entry in claims]
+
+    def revise(self, claim):
+        changes = {"text": f"{claim.text}!", "original": claim.text}
+        return claim.model_copy(update={"failed": "no revision"} if claim.id == "c2" else changes)
 
 
 def test_what_fails_before_verification_is_counted_and_never_judged(tmp_path):
@@ -470,32 +403,22 @@ def test_what_fails_before_verification_is_counted_and_never_judged(tmp_path):
 
 
 def test_a_text_whose_every_sentence_failed_has_no_score():
-    claims = [Claim(id="c0", text="x", failed="refused")]
-    score = score_document(document("x."), claims, [], None)
-    assert (score.precision, score.claims, score.failed, score.empty_selection) == (
-        *(None, 0, 1),
-        False,
-    )
+    score = score_of([], claims=[Claim(id="c0", text="x", failed="refused")])
+    assert (score.precision, score.claims, score.failed) == (None, 0, 1)
+    assert not score.empty_selection
 
 
-def test_kinds_generators_and_selections_have_rows_of_their_own():
-    def text(name, labels, said="x", **more):
-        claims = [
-            Claim(id=f"c{place}", text="x", label=label, backed_off="its prompt did not fit")
-            if place == 1
-            else Claim(id=f"c{place}", text="x", label=label)
-            for place, label in enumerate(labels)
-        ]
-        return document(said, id=name, topic=name, claims=claims, **more)
-
+def test_kinds_generators_and_selections_have_separate_rows():
     pipeline = Pipeline(decompose=Given(), verify=[Pairwise()], select=FirstOnly())
     rows = [
-        text("a", ["NS", "S", "S", "S"]),
-        text("b", [None, None], generator="tiny"),
-        text("c", ["S", "S"], kind="info"),
-        text("d", [None, None]),
-        text("e", ["S", "S"], said="I'm sorry, I do not know."),
+        by_topic("a", "NS", "S", "S", "S"),
+        by_topic("b", None, None, generator="tiny"),
+        by_topic("c", "S", "S", kind="info"),
+        by_topic("d", None, None),
+        by_topic("e", "S", "S", text="I'm sorry, I do not know."),
     ]
+    for row in rows:
+        row.claims[1] = row.claims[1].model_copy(update={"backed_off": "its prompt did not fit"})
     assert expected_claims(pipeline.score(rows[-1:])) == 1, "of the texts that respond"
     results = summarise(pipeline.score(rows), "h", "biographies")
     by_name = {(r.metric, r.kind, r.generator, r.selection): (r.value, r.n) for r in results}
@@ -515,22 +438,18 @@ def test_kinds_generators_and_selections_have_rows_of_their_own():
     assert not {("kept_share", "none"), ("empty_selection", "none")} & apart
 
 
-def test_groups_and_bins_have_rows_beside_all():
+def test_groups_and_bins_have_rows_in_addition_to_all():
     pipeline = Pipeline(decompose=Given(), verify=[Labels()])
 
-    def text(name, label, **more):
-        claims = [Claim(id="a", text="x", label=label)]
-        return document("x", id=name, topic=name, claims=claims, **more)
-
     rows = [
-        text("a", "S", group="A", bin="rare"),
-        text("b", "NS", group="A", bin="frequent"),
-        text("c", "S", group="C", bin="rare"),
-        text("d", "NS"),
+        by_topic("a", "S", group="A", bin="rare"),
+        by_topic("b", "NS", group="A", bin="frequent"),
+        by_topic("c", "S", group="C", bin="rare"),
+        by_topic("d", "NS"),
     ]
     results = summarise(pipeline.score(rows), "h", "biographies")
-    own_rows = [r for r in results if r.metric == "factual_precision"]
-    assert {(r.group, r.bin): (r.value, r.n) for r in own_rows} == {
+    precision = [r for r in results if r.metric == "factual_precision"]
+    assert {(r.group, r.bin): (r.value, r.n) for r in precision} == {
         ("all", "all"): (0.5, 4),
         ("A", "all"): (0.5, 2),
         ("C", "all"): (1.0, 1),
@@ -544,9 +463,8 @@ def test_groups_and_bins_have_rows_beside_all():
         assert {r.group for r in results} == {"all"}, "groups that are the topics themselves"
     appended = summarise(pipeline.score(rows), "h", "biographies", 2, strata=False)
     assert {(r.group, r.bin, r.variant) for r in appended} == {("all", "all", 2)}
-    assert list(
-        dict.fromkeys(r.group for r in summarise(pipeline.score(rows[::-1]), "h", "b"))
-    ) == [*("all", "A", "C")]
+    backwards = summarise(pipeline.score(rows[::-1]), "h", "b")
+    assert list(dict.fromkeys(r.group for r in backwards)) == ["all", "A", "C"]
     wrong = [entry.model_copy(update={"group": "all"}) for entry in rows]
     with pytest.raises(UserError, match="group: 'all' is reserved"):
         summarise(pipeline.score(wrong), "h", "biographies")

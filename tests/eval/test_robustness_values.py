@@ -58,12 +58,7 @@ def judged_row(topic, kind, columns, **more):
     verdicts, scores = {}, []
     for column, letters in columns.items():
         verdicts[column] = [
-            Verdict(
-                claim=f"c{n}",
-                assessor="a",
-                label=labels[letter],
-                reason="cut" if letter == "F" else None,
-            )
+            Verdict(claim=f"c{n}", assessor="a", label=labels[letter], reason="cut")
             for n, letter in enumerate(letters)
             if letter != "-"
         ]
@@ -139,14 +134,6 @@ def test_a_tie_counts_half_and_fewer_than_ten_topics_are_unclear():
     few["info"] = (lambda n: None if n > 2 else 0.9, 0.1)
     few["trivia"] = (lambda n: 0.6 + n / 100, 0.1)
     assert only(attacks(few), metric="gain", kind="trivia")["verdict"] == "gamed"
-
-
-def test_texts_made_of_one_document_are_paired():
-    made = {"clean": "A-normal-0", "gold": gold(0.1)}
-    texts = [document("A", "apart", 7, **made | {"gold": gold(1)}), document("A", "merged", **made)]
-    scored = [Row(document=d, metrics={}, text_scores={"m": d.gold.f1 / 2}) for d in texts]
-    (merged,) = compare(cells_of(scored, {NONE: NO_DEFENCE}), "apart", [], {})
-    assert merged.gains == pytest.approx({"A": -0.45})
 
 
 def test_texts_are_paired_with_the_text_they_were_made_of():

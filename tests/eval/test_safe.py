@@ -63,15 +63,9 @@ class Scripted:
 
 def step_of(messages):
     content = messages[-1]["content"]
-    return next(
-        step
-        for step, sign in [
-            ("relevance", "QUESTION:"),
-            ("query", "Google Search"),
-            ("rating", "square brackets"),
-        ]
-        if sign in content
-    )
+    if "QUESTION:" in content:
+        return "relevance"
+    return "query" if "Google Search" in content else "rating"
 
 
 def claim_of(messages):

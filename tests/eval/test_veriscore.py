@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from eval.decompose.given import Given
 from eval.models.chat import Answer
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
@@ -53,7 +54,7 @@ class Scripted:
         return Answer(self.form.format(results) if results[0].isupper() else results)
 
 
-def test_veriscore_three_labels():
+def test_veriscore_reads_three_labels():
     replies = {"was a painter": "Supported", "was a boxer": "Contradicted", "had": "Inconclusive"}
     model = Scripted(
         {"Claim: Ann Lee " + word: label for word, label in replies.items()}, "###{}###"
@@ -63,18 +64,11 @@ def test_veriscore_three_labels():
         ["supported", "contradicted", "failed", "failed"],
         ["undecided"],
     ]
-    assert [v.reason for v in verdicts[0]] == [
-        None,
-        None,
-        "no passage was found",
-        "retrieval failed",
-    ]
+    reasons = [v.reason for v in verdicts[0]]
+    assert reasons == [None, None, "no passage was found", "retrieval failed"]
     first = verdicts[0][0]
-    assert (first.assessor, first.evidence, first.response) == (
-        "veriscore",
-        ["p1", "p2"],
-        "###Supported###",
-    )
+    assert (first.assessor, first.response) == ("veriscore", "###Supported###")
+    assert first.evidence == ["p1", "p2"]
     ((prompts, sampling),) = model.calls
     assert (len(prompts), sampling["temperature"]) == (3, 0)
     assert "Search result 1\nTitle: Ann Lee\nContent: Ann Lee was a painter.\n" in prompts[0]
@@ -96,7 +90,7 @@ def test_marks_in_claims_and_invented_questions_are_ignored():
     assert verdict.label == "contradicted"
 
 
-def test_veriscore_two_labels():
+def test_veriscore_reads_two_labels():
     model = Scripted({"Claim: Ann Lee was a painter": "Supported", "": "Unsupported"}, "###{}.###")
     verdicts = VeriScore(model, labels=2)(DOCUMENTS, CLAIMS, [PASSAGES, PASSAGES])
     assert [v.label for row in verdicts for v in row if v.label != "failed"] == [
@@ -143,11 +137,7 @@ def test_failed_answers_are_counted_and_not_scored():
         update={"claims": CLAIMS[0][:2], "passages": PASSAGES, "text": "Ann Lee was both."}
     )
 
-    class Claims:
-        def __call__(self, documents):
-            return [document.claims for document in documents]
-
-    pipeline = Pipeline(decompose=Claims(), verify=[FactVerify(model)], retrieve=GivenPassages())
+    pipeline = Pipeline(decompose=Given(), verify=[FactVerify(model)], retrieve=GivenPassages())
     (scored,) = pipeline.score([document])
     assert [v.label for v in scored.verdicts] == ["failed", "contradicted"]
     assert scored.verdicts[0].reason == "refused"
@@ -197,7 +187,7 @@ def asked_of(claim):
     return ClaimToJudge(DOCUMENTS[0], CLAIMS[0][claim], PASSAGES)
 
 
-def test_factscore_by_table_31():
+def test_factscore_has_the_wording_of_table_31():
     verifier = FActScore(Scripted({}, ""), wording="factreasoner")
     (message,) = verifier.messages(asked_of(0))
     assert message["content"].startswith("Answer the input question based on the given context.")
