@@ -1,4 +1,4 @@
-"""A real HTTP server of pages on loopback, for what reads pages of strangers."""
+"""A real HTTP server of pages on loopback."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ class Handler(BaseHTTPRequestHandler):
                 page(self) if callable(page) else self.answer(*page)
         finally:
             self.leave()
+
+    do_POST = do_GET
 
     def leave(self):
         with self.server.lock:

@@ -14,6 +14,7 @@ from transformers import (
     LlamaForCausalLM,
 )
 
+from components.base import random_t5
 from components.checkpoint import Component, write_component
 
 CheckpointMaker = Callable[..., Path]
@@ -65,6 +66,18 @@ def unli(make_checkpoint: CheckpointMaker) -> Path:
 @pytest.fixture(scope="session")
 def lss(make_checkpoint: CheckpointMaker) -> Path:
     return make_checkpoint("lss", ["keep"], keep_threshold=0.5, chunk_words=8)
+
+
+@pytest.fixture(scope="session")
+def t5(letter_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random encoder-decoder that reads letters."""
+    folder = tmp_path_factory.mktemp("t5")
+    torch.manual_seed(0)
+    tokenizer = letter_tokenizer(pairs=True)
+    sizes = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
+    random_t5(tokenizer, sizes | {"initializer_factor": 3.0}).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

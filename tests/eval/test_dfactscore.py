@@ -65,14 +65,12 @@ PAINTER = "Ida Holm was a Danish painter born in 1874. She painted ships."
         ("Ida Holm, a Norwegian swimmer, won two medals.", "001"),
         ("Ida Holm was a swimmer, born in 1990, who won two medals.", "001"),
         ("On the other hand, Ida Holm won two medals.", "001"),
-        ("Another swimmer of this name won two medals.", "000"),
         ("Another woman of this name won two medals.", "001"),
         # Another name, spelt in another way or not; a fuller form of the same name.
         ("Ida Maria Holmen won two medals.", "001"),
         ("Ida Maria Holm won two medals.", "000"),
         # The same person, though the text merges two: nothing says that somebody new is meant.
         ("Ida Holm also won two medals.", "000"),
-        ("Holm won two medals.", "000"),
         ("This Ida Holm, a swimmer, won two medals.", "000"),
         ("Her daughter, Eva Holm, won two medals.", "000"),
         ("Ida Holm, a Norwegian artist born in 1874, won two medals.", "000"),
@@ -80,8 +78,6 @@ PAINTER = "Ida Holm was a Danish painter born in 1874. She painted ships."
         # A number that counts something else than people of the name.
         ("A third woman named Ida Holm won two medals.", "001"),
         ("Ida Holm was the second woman to win two medals.", "000"),
-        ("After the Second World War, Ida Holm won two medals.", "000"),
-        ("She was the second daughter of Ida Holm and won two medals.", "000"),
         ("The aunt of Ida Holm, a Norwegian swimmer, won two medals.", "000"),
     ],
 )
@@ -256,24 +252,12 @@ def test_a_text_that_merges_two_people_is_supported_claim_by_claim_but_not_as_on
 
 
 def test_groups_are_made_of_all_claims_also_for_the_selected_ones():
-    class Last:
-        def __call__(self, documents, claims):
-            return [
-                [
-                    Selection(
-                        claim=claim.id,
-                        selected=claim.id == "c3",
-                        weight=1,
-                        document_entailment=1,
-                        reason="selected",
-                    )
-                    for claim in group
-                ]
-                for group in claims
-            ]
+    def select_c3(documents, claims):
+        common = {"weight": 1, "reason": "selected"}
+        return [[Selection(claim=c.id, selected=c.id == "c3", **common) for c in claims[0]]]
 
     stage = DFActScore(Words(), LocalGroups())
-    (scored,) = Pipeline(Given(), [stage], select=Last()).score([document_of()])
+    (scored,) = Pipeline(Given(), [stage], select=select_c3).score([document_of()])
     kept = [v for v in scored.core_verdicts if v.name == "grouped"]
     assert [(v.claim, v.group, v.entity) for v in kept] == [("c3", "g1", "Ida Holm (painter)")]
     # Another text under the same id is another document.

@@ -53,11 +53,8 @@ class Words:
         if self.dies_at and any(self.dies_at in h for _, h in pairs):
             self.dies_at = None
             raise KeyboardInterrupt
-        inside = [
-            set(re.findall(r"\w+", h.lower())) <= set(re.findall(r"\w+", p.lower()))
-            for p, h in pairs
-        ]
-        return np.where(np.asarray(inside, bool).reshape(-1, 1), [0.9, 0.1, 0.0], [0.2, 0.7, 0.1])
+        words = [[set(re.findall(r"\w+", text.lower())) for text in pair] for pair in pairs]
+        return np.array([[0.9, 0.1, 0] if h <= p else [0.2, 0.7, 0.1] for p, h in words])
 
 
 class Independent(Verifier):
@@ -116,11 +113,9 @@ def experiment(paths, model=None, **options):
 
 
 def run(tmp_path, paths, model=None, output="run", **options):
-    made = experiment(paths, model, **options)
     folder = tmp_path / output
-    folder.mkdir(exist_ok=True)
-    config = {"documents": paths, "people": options.get("people"), "views": options.get("views")}
-    file = made.run(folder, config | {"names": options.get("names")})
+    config = {name: options.get(name) for name in ("people", "views", "names")}
+    file = experiment(paths, model, **options).run(folder, config | {"documents": paths})
     keys = ("metric", "variant", "against", "kind", "generator")
     return {tuple(getattr(r, key) for key in keys): r for r in file.results}, folder
 
@@ -174,27 +169,20 @@ def test_values_by_hand(tmp_path):
 
 def test_file_and_people_verdicts_are_compared(tmp_path):
     path = documents(tmp_path)
-    automatic_texts = [
-        JudgedText(
-            source="people",
-            id=f"merging/d{number}",
-            topic=name,
-            generator="merging",
-            claims=[
-                JudgedClaim(
-                    text=t.replace("Ann Lee", name), group=g, entity=e, grouped=s, independent=i
-                )
-                for t, g, e, s, i in [
-                    ("Ann Lee was a painter.", "g0", f"{name} (painter)", True, True),
-                    ("Ann Lee was from Oslo.", "g0", f"{name} (politician)", True, True),
-                    ("Ann Lee sat in the house.", "g0", f"{name} (painter)", False, False),
-                    ("Ann Lee was tall.", "g1", None, False, False),
-                ]
-            ],
-        )
-        for number, name in ((0, "Ann Lee"), (2, "Eva Moe"))
-    ]
-    write_jsonl(tmp_path / "people.jsonl", automatic_texts)
+    texts = []
+    for number, name in ((0, "Ann Lee"), (2, "Eva Moe")):
+        claims = [
+            JudgedClaim(text=f"{name} {t}.", group=group, entity=e, grouped=s, independent=s)
+            for t, group, e, s in [
+                ("was a painter", "g0", f"{name} (painter)", True),
+                ("was from Oslo", "g0", f"{name} (politician)", True),
+                ("sat in the house", "g0", f"{name} (painter)", False),
+                ("was tall", "g1", None, False),
+            ]
+        ]
+        key = {"source": "people", "topic": name, "generator": "merging"}
+        texts.append(JudgedText(id=f"merging/d{number}", claims=claims, **key))
+    write_jsonl(tmp_path / "people.jsonl", texts)
     actual, _ = run(tmp_path, [path], people=[str(tmp_path / "people.jsonl")])
     assert actual[of(GROUPED, "people", "merging")].value == 0.5
     assert actual[of("biographies", "people", "merging")].value == 2
@@ -204,7 +192,7 @@ def test_file_and_people_verdicts_are_compared(tmp_path):
     alone = actual[of(("balanced_accuracy", "independent"), *place)]
     assert (alone.value, alone.failed) == (0.5, 2)
     assert actual[of("linked_alike", *place)].value == 0.5
-    write_jsonl(tmp_path / "other.jsonl", [automatic_texts[0].model_copy(update={"id": "x"})])
+    write_jsonl(tmp_path / "other.jsonl", [texts[0].model_copy(update={"id": "x"})])
     with pytest.raises(UserError, match="is not in documents"):
         run(tmp_path, [path], output="other", people=[str(tmp_path / "other.jsonl")])
     with pytest.raises(UserError, match="judged twice"):
@@ -252,7 +240,7 @@ def test_ambigbio_s_own_verdicts(tmp_path):
     accuracy = ("balanced_accuracy", "grouped")
     for metric in (accuracy, "linked_alike", "citation_auroc", "citation_accuracy"):
         assert actual[of(metric, "automatic", "gen A", "file")].value == 1
-    # The file says what is cited, whatever brackets and blanks its texts have.
+    # The file determines what is cited, not the brackets in its texts.
     file = tmp_path / "brackets.jsonl"
     file.write_text(Path(path).read_text().replace("She was tall. She", "She was tall [3] . She"))
     repeated, _ = run(tmp_path, {"gen A": str(file)}, output="again")
@@ -323,10 +311,7 @@ def test_released_verdicts_give_the_paper_s_values_without_a_model(tmp_path):
     assert "As the files report" in page
     row = "| gen | 0.750 | 0.500 | 1.500 | 0.335 | 0.400 |"
     assert row in (folder / "tables.md").read_text()
-    # The same from the verdicts alone and from the citations alone.
-    single, _ = run_without_models(tmp_path, {"gen": files[1]}, "one")
-    assert single[ALONE].value == actual[ALONE].value
-    assert ("citation_recall", None) not in single
+    # The same from the citations alone.
     cited, _ = run_without_models(tmp_path, {"gen": [files[2]]}, "cited")
     assert cited["citation_recall", None].value == pytest.approx(1 / 4)
     assert {("claims", None), ALONE, ("respond_ratio", None)}.isdisjoint(cited)
@@ -422,19 +407,13 @@ def test_page_views(tmp_path):
     assert of("most_viewed", "automatic", "careful") not in actual
     seen = actual[of("views_of_the_person", "automatic", "careful")]
     assert (seen.value, seen.failed) == (pytest.approx(np.mean(np.log10([901, 8]))), 1)
-    # Whoever is not of the name, or was not retrieved, is no choice.
+    # A page that was not retrieved is no choice, and a single page leaves none.
     names = [{"name": "Ann Lee", "candidates": [*people[:2], {"title": "x", "views": 1000}]}]
     names.append({"name": "Eva Moe", "candidates": people[2:3]})
     write_jsonl(tmp_path / "names.jsonl", names)
     actual, _ = run(tmp_path, [path], output="two", views=str(tmp_path / "names.jsonl"))
     first = actual[of("most_viewed", "automatic", "merging")]
     assert (first.value, first.n, first.failed) == (1, 1, 0)
-    # People of whom none was retrieved leave no choice either.
-    far = [{"title": f"Ann Lee ({job})", "name": "Ann Lee", "views": 5} for job in ("a", "b")]
-    write_jsonl(tmp_path / "far.jsonl", [*far, *({**p, "name": "Eva Moe"} for p in people[2:])])
-    actual, _ = run(tmp_path, [path], output="three", views=str(tmp_path / "far.jsonl"))
-    first = actual[of("most_viewed", "automatic", "merging")]
-    assert (first.value, first.n, first.failed) == (0, 1, 0)
     averages = [{"title": "a", "views": 0.4}, {"title": "b", "views": "0.2"}]
     write_jsonl(tmp_path / "averages.jsonl", averages)
     assert Views(tmp_path / "averages.jsonl").is_first("b", ["a", "b"]) == 0
@@ -465,16 +444,10 @@ def test_hostile_texts_do_not_run_in_the_page(tmp_path):
     assert ATTACK not in build_report(folder).read_text()
 
 
-def test_texts_without_a_verdict_have_no_value_but_their_failures(tmp_path):
-    row = text("g", "Ann", [("Ann sat.", ["Ann sat."])]) | {"passages": []}
-    write_jsonl(tmp_path / "bare.jsonl", [row])
-    actual, folder = run(tmp_path, [str(tmp_path / "bare.jsonl")])
-    lost = actual[of(GROUPED, "automatic", "g")]
-    assert (lost.value, lost.n, lost.failed) == (None, 0, 1)
-    assert actual[of("biographies", "automatic", "g")].failed == 0
+def test_page_of_a_text_without_claims_is_built(tmp_path):
     silent = text("g", "Ann", [("I could not find any information.", [])])
     write_jsonl(tmp_path / "silent.jsonl", [silent])
-    actual, folder = run(tmp_path, [str(tmp_path / "silent.jsonl")], output="silent")
+    actual, folder = run(tmp_path, [str(tmp_path / "silent.jsonl")])
     assert actual[of("respond_ratio", "automatic", "g")].value == 0
     assert build_report(folder).is_file()
 
@@ -494,17 +467,13 @@ def test_the_published_form_of_the_verdicts(tmp_path):
     (path,) = write_formats(scored, ["dfactscore"], tmp_path, 3)
     assert path.name == "dfactscore.dfactscore.grouped.json"
     actual = json.loads(path.read_text())
-    assert set(actual) == {
-        "score", "respond_ratio", "decisions", "num_facts_per_response", "init_score",
-        "num_supporting_topics", "global_score", "init_global_score", "global_decisions",
-        "num_groups", "nan", "num_failed",
-    }  # fmt: skip
     assert actual["init_score"] == pytest.approx((0.75 * 2 + 3) / 5)
     assert actual["init_global_score"] == pytest.approx((0.5 * 2 + 3) / 5)
     assert actual["global_score"] < actual["init_global_score"]
     assert actual["num_groups"] == pytest.approx((1 + 2 + 1 + 2 + 1) / 5)
     assert actual["num_supporting_topics"] == pytest.approx((2 + 2 + 2 + 2 + 1) / 5)
-    assert (actual["nan"], actual["respond_ratio"]) == (0, pytest.approx(5 / 6))
+    assert (actual["nan"], actual["num_failed"]) == (0, 0)
+    assert actual["respond_ratio"] == pytest.approx(5 / 6)
     assert actual["decisions"][5] is actual["global_decisions"][5] is None
     assert [len(d) for d in actual["global_decisions"][:2]] == [4, 3]
     titles = [d["supporting_topic"] for d in actual["decisions"][0]]
@@ -518,9 +487,3 @@ def test_the_published_form_of_the_verdicts(tmp_path):
     assert joined[ALONE].value == pytest.approx(actual["init_score"])
     assert joined[GROUPED].value == pytest.approx(actual["init_global_score"])
     assert joined["entities", None].value == pytest.approx(actual["num_supporting_topics"])
-    nothing = [
-        text.model_copy(update={"scores": [s for s in text.scores if s.name != "grouped"]})
-        for text in scored
-    ]
-    with pytest.raises(UserError, match="formats: dfactscore"):
-        write_formats(nothing, ["dfactscore"], tmp_path, 3)

@@ -49,22 +49,13 @@ CLAIMS = [
         ("True or False? True.", True),
         ("The answer is True, so it is False that", False),  # of both the later one, as published
         ("This is not true.", False),
-        ("It is untrue.", False),
-        ("The statement is **not** true.", False),
         ("False because the true year is 1901.", False),  # published: true
         ("True Detective was shown in 2014, so it is false.", False),
-        ("False. The context has 1901 as the true year.", False),  # published: true
         ("True\n\nInput: He ran. True or False?\nOutput: False", True),
-        ("Answer (True/False): True", True),
-        ("It cannot be said whether it is true or false.", None),
-        ("There is no mention of it, so the answer is False.", False),
         ("It cannot be verified as true.", None),
-        ("It is far from true.", None),
         ("It is partially true.", None),
-        ("It is neither true nor false.", None),
         ("The context does not mention it.", None),  # published: a guess that it is false
         ("Ada was a mathematician.", None),  # published: a guess that it is true
-        ("It is construed as a falsehood.", None),
         ("", None),
     ],
 )

@@ -51,10 +51,6 @@ def test_in_order_compares_claims_of_one_topic_only():
     assert actual["in_order", "bleached > specific"] == (2, pytest.approx(2.5 / 3))
     assert actual["auroc", "bleached > specific"] == (2, pytest.approx(3.5 / 6))
     assert actual["likelihood", "common"][1] is None
-    # A topic with one class alone has no pair.
-    actual = values([np.asarray([0.2, 0.1, 0.9, 0.8, 0.9])], [("bleached", "c", "1"), *rows[1:]])
-    assert actual["in_order", "bleached > specific"] == (1, pytest.approx(1.5 / 2))
-    assert actual["auroc", "bleached > specific"][0] == 3
 
 
 def test_two_models_give_paired_differences():

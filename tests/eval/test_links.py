@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from eval.report.terminal import unread_pages
 from eval.retrieve.cut import Cut
 from eval.retrieve.given import Given
 from eval.retrieve.links import PagesOfLinks
-from records import Claim, Document, Passage, write_json, write_jsonl
+from records import Claim, Document, Passage
 from tests.web_server import WebServer
 
 AGENT = "tests/1.0 (me@my-lab.example)"
@@ -97,38 +94,3 @@ def test_private_hosts_are_not_read_by_default(server):
     )
     assert passages[0].model_extra["unread"] == "an address of a private network"
     assert server.asked == []
-
-
-# The command
-
-
-@pytest.fixture
-def arguments(server, tmp_path):
-    """Of ``score``, up to the output: five documents with two links each, one a chunk."""
-    pages = {f"/{n}": (200, f"<p>{LONG} {n}</p>") for n in range(4)}
-    server.pages |= pages
-    documents = []
-    for n in range(5):
-        row = [passage(f"{n}.{m}", f"{server.url}/{m}") for m in (n, (n + 1) % 5)]
-        linked = document(row, [[row[0].id], None])
-        documents.append(linked.model_copy(update={"id": str(n)}))
-    write_jsonl(tmp_path / "documents.jsonl", documents)
-    links = {"user_agent": AGENT, "private_hosts": ["127.0.0.1"], "timeout_s": 5, "retries": 0}
-    settings = {"class_path": "eval.retrieve.given.Given"}
-    pipeline = {
-        "decompose": {"class_path": "eval.decompose.given.Given"},
-        "retrieve": {
-            "class_path": "eval.retrieve.links.PagesOfLinks",
-            "init_args": {"retrieve": settings, **links},
-        },
-        "verify": [{"class_path": "eval.verify.labels.Labels"}],
-    }
-    write_json(tmp_path / "config.yaml", {"pipeline": pipeline})
-    files = ["--config", tmp_path / "config.yaml", "--documents", tmp_path / "documents.jsonl"]
-    return [sys.executable, "-m", "eval", "score", *files, "--chunk", "1", "--output"]
-
-
-def run(arguments, output):
-    done = subprocess.run([*map(str, arguments), str(output)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stderr.splitlines()

@@ -10,7 +10,6 @@ import torch
 from components.base import random_t5
 from eval.models.chat import NO_TOKENS
 from eval.models.local_seq2seq import LocalSeq2Seq
-from eval.prompting.prompted_lss import PromptedLss, read_answer
 from records import UserError
 
 SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
@@ -55,15 +54,3 @@ def test_long_prompts_cut_texts_and_sampling_fail(t5: str) -> None:
         LocalSeq2Seq(t5).answer(PROMPTS)
     with pytest.raises(UserError, match=r"nowhere"):
         LocalSeq2Seq("nowhere/at-all").answer(PROMPTS, **GREEDY)
-
-
-def test_prompted_lss_with_local_seq2seq(t5: str) -> None:
-    engine = PromptedLss(LocalSeq2Seq(t5), non_subsequence="as_written", max_new_tokens=6)
-    pairs = [("ada was a poet .", "she wrote ."), ("she slept", "ada")]
-    results = engine.subsequences(pairs)
-    prompts = [engine.prompt.messages(claim=c, reference=r, star=False) for c, r in pairs]
-    replies = LocalSeq2Seq(t5).answer(prompts, temperature=0.0, max_new_tokens=6)
-    for (claim, _), (answer,), subsequence in zip(pairs, replies, results, strict=True):
-        assert (subsequence and subsequence.text) == read_answer(answer.text, claim)
-    assert any(results)
-    assert engine.counts["answers"] == 2

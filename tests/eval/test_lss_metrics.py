@@ -32,7 +32,7 @@ from eval.models.lss import InWindows, SharedWords, Subsequence
 from eval.similarity import Measure
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords
-from records import UserError
+from records import UserError, read_results
 
 ROWS = [
     ("ada was a poet in london", "Ada was a poet, born in Paris.", ["Ada was a poet."], [4]),
@@ -60,7 +60,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_command(data: Path, lss: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_command_writes_scores_and_correlations(
+    data: Path, lss: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     tagger = {"class_path": "eval.models.encoder.LssTagger", "init_args": {"checkpoint": str(lss)}}
     options = {
         "pairs": [str(data)],
@@ -74,9 +76,6 @@ def test_the_command(data: Path, lss: Path, tmp_path: Path, capsys: pytest.Captu
     assert experiment.main(arguments) == 0
     printed = capsys.readouterr().out
     assert re.search(r"pearson +human +\(claim, LSS\) +\(reference, claim\) ", printed)
-    names = {f.name for f in output.iterdir()}
-    tables = {"tables", "tables.csv", "tables.md", "report.html"}
-    assert names == {"results.json", "pairs.jsonl", *tables}
     rows = [json.loads(line) for line in (output / "pairs.jsonl").read_text().splitlines()]
     assert [row["engine"] for row in rows] == ["human", "tagger", SHARED] * 4
     human, actual, shared = rows[3:6]
@@ -91,16 +90,12 @@ def test_the_command(data: Path, lss: Path, tmp_path: Path, capsys: pytest.Captu
     (answer,) = LssTagger(lss).subsequences([(claim, ROWS[1][0])])
     assert (actual["lss"], actual["keep"]) == (answer.text, answer.keep)
     assert shared["lss"] == "She wrote ."
-    results = json.loads((output / "results.json").read_text())["results"]
-    (first,) = [
-        row
-        for row in results
-        if (row["metric"], row["kind"], row["variant"]) == ("pearson", "tagger", LSS)
-        and row["against"] is None
-    ]
+    results = read_results(output / "results.json").results
+    by_name = {(r.metric, r.kind, r.variant, r.against): r.value for r in results}
     scores = [row["scores"]["bleu(claim, LSS)"] for row in rows[1::3]]
-    assert first["value"] == pytest.approx(pearsonr(scores, [4, 2.5, 1, 5])[0])
-    assert all(row["failed"] == 0 for row in results)
+    expected = pytest.approx(pearsonr(scores, [4, 2.5, 1, 5])[0])
+    assert by_name["pearson", "tagger", LSS, None] == expected
+    assert all(row.failed == 0 for row in results)
 
 
 def test_values_against_scipy() -> None:
@@ -151,10 +146,10 @@ def test_difference_is_over_claims_with_both_scores() -> None:
 class Half(Measure):
     """Fails on claims with a comma."""
 
-    calls = 0
+    pairs = 0
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        Half.asked += len(pairs)
+        Half.pairs += len(pairs)
         return [math.nan if "," in c else float(len(c)) for _, c in pairs]
 
 
@@ -181,16 +176,15 @@ def test_failures_are_counted_and_interrupted_run_resumes(
 
     monkeypatch.setattr("eval.experiments.lss.lss_metrics.CHUNK", 2)
     killed = make()
-    killed.metrics["bleu"] = lambda pairs: (_ for _ in ()).throw(KeyboardInterrupt)
     first = make()._read()[:2]
     work, done = make().score_pairs, []
     monkeypatch.setattr(killed, "score_pairs", lambda p: work(p) if p == first else done.index(0))
     with pytest.raises(ValueError, match="0"):
         killed.run(tmp_path, {})
-    Half.asked = 0
+    Half.pairs = 0
     file = make().run(tmp_path, {})
     assert not list(tmp_path.glob(".*.partial.jsonl"))
-    calls_before = Half.asked
+    calls_before = Half.pairs
     plain_rows = [r for r in file.results if (r.metric, r.against) == ("pearson", None)]
     actual = {(r.kind, r.assessor, r.variant): r for r in plain_rows}
     assert actual["shy", "bleu", LSS].failed == 1  # no answer
@@ -198,7 +192,7 @@ def test_failures_are_counted_and_interrupted_run_resumes(
     assert actual[NO_LSS, "half", REFERENCE].failed == 1
     assert actual["human", "half", LSS].failed == 0
     make().run(tmp_path / "whole", {})
-    assert calls_before < Half.asked - calls_before  # the first half was not asked anew
+    assert calls_before < Half.pairs - calls_before  # the first half was not asked anew
     names = ("results.json", "pairs.jsonl")
     assert all((tmp_path / n).read_bytes() == (tmp_path / "whole" / n).read_bytes() for n in names)
 
@@ -211,12 +205,8 @@ def test_people_are_not_compared_with_themselves(data: Path, tmp_path: Path) -> 
     target = [4 / 7, (2 / 3 + 1 / 3) / 2, 1]
     rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
     scores = [row["scores"]["kept(claim, LSS)"] for row in rows if row["engine"] == "shy"]
-    (actual,) = [
-        row
-        for row in kept.results
-        if (row.kind, row.metric, row.assessor, row.variant) == ("shy", "pearson", "kept", LSS)
-        and row.against is None
-    ]
+    by_name = {(r.metric, r.kind, r.variant, r.against): r for r in kept.results}
+    actual = by_name["pearson", "shy", LSS, None]
     assert actual.failed == 1
     assert actual.value == pytest.approx(pearsonr([scores[0], scores[1], scores[3]], target)[0])
     unrated = tmp_path / "unrated.jsonl"
@@ -287,8 +277,6 @@ def test_pairs_of_each_format_are_read(data: Path, tmp_path: Path) -> None:
     (pair,) = read_pairs(str(plain), None)
     assert (pair.id, pair.group, pair.generator, pair.annotations) == ("x", "g", "bart", [])
     assert read_pairs(str(plain), "t5")[0].generator == "t5"
-    (tmp_path / "claims.json").write_text(json.dumps([row]))
-    assert read_pairs(str(tmp_path / "claims.json"), None) == [pair]
     wice = {"claim_tokens": ["Ada", "was"], "non_supported_spans": [False, True]}
     wice |= {"evidence": ["ada", "x"], "supporting_sentences": [[1]]}
     plain.write_text(json.dumps(wice) + "\n")
@@ -297,9 +285,9 @@ def test_pairs_of_each_format_are_read(data: Path, tmp_path: Path) -> None:
     table.write_text("worker_id,Statement,Reference\n1,Ada was.,ada\n")
     with pytest.raises(UserError, match="python -m data_builders lss"):
         read_pairs(str(table), None)
-    metrics = {"bleu": Bleu()}
-    two = LssMetrics({"a": str(data), "b": str(data)}, metrics)._read()
+    files, metrics = {"a": str(data), "b": str(data)}, {"bleu": Bleu()}
+    two = LssMetrics(files, metrics)._read()
     assert [two[0].id, two[4].id] == ["a/people-1", "b/people-1"]
-    drawn = LssMetrics({"a": str(data), "b": str(data)}, metrics, references=1)._read()
+    drawn = LssMetrics(files, metrics, references=1)._read()
     assert len(drawn) == 2
     assert len({pair.reference for pair in drawn}) == 1

@@ -20,7 +20,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from components.base import load_tokenizer, random_t5
+from components.base import load_tokenizer
 from eval.models.checker import Checker
 from eval.models.hub import load_whole
 from eval.models.openai_server import OpenAIServer
@@ -28,20 +28,9 @@ from eval.verify.minicheck import MiniCheck, PromptedMiniCheck
 from records import Claim, Document, Passage, UserError
 from tests.model_server import ModelServer
 
-SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
 LONG = "Ada Lovelace wrote it. She was born in London! Was she a poet? He was."
 CLAIM = "She was born in London."
 PAIRS = [(LONG, CLAIM), ("Byron was a poet.", "He was a poet."), (LONG, "He was a poet.")]
-
-
-@pytest.fixture(scope="module")
-def t5(letter_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("t5")
-    torch.manual_seed(0)
-    tokenizer = letter_tokenizer(pairs=True)
-    random_t5(tokenizer, SIZES | {"initializer_factor": 3.0}).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -126,9 +115,8 @@ def test_true_template_has_premise_and_hypothesis(t5: Path) -> None:
     texts = [f"premise: {document} hypothesis: {claim}" for document, claim in (PAIRS[1], *braces)]
     assert results == pytest.approx([_by_hand(t5, text) for text in texts], abs=1e-5)
     assert checker.identity != Checker(str(t5), max_length=200).identity
-    for wrong in ("premise: {document}", "{claim}", "{document} {document} {claim}"):
-        with pytest.raises(UserError, match="template"):
-            Checker(str(t5), template=wrong)
+    with pytest.raises(UserError, match="template"):
+        Checker(str(t5), template="premise: {document}")
     with pytest.raises(UserError, match="segments"):
         Checker(str(t5), segments=True, template=template)
 

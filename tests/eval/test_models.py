@@ -148,7 +148,7 @@ def test_cache_survives_changes_of_threshold_data_and_metrics(lss, tmp_path):
     assert LssTagger(lss)._fingerprint == LssTagger(more)._fingerprint
 
 
-def test_cache_keys_separate_texts():
+def test_texts_with_equal_concatenation_have_different_cache_keys():
     assert answer_key(b"e", ("ab", "c")) != answer_key(b"e", ("a", "bc"))
     assert answer_key(b"e", ("a", "b")) != answer_key(b"f", ("a", "b"))
 
@@ -192,11 +192,9 @@ def test_wrong_component_and_broken_weights_raise(relation, unli, tmp_path):
     save_file(kept, headless / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(UserError, match="lack classifier"):
         Unli(headless).likelihood(PAIRS[:1])
-    torn = edit(unli, tmp_path / "torn")
-    whole = (torn / "model.safetensors").read_bytes()
-    (torn / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    (headless / "model.safetensors").write_bytes(b"torn")
     with pytest.raises(UserError, match="weights cannot be loaded"):
-        Unli(torn).likelihood(PAIRS[:1])
+        Unli(headless).likelihood(PAIRS[:1])
 
 
 CLAIMS = [
@@ -237,8 +235,6 @@ def test_tagger_windows_threshold_and_claims_that_do_not_fit(lss, tmp_path):
     assert len(chunk_premise(some[1], 8)) > 1
     assert marking.subsequences([(some[0], some[0])])[0] is not None
     assert marking.subsequences([some, some]) == [None, None]
-    low = LssTagger(edit(lss, tmp_path / "low", keep_threshold=1e-9), dtype="float32")
-    assert low.subsequences([CLAIMS[0]])[0].text == CLAIMS[0][0]
 
 
 TEXTS = [
@@ -354,7 +350,6 @@ def test_tokens_are_drawn_from_the_nucleus():
     counts = Counter(draw_token(logits, u, 1.0, 0.75) for u in grid)
     assert sorted(counts) == [1, 2]
     assert counts[1] / 10_000 == pytest.approx(0.5 / 0.8, abs=2e-4)
-    assert {draw_token(logits, u, 1.0, 0.01) for u in grid[::100]} == {1}
     assert {draw_token(logits, u, 0, 1.0) for u in grid[::100]} == {1}
 
 

@@ -1,7 +1,4 @@
-"""An experiment on Ray: the same bytes as one process, whoever is killed."""
-
-import os
-import signal
+"""An experiment on Ray: the same bytes as one process."""
 
 import pytest
 import yaml
@@ -10,7 +7,7 @@ from eval.commands.experiment import main
 from eval.run.run import CHUNK
 from records import write_jsonl
 from tests.model_server import ModelServer
-from tests.on_ray import Gate, Started, on_ray
+from tests.on_ray import Started, on_ray
 
 TEXTS = 2 * CHUNK + 4
 
@@ -43,19 +40,9 @@ def appended():
 
 
 @pytest.fixture
-def gate():
-    return Gate()
-
-
-@pytest.fixture
-def server(gate):
-    def reply(body):
-        gate()
-        return has_an_even_number(body)
-
-    with ModelServer(reply) as running:
+def server():
+    with ModelServer(has_an_even_number) as running:
         yield running
-        gate.let(float("inf"))
 
 
 @pytest.fixture
@@ -85,23 +72,14 @@ def robustness(tmp_path, server, relation):
 
 
 @on_ray
-def test_robustness_on_ray_goes_on_with_other_workers(tmp_path, robustness, gate):
+def test_robustness_on_two_workers_has_the_bytes_of_one_process(tmp_path, robustness):
     calm = tmp_path / "calm"
     assert main([*robustness, f"--output={calm}"]) == 0
     (tmp_path / "cache").rename(tmp_path / "before")
-    gate.let(CHUNK + 20)
-    run = Started(["eval", "experiment", *robustness], tmp_path / "a", 1)
-    run.until(gate.is_reached)
-    run.until_kept(1)
-    run.is_killed()
-    gate.let(40)
-    started = Started(["eval", "experiment", *robustness], tmp_path / "a", 2)
-    started.until(gate.is_reached)
-    os.kill(started.workers()[0], signal.SIGKILL)
-    gate.let(float("inf"))
-    started.ends_well()
+    run = Started(["eval", "experiment", *robustness], tmp_path / "two", 2)
+    run.ends_well()
     names = {path.name for path in calm.iterdir() if not path.name.startswith(".")}
     assert {"results.json", "texts.jsonl", "curves.jsonl", "report.html"} <= names
     for name in names:
         if (calm / name).is_file():
-            assert (started.folder / name).read_bytes() == (calm / name).read_bytes(), name
+            assert (run.folder / name).read_bytes() == (calm / name).read_bytes(), name

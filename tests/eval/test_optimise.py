@@ -25,14 +25,11 @@ class NotEmpty:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> list[list[Selection]]:
-        return [
-            [
-                Selection(claim=c.id, selected=kept, weight=1.0, reason="selected")
-                for c in group
-                if (kept := "someone" not in c.text) in (True, False)
-            ]
-            for group in claims
-        ]
+        return [[self.selection(claim) for claim in group] for group in claims]
+
+    def selection(self, claim: Claim) -> Selection:
+        kept = "someone" not in claim.text
+        return Selection(claim=claim.id, selected=kept, weight=1.0, reason="selected")
 
 
 class OnTopic:
@@ -253,7 +250,6 @@ def test_a_single_topic_has_no_gain(config, capsys):
 @pytest.mark.parametrize(
     ("adversaries", "message"),
     [
-        ({}, "adversaries: expected at least one entry"),
         ({EMPTY: {0: ["a0.jsonl"], 1: ["nosuch.jsonl"]}}, "nosuch.jsonl: no such file"),
         (["honest.jsonl"], "honest.jsonl:1: adversary: Field required; or name both"),
         (["bad.jsonl"], "bad.jsonl:1: step: Input should be a valid integer"),
@@ -265,13 +261,6 @@ def test_invalid_options_raise_one_line_errors(config, adversaries, message):
     with pytest.raises(UserError) as error:
         run(config, "out", "--experiment.adversaries", json.dumps(adversaries))
     assert message in str(error.value)
-
-
-def test_a_table_may_have_steps_as_text(tmp_path):
-    rows = ["topic,text,adversary,step", *(f"Ann Lee,x,a,{step}" for step in (100, 0, 20))]
-    (tmp_path / "all.csv").write_text("\n".join(rows))
-    actual = Optimise({"x": None}, [str(tmp_path / "all.csv")]).documents()
-    assert [d.model_extra["step"] for d in actual] == [0, 20, 100]
 
 
 def test_the_best_of_n_is_the_mean_over_all_subsets(config):
@@ -307,14 +296,7 @@ def test_gold_scores_are_compared_step_by_step(config):
 
     rows = [with_gold(row) for step in (0, 10, 20) for row in series(TOLD, step)]
     write_jsonl("gold.jsonl", rows)
-    main(
-        [
-            "optimise",
-            f"--config={config}",
-            "--output=out",
-            '--experiment.adversaries=["gold.jsonl"]',
-        ]
-    )
+    run(config, "out", "--experiment.adversaries", '["gold.jsonl"]')
     rows = read_results("out/results.json").results
     gains = {r.variant: r.value for r in rows if (r.assessor, r.metric) == ("gold F1", "gain")}
     assert gains == pytest.approx({10: -0.1, 20: -0.2})

@@ -366,16 +366,6 @@ def test_sentences_of_gold_trees():
     ]
 
 
-def test_predicates_without_statement_have_no_sentence():
-    canned = {t.text: realise(t, extract(t)) for t in read_conllu(GOLD)}
-    assert canned["If the weather had been better, the ship might not have sunk."] == [
-        "The ship might not have sunk."
-    ]
-    assert canned["Nobody knows who painted the portrait."] == [
-        "Nobody knows who painted the portrait."
-    ]
-
-
 def test_joined_words_are_kept_together():
     cells = "A/DET/4/det co/X/4/compound -/PUNCT/4/punct founder/NOUN/5/nsubj left/VERBd/0/root"
     tokens = [row(id, cell) for id, cell in enumerate(cells.split(), 1)]
@@ -477,12 +467,8 @@ def test_language_model_writes_the_sentences():
     assert hash_prompts(PredPatt(Parses())) == {}
 
 
-class Verbaliser:
+class Verbaliser(Model):
     """Plays a language model that sees one structure at a time: ``said`` maps it to an answer."""
-
-    def __init__(self, canned):
-        self.identity = {"model": "verbaliser"}
-        self.said, self.asked = canned, []
 
     def answer(self, prompts, *, n=1, temperature, top_p, max_new_tokens, seed):
         self.asked.append([messages[-1]["content"] for messages in prompts])
@@ -491,9 +477,7 @@ class Verbaliser:
         results = [
             next((a for k, a in self.said.items() if k in line), f"{line}.") for line in lines
         ]
-        return [
-            [Answer("", "cut") if reply_to is None else Answer(reply_to)] for reply_to in results
-        ]
+        return [[Answer("", "cut") if text is None else Answer(text)] for text in results]
 
 
 def test_inline_structure_contains_its_arguments():
@@ -505,7 +489,7 @@ def test_inline_structure_contains_its_arguments():
 
 def test_one_by_one_prompts_have_a_structure_and_no_sentence():
     canned = {"said": None, "is/are": "The boat is/are red."}
-    writer = Verbaliser(canned | {"sings": "Ivo is singing.\n\nInput: more of the kind"})
+    writer = Verbaliser(**canned, sings="Ivo is singing.\n\nInput: more of the kind")
     stage = PredPatt(Parses(), writer=writer, verbalise="one_by_one")
     texts = ["Nora sold the dark red boat to Ivo.", "Oslo.", "Bad.", "Ivo sings, Nora said."]
     places = [Place(DOCUMENT, texts, index) for index in range(4)]
@@ -538,7 +522,7 @@ def test_one_by_one_prompts_have_a_structure_and_no_sentence():
 
 
 def test_duplicate_statements_count_once_and_failures_each():
-    writer = Verbaliser({"sold": "It is so.", "dark": "It is so."})
+    writer = Verbaliser(sold="It is so.", dark="It is so.")
     stage = PredPatt(Parses(), writer=writer, verbalise="one_by_one")
     place = [Place(DOCUMENT, ["Nora sold the dark red boat to Ivo."], 0)]
     assert stage.subclaims(place) == [["It is so."]]

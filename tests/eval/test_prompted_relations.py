@@ -32,11 +32,9 @@ def tokens(*row: tuple[str, float]) -> list[Token]:
         (tokens(("Output", -9.0), (":", -9.0), (" neutral", HALF)), ("neutral", 0.5)),
         # Tokens that hold more than the label; words before it; a bracket as a token of its own.
         (tokens(("[neutral] fits? No.\n", -9.0), ("[ent", HALF), ("ailment]", HALF)), 0.5),
-        (tokens(("It is neutral.\n", -9.0), ("[", -9.0), ("neutral", HALF), ("]", -9.0)), 0.5),
         (tokens(("**Neutral**", HALF), ("\n\nPremise: It is neutral to", -9.0)), 0.5),
         (tokens(("maybe", HALF)), "no relation in the answer"),
         (tokens(("[entailment] or [neutral]", HALF)), "no relation in the answer"),
-        (tokens(("not neutral", HALF)), "no relation in the answer"),
         (tokens(("neutral", math.log(0.3))), "a label that the model finds less likely than"),
     ],
 )

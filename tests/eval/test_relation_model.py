@@ -18,14 +18,21 @@ from records import write_jsonl
 ATTACK = "<img src=x onerror=alert(1)> $|$"
 
 
+class Same:
+    """Gives all pairs the same probabilities."""
+
+    def relations(self, pairs):
+        return np.tile([0.5, 0.3, 0.2], (len(pairs), 1))
+
+
 class Copies:
     """Entails what stands in the premise, contradicts what shares a word; NaN on "silent"."""
 
     def __init__(self):
-        self.asked = []
+        self.pairs = []
 
     def relations(self, pairs):
-        self.asked += pairs
+        self.pairs += pairs
         return np.asarray([self._row(*pair) for pair in pairs])
 
     def _row(self, premise, hypothesis):
@@ -35,13 +42,6 @@ class Copies:
             return [0.8, 0.1, 0.1]
         shared = set(hypothesis.split()) & set(premise.split())
         return [0.1, 0.2, 0.7] if shared else [0.2, 0.7, 0.1]
-
-
-class Same:
-    """Says the same of all pairs."""
-
-    def relations(self, pairs):
-        return np.tile([0.5, 0.3, 0.2], (len(pairs), 1))
 
 
 def factor_row(number, **more):
@@ -88,7 +88,7 @@ def test_factor_by_hand(factor):
     assert value_of(file, "false_positive_rate", model="copies", **at)[0] == 0
     assert [value_of(file, "called_so", r, "same")[0] for r in ("entailment", "neutral")] == [1, 0]
     # The evaluation's own prefix goes before the other one; an empty cell is no sentence.
-    queried = [pair for pair in copies.asked if "Bob1" in pair[1]]
+    queried = [pair for pair in copies.pairs if "Bob1" in pair[1]]
     assert queried[0] == ("Short, it is. Bob1 sat.", "Bob1 sat.")
     assert [h for _, h in queried] == ["Bob1 sat.", "Bob1 stood.", "Bob1 lay.", "Bob1 sat."]
     assert queried[3][0] == "Short, it is. Bob2 sat."
@@ -115,8 +115,8 @@ def test_three_documents_are_drawn(factor):
     copies = Copies()
     options = {"relations": {"copies": copies}, "documents": 3, "seed": 2}
     RelationModel({"news": "news.jsonl"}, **options).run(Path("run"), {})
-    assert len({premise for premise, _ in copies.asked}) == 3
-    assert len(copies.asked) == 3 * 4
+    assert len({premise for premise, _ in copies.pairs}) == 3
+    assert len(copies.pairs) == 3 * 4
 
 
 def test_the_curve_has_the_area_of_the_measure():

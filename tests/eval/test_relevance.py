@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from eval.pipeline import Pipeline
 from eval.retrieve.bm25 import PassageIndex
 from eval.select.core import Core
 from eval.select.relevance import Prompted, Relevant
-from eval.verify.labels import Labels
 from eval.verify.safe import Safe
 from records import Claim, Document, Passage
 from tests.model_server import ModelServer
@@ -70,29 +70,18 @@ def test_without_selector_all_relevant_claims_are_selected(server):
     assert second == []
 
 
-def test_unjudged_claim_fails_and_is_not_scored(server):
-    (scored,) = Pipeline(Given(), [Labels()], select=Relevant(judge(server))).score([DOCUMENT])
-    plain, core = scored.scores
-    assert (plain.judged, plain.precision, plain.failed) == (4, 0.75, 0)
-    assert (core.judged, core.precision, core.failed) == (2, 1.0, 1)
-
-
 def test_relevance_and_safe_share_cached_queries(server, tmp_path):
     """The same model with the same sampling: the verifier's question is answered from the cache."""
     writer = OpenAIServer("m", server.url, cache=tmp_path / "answers.sqlite")
     sampling = {"temperature": 0.1, "max_new_tokens": 512, "retries": 0}
     passage = Passage(id="p", title="Ann Lee", text="Ann Lee paints ships.")
 
-    class Search:
-        def __init__(self):
-            self.identity = {"class": "Search"}
-
-        def search(self, queries, k):
-            return PassageIndex([passage]).search(list(queries), k)
+    class Search(PassageIndex):
+        identity: ClassVar[dict] = {"class": "Search"}
 
     pipeline = Pipeline(
         Given(),
-        [Safe(writer, Search(), max_searches=1, k=1, **sampling)],
+        [Safe(writer, Search([passage]), max_searches=1, k=1, **sampling)],
         select=Relevant(
             Prompted(writer, "on_topic", **sampling), Core(Table(), weighting="uniform", p=1)
         ),
@@ -107,12 +96,7 @@ def test_relevance_and_safe_share_cached_queries(server, tmp_path):
 
 
 def test_factcheck_gpts_prompt_is_one_message_and_its_list_is_read():
-    replies = {
-        "paints ships.": '["Yes"]',
-        "swims.": '["No"]',
-        "paints.": "Yes",
-        "sails.": "Perhaps",
-    }
+    replies = dict(zip(TEXTS, ['["Yes"]', '["No"]', "Yes", "Perhaps"], strict=True))
 
     def reply(body):
         (message,) = body["messages"]
@@ -142,10 +126,8 @@ def test_quotes_in_a_sentence_are_escaped():
     ("answer", "relevant"),
     [
         ("Yes, it is a statement of fact.", 1),
-        ("No - it is an opinion.", 0),
         ("Yes\n\nText: Would you like more?\nNo", 1),
         ("Yes, but only in part", None),
-        ("Yes or no", None),
     ],
 )
 def test_reason_after_yes_or_no_is_ignored(answer, relevant):

@@ -69,11 +69,9 @@ def test_rewritten_claims_keep_the_original_text(method):
     ("answer", "text"),
     [
         ("#### Standalone\n####Ann Lee paints.####", "Ann Lee paints."),
-        ("#### Example 5:\nStatement: She paints.\nStandalone: ####Ann paints.####", "Ann paints."),
         ("#### Ann Lee paints. ####", "Ann Lee paints."),
         ("**####<Ann Lee paints.>####**", "Ann Lee paints."),
         ("#### Statement\nAnn Lee paints.\n#### Reason\nShe is named.", None),
-        ("####Ann Lee paints.", None),
     ],
 )
 def test_marked_statement_has_no_headings_or_brackets(answer, text):
@@ -86,7 +84,6 @@ def test_marked_statement_has_no_headings_or_brackets(answer, text):
         ("```\nRevised STATEMENT: Ann Lee paints.\n```", "Ann Lee paints."),
         ("```\nNo units were sold.\n```", "No units were sold."),
         ("```\nN/A\n```", None),
-        ("```\nNo changes needed.\n```", None),
         ("```\nSTATEMENT:\n```", None),
     ],
 )

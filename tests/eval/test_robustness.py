@@ -216,23 +216,16 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_each_generator_keeps_its_texts_of_a_topic(folder):
+    pairs = [(topic, generator) for topic in ("Ann", "Bob") for generator in ("gpt", "llama")]
+    common = {"kind": "normal", "bin": "rare"}
     rows = [
-        {
-            "topic": topic,
-            "kind": "normal",
-            "generator": generator,
-            "text": f"{generator} {n}",
-            "bin": "rare",
-        }
-        for topic in ("Ann", "Bob")
-        for generator in ("gpt", "llama")
+        common | {"topic": topic, "generator": generator, "text": f"{n}"}
+        for topic, generator in pairs
         for n in range(2)
     ]
     actual = documents_of(rows, per_topic=1)
-    assert [(d.topic, d.generator) for d in actual] == [
-        (topic, generator) for topic in ("Ann", "Bob") for generator in ("gpt", "llama")
-    ]
-    assert {(d.text.split()[1], d.bin) for d in actual} == {("0", "rare")}
+    assert [(d.topic, d.generator) for d in actual] == pairs
+    assert {(d.text, d.bin) for d in actual} == {("0", "rare")}
     assert len({d.id for d in actual}) == 4
 
 
@@ -249,10 +242,6 @@ def test_text_without_kind_raises_an_error(folder):
     write_jsonl("bare.jsonl", [bare])
     (actual,) = robustness({"normal": ["bare.jsonl"]}).documents()
     assert (actual.kind, actual.generator) == ("normal", "given")
-    # Another project's file, by its own field names.
-    write_jsonl("bare.jsonl", [{"topic": "Ann", "output": "Ann won."}])
-    (actual,) = robustness({"normal": ["bare.jsonl"]}).documents()
-    assert (actual.kind, actual.text) == ("normal", "Ann won.")
 
 
 def test_rows_of_a_different_kind_are_skipped_and_reported(folder, capsys):
@@ -266,14 +255,7 @@ def test_rows_of_a_different_kind_are_skipped_and_reported(folder, capsys):
         robustness({"normal": ["a.jsonl"], "info": ["a.jsonl"]}).documents()
 
 
-def test_equal_ids_of_two_files_are_separate_texts(folder):
-    for name, kind in (("a", "normal"), ("b", "info")):
-        write_jsonl(f"{name}.jsonl", [{"id": "1", "topic": "Ann", "kind": kind, "text": name}])
-    actual = robustness(["a.jsonl", "b.jsonl"]).documents()
-    assert [(d.id, d.text) for d in actual] == [("0:1", "a"), ("1:1", "b")]
-
-
-def test_attacks_stay_with_the_texts_of_their_own_file_where_ids_are_shared(folder):
+def test_equal_ids_of_two_files_are_separate_texts_with_their_attacks(folder):
     for name in "ab":
         rows = [{"id": "1", "topic": "Ann", "kind": "normal", "text": name}]
         rows += [{"id": "2", "topic": "Ann", "kind": "info", "text": name, "clean": "1"}]
@@ -281,15 +263,15 @@ def test_attacks_stay_with_the_texts_of_their_own_file_where_ids_are_shared(fold
     files = ["a.jsonl", "b.jsonl"]
     for texts in (files, {"normal": files, "info": files}):
         actual = robustness(texts).documents()
+        assert len({d.id for d in actual}) == 4
         honest = {d.id: d.text for d in actual if d.kind == "normal"}
         made_of = [(honest[d.clean], d.text) for d in actual if d.kind == "info"]
         assert made_of == [("a", "a"), ("b", "b")]
 
 
-@pytest.mark.parametrize("field", ["generator", "group", "bin"])
-def test_name_all_is_reserved(folder, field):
-    row = {"topic": "Ann", "kind": "normal", "text": "x", field: "all"}
-    with pytest.raises(UserError, match=f"texts: {field}: 'all' means all texts"):
+def test_name_all_is_reserved(folder):
+    row = {"topic": "Ann", "kind": "normal", "text": "x", "group": "all"}
+    with pytest.raises(UserError, match="texts: group: 'all' means all texts"):
         documents_of([row])
 
 
@@ -301,16 +283,13 @@ def test_halves_of_the_topics_share_none_and_are_all(folder):
     assert not topics[0] & topics[1]
     assert len(topics[0] | topics[1]) == 11
     assert topics[0] == {f"T{n}" for n in range(11) if half_of(f"T{n}", 0) == "tuning"}
-    # A topic stays in its half whatever else is there.
-    fewer = documents_of([row for row in rows if row["topic"] > "T4"], half="tuning")
-    assert {d.topic for d in fewer} == {topic for topic in topics[0] if topic > "T4"}
     for half in halves:
         kinds = {k: {d.topic for d in half if d.kind == k} for k in ("normal", "info")}
         assert kinds["normal"] == kinds["info"], "an attack is of the same topics"
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"against": "honest"}, "against: no text of kind 'honest' to compare with"),
         ({"controls": ["nobody"]}, "controls: 'nobody' is not one of m"),
@@ -405,8 +384,6 @@ def test_core_command_keeps_every_claim(tmp_path, relation, unli):
     [
         ["score", "--config", "{config}", "--documents", "x", "--output", "y"],
         ["experiment", "robustness", "--config", "{config}", "--output", "y"],
-        ["core", "--config", "{config}", "--claims", "x", "--checkpoints", "y", "--output", "z"],
-        ["nothing"],
         ["experiment", "nothing"],
         ["report", "--run", "{config}.absent"],
     ],

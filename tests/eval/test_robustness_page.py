@@ -69,15 +69,13 @@ def text(number=0, kind="normal", words="Ann Lee was a painter.", generator="kb"
         Claim(id="c1", text=f"{words} {number}"),
         Claim(id="c2", text="Sure!", failed=f"no list: {words}"),
     ]
-    weighed = {"weight": 1.25, "document_entailment": 0.97}
     selections = [
-        Selection(claim="c0", selected=True, reason="selected", **weighed),
+        Selection(claim="c0", selected=True, weight=1.25, reason="selected"),
         Selection(claim="c1", selected=False, weight=-0.5, reason="duplicate", duplicate_of="c0"),
     ]
-    judged = {"assessor": "nli", "name": "default"}
     verdicts = [
-        Verdict(claim="c0", label="supported", p=0.75, **judged),
-        Verdict(claim="c1", label="not_supported", p=0.25, **judged),
+        Verdict(claim="c0", assessor="nli", label="supported", p=0.75),
+        Verdict(claim="c1", assessor="nli", label="not_supported", p=0.25),
     ]
     scores = [
         score_document(document, claims, verdicts, None),
@@ -113,10 +111,6 @@ def page_of(folder):
     return Page(build_report(folder).read_text(encoding="utf-8"))
 
 
-def words_of(results, tmp_path, **provenance):
-    return page_of(write_run(tmp_path / "run", results, **provenance)).text
-
-
 def table_of(folder, title):
     """A table of ``tables.md``: a dictionary for each row."""
     section = (folder / "tables.md").read_text("utf-8").split(f"## {title}\n")[1].split("\n## ")[0]
@@ -133,11 +127,7 @@ def test_the_matrix_comes_first_with_rates_verdicts_and_margins(tmp_path):
     assert attack["no defence"] == "0.90 [0.85, 0.95] gamed"
     assert attack["core"] == "0.10 [0.05, 0.15] held"
     assert worst["core"] == "0.10 [0.05, 0.15] (info)"
-    assert cost == {
-        "Attack": "Score lost by honest texts",
-        "no defence": "n/a",
-        "core": "0.02 [-0.03, 0.07]",
-    }
+    assert (cost["no defence"], cost["core"]) == ("n/a", "0.02 [-0.03, 0.07]")
     assert (
         "nli. no defence: of 1 attacks 1 gamed, worst success rate 0.90 (info); "
         "core: of 1 attacks 1 held, worst success rate 0.10 (info). "
@@ -171,8 +161,7 @@ def test_other_tables_are_folded_and_have_each_metric_with_n_and_failures(tmp_pa
     assert clean["Score, no defence"].startswith("0.600")
     assert [r["k"] for r in steps] == ["0", "2", "4"]
     assert first("Verdicts against known labels")["False claims"].startswith("20.0 %")
-    rare = table_of(folder, "By frequency")
-    assert {r["Frequency"] for r in rare} == {"rare"}
+    assert first("By frequency")["Frequency"] == "rare"
 
 
 def test_figures_are_files_as_well(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,7 +21,6 @@ from transformers import (
     RobertaTokenizer,
 )
 
-from components.base import random_t5
 from components.measures import sentence_bleu_of
 from eval.models.checker import Checker
 from eval.models.lerc import Lerc
@@ -39,7 +37,6 @@ from eval.similarity.rouge import Rouge
 from records import UserError
 
 ROOT = Path(__file__).parents[2]
-SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
 CLAIM, LSS = "Ada was a poet, born in Paris.", "Ada was born in Paris"
 LONG = "Ada was a poet. " * 9 + "Byron was born in Paris."
 
@@ -75,9 +72,8 @@ class Table:
 
 
 def test_nli_directions_average() -> None:
-    results = [
-        Nli(Table(), way)([("a" * 10, "b" * 30)])[0] for way in ("forward", "backward", "mean")
-    ]
+    pairs = [("a" * 10, "b" * 30)]
+    results = [Nli(Table(), way)(pairs)[0] for way in ("forward", "backward", "mean")]
     assert results == pytest.approx([0.1, 0.3, 0.2])
 
 
@@ -118,8 +114,6 @@ def test_bertscore_equals_hand_computed_values(encoder: Path, tmp_path: Path) ->
         assert results == pytest.approx([precision, recall, f1], abs=1e-5)
     with pytest.raises(UserError, match="/nowhere: no such folder"):
         BertScore("/nowhere")([(CLAIM, LSS)])
-    with pytest.raises(UserError, match="/nowhere: no such model"):
-        _ = Lerc("/nowhere").identity
     # Letters that all references have weigh nothing: of "ab" only b is left, which "cb" has.
     file = tmp_path / "references.jsonl"
     file.write_text('{"reference": "a b"}\n{"reference": "a c"}\n{"reference": "a c"}\n')
@@ -212,33 +206,15 @@ def test_qafacteval_equals_hand_computed_values() -> None:
     pairs = [("a b", "a d"), ("a b", "a b maybe"), ("a", "lost"), ("a", "a lost"), ("a", "b ?x")]
     assert metric(pairs)[[0, 1, 3, 4]].tolist() == pytest.approx([1 / 2, 2 / 3, 1, 0])
     assert math.isnan(metric(pairs)[2])  # its one question falls to the filter
-    seen = []
-    asks = Asks()
-    asks.write = lambda pairs: seen.extend(pairs) or [None] * len(pairs)
-    QAFactEval(asks, Finds(), Words(), marks=("<", ">"))([("a", "b c")])
-    assert seen == [("b", "< b > c"), ("c", "b < c >")]
 
 
 def test_answer_is_marked_as_whole_words() -> None:
-    class Chosen:
-        def spans(self, texts: Sequence[str]) -> list[list[Span]]:
-            return [[Span("art", "A party of art."), Span("C++ (new)", "It is C++  (new).")]]
-
-    seen = []
-    asks = Asks()
+    spans = [Span("art", "A party of art."), Span("C++ (new)", "It is C++  (new).")]
+    chosen, asks, seen = Words(), Asks(), []
+    chosen.spans = lambda texts: [spans]
     asks.write = lambda pairs: seen.extend(pairs) or [None] * len(pairs)
-    QAFactEval(asks, Finds(), Chosen(), marks=("<", ">"))([("a", "b")])
+    QAFactEval(asks, Finds(), chosen, marks=("<", ">"))([("a", "b")])
     assert [text for _, text in seen] == ["A party of < art >.", "It is < C++ (new) >."]
-
-
-@pytest.fixture(scope="module")
-def t5(letter_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("t5")
-    torch.manual_seed(0)
-    tokenizer = letter_tokenizer(pairs=True)
-    random_t5(tokenizer, SIZES | {"initializer_factor": 3.0}).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +224,8 @@ def reader(save_bert: Callable, letter_tokenizer: Callable) -> Path:
     return save_bert(BertForQuestionAnswering, tokenizer, **sizes)
 
 
-def test_question_metrics_with_real_models(t5: str, reader: Path, tmp_path: Path) -> None:
+def test_question_metrics_with_real_models(t5: Path, reader: Path, tmp_path: Path) -> None:
+    t5 = str(t5)
     cache = tmp_path / "answers.sqlite"
     asks = LocalSeq2Seq(t5, template="q {asked} ? {context}", max_length=512, cache=cache)
     writer = LocalSeq2Seq(t5, template="{asked} ? {context}", max_length=512, watch="unanswerable")
@@ -333,14 +310,11 @@ def test_evaluate_module_computes_lss_scores() -> None:
     assert results["kept_words"] == pytest.approx((5 / 7 + 0 + 1) / 3)
     assert results["spearman"] == pytest.approx(1)
     assert results["n"] == 3
-    assert json.dumps(results)
     plain = metric.compute(predictions=[LSS, LSS], references=[CLAIM, "..."])
     assert plain["pearson"] is None
     assert (plain["n"], plain["failed"]) == (2, 1)
     assert plain["bleu"] == pytest.approx(bleu)
     nothing = metric.compute(predictions=["a"], references=["..."], ratings=[None])
     assert (nothing["bleu"], nothing["spearman"], nothing["failed"]) == (None, None, 1)
-    rated = {"predictions": [LSS, "", CLAIM, "a"], "references": [CLAIM] * 3 + [""]}
-    assert metric.compute(**rated, ratings=[3, 1, 5, 5])["spearman"] == pytest.approx(1)
     with pytest.raises(ValueError, match="ratings: expected one per claim"):
-        metric.compute(**rated, ratings=[3])
+        metric.compute(predictions=[LSS, "a"], references=[CLAIM, ""], ratings=[3])

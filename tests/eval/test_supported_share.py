@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from components.words import join_words, split_words
-from eval.decompose.sentences import Sentences
-from eval.models.encoder import LssTagger
 from eval.models.lss import Subsequence
-from eval.pipeline import Pipeline
 from eval.verify.supported_share import SupportedShare
 from records import Claim, Document, Passage
 
@@ -66,29 +62,3 @@ def test_unjudgeable_claims_fail() -> None:
     assert judged("x", claim="...").reason == "the claim has no word"
     assert judged().reason == "no passage was found"
     assert judged().label == "failed"
-
-
-CONTENT = {"ada", "poet", "born", "paris"}
-
-
-def test_sentences_with_a_real_tagger(lss: Path) -> None:
-    passages = [Passage(id=f"p{i}", text=text) for i, text in enumerate(("ada was", "in Paris"))]
-    text = "Ada was a poet. She was born in Paris."
-    document = Document(id="d", topic="Ada", text=text, passages=passages)
-    tagger = LssTagger(lss)
-    (scored,) = Pipeline(Sentences(), [SupportedShare(tagger, 0.5)]).score([document])
-    assert [claim.text for claim in scored.claims] == ["Ada was a poet.", "She was born in Paris."]
-    for claim, verdict in zip(scored.claims, scored.verdicts, strict=True):
-        # The highest probability over passages decides, as it does over windows.
-        best = [
-            max(p) >= 0.5
-            for p in zip(
-                *(tagger.keep_probabilities([(claim.text, p.text)])[0] for p in passages),
-                strict=True,
-            )
-        ]
-        assert [keep for _, keep in verdict.kept] == best
-        words = [word.lower() for word, _ in verdict.kept]
-        content = [k for k, word in zip(best, words, strict=True) if word in CONTENT]
-        assert verdict.p == pytest.approx(sum(content) / len(content))
-    assert scored.scores[0].judged == 2

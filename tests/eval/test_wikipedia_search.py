@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import deque
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -14,6 +12,7 @@ from eval.retrieve.cut import Cut
 from eval.retrieve.wikipedia import Wikipedia
 from eval.retrieve.wikipedia_search import WikipediaSearch
 from records import Claim, Document, UserError
+from tests.web_server import WebServer
 
 TEXTS = {
     "Ada Lovelace": f"Ada Lovelace was a writer.\n\n== Life ==\n{'She lived in London. ' * 400}",
@@ -47,41 +46,36 @@ def answer(params):
     return {"pages": [page | meanings]}
 
 
-class Handler(BaseHTTPRequestHandler):
-    def log_message(self, *_):
-        """Say nothing."""
+class Wiki:
+    """The pages of a server that speaks MediaWiki's API.
 
-    def do_GET(self):
-        server = self.server
-        params = {name: item[0] for name, item in parse_qs(urlsplit(self.path).query).items()}
-        server.asked.append(params)
-        status = server.faults.popleft() if server.faults else 200
+    Attributes:
+        params: the parameters of all requests.
+        faults: statuses of the next requests.
+    """
+
+    def __init__(self):
+        self.params, self.faults = [], deque()
+
+    def get(self, path, _):
+        params = {name: item[0] for name, item in parse_qs(urlsplit(path).query).items()}
+        self.params.append(params)
         replies = answer(params)
         reply = {"batchcomplete": True, "query": replies}
         if replies is None:
             reply = {"error": {"code": "srsearch-error", "info": "a bad query"}}
-        raw = json.dumps(reply).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(raw)))
-        self.send_header("Retry-After", "0")
-        self.end_headers()
-        self.wfile.write(raw)
+        status = self.faults.popleft() if self.faults else 200
+        return lambda handler: handler.answer(status, json.dumps(reply), Retry_After="0")
 
 
 @pytest.fixture
 def server():
-    running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    running.daemon_threads = True
-    running.asked, running.faults = [], deque()
-    running.url = f"http://127.0.0.1:{running.server_port}/w/api.php"
-    threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
-    yield running
-    running.shutdown()
-    running.server_close()
+    with WebServer(Wiki()) as running:
+        yield running
 
 
 def stage(server, **options):
-    return WikipediaSearch(api=server.url, **{"retries": 1, **options})
+    return WikipediaSearch(api=f"{server.url}/w/api.php", **{"retries": 1, **options})
 
 
 def document(*texts):
@@ -90,11 +84,11 @@ def document(*texts):
 
 
 def searched(server):
-    return [params["srsearch"] for params in server.asked if params.get("list") == "search"]
+    return [params["srsearch"] for params in server.pages.params if params.get("list") == "search"]
 
 
 def titles(server):
-    return [params["titles"] for params in server.asked if "titles" in params]
+    return [params["titles"] for params in server.pages.params if "titles" in params]
 
 
 def test_pages_of_a_claim_search_are_cut(server):
@@ -117,8 +111,8 @@ def test_pages_of_a_claim_search_are_cut(server):
     # The claim as it stands, and nothing asked twice.
     assert sorted(searched(server)) == sorted({*FOUND, "Nothing is known."})
     assert sorted(titles(server)) == sorted(["Ada Lovelace", "Ada", "Notes", "London", "Empty"])
-    assert all(params["maxlag"] == "5" for params in server.asked)
-    assert {params["srlimit"] for params in server.asked if "srlimit" in params} == {"3"}
+    assert all(params["maxlag"] == "5" for params in server.pages.params)
+    assert {params["srlimit"] for params in server.pages.params if "srlimit" in params} == {"3"}
 
 
 def test_queries_are_cut_and_may_contain_the_topic(server):
@@ -132,21 +126,23 @@ def test_queries_are_cut_and_may_contain_the_topic(server):
 
 def test_failed_search_is_not_an_empty_result(server):
     assert stage(server).search(["refused", "unknown"], 3) == [None, []]
-    server.faults.extend([503, 503])
+    server.pages.faults.extend([503, 503])
     item = document("refused", "She lived in London.")
     (claims,), _ = stage(server)([item], [item.claims])
     assert [claim.contexts for claim in claims] == [None, None]
-    server.faults.extend([503] * 6)
+    server.pages.faults.extend([503] * 6)
     with pytest.raises(UserError, match="resume later"):
         stage(server).search(list("abcdef"), 3)
 
 
 def test_topic_page_needs_the_other_retriever(server):
     item = document("She lived in London.")
-    (claims,), (passages,) = Wikipedia(api=server.url, k=2, words=40)([item], [item.claims])
+    (claims,), (passages,) = Wikipedia(api=f"{server.url}/w/api.php", k=2, words=40)(
+        [item], [item.claims]
+    )
     assert {passage.title for passage in passages} == {"Ada Lovelace"}
     assert len(claims[0].contexts) == 2
     assert searched(server) == []
-    results = Wikipedia(api=server.url).search(["London", "she lived"], 2)
+    results = Wikipedia(api=f"{server.url}/w/api.php").search(["London", "she lived"], 2)
     assert results == [[], []]
     assert searched(server) == ["london", "london", "she lived", "she OR lived"]
