@@ -98,6 +98,14 @@ def hold_back(
     return [[next(sides) for _ in rows] for rows in files], summary
 
 
+def _working_share(files: Sequence[Sequence[Record]]) -> str:
+    for share in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
+        sides, _ = hold_back(files, run_seed(), share)
+        if {"train", "dev"} <= {side for row in sides for side in row}:
+            return f"--data.dev {share}, or a file"
+    return "a file (no share divides these rows)"
+
+
 def is_in_dev(name: str, seed: int, share: float) -> bool:
     """Whether a component is dev, by a hash of seed and name, independent of other components."""
     digest = hashlib.sha256(f"{seed}\n{name}".encode()).digest()
@@ -358,8 +366,9 @@ class RecordData(LightningDataModule):
         used = [part for part in parts if part.rows]
         if not used:
             raise UserError(
-                f"--data.dev {self.hold_back}: no row of {', '.join(paths)} left for {split}; "
-                "groups are not divided; set another share or a file"
+                f"--data.dev {self.hold_back}: no row of {', '.join(paths)} left for {split}; rows "
+                "that share a group, text or document stay together, so that dev has nothing that "
+                f"was trained on; set {_working_share(file_rows)}"
             )
         self.files += [describe_data(split, part.path, len(part.rows)) for part in used]
         self.parts[split] = parts

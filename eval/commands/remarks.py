@@ -4,7 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 
+from components.checkpoint import read_component
 from components.words import WORD, to_nfc
 from eval.metrics.document import Scored, named
 from eval.pipeline import Pipeline
@@ -108,6 +110,34 @@ def removal_notes(scored: Sequence[Scored]) -> list[str]:
             f"their words, see `removed` in scored.jsonl: {names}"
         )
     return lines
+
+
+def empty_selection_note(scored: Sequence[Scored]) -> list[str]:
+    """Return a line about documents of which Core selects no claim, if there are any."""
+    if not (empty := sum(any(score.empty_selection for score in row.scores) for row in scored)):
+        return []
+    return [
+        f"{empty:,} of {len(scored):,} documents have no selected claim; with Core they count 0"
+    ]
+
+
+def unseen_topics_warning(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:
+    """Return a line if small models judged texts without a passage about the embedded people."""
+    checkpoints = [Path(getattr(part, "checkpoint", None) or "") for part in find_parts(pipeline)]
+    small = [
+        path
+        for path in checkpoints
+        if "small" in path.parts[:-1] and (path / "component.json").is_file()
+    ]
+    unseen = [row for row in scored if not any(p.source == "snapshot" for p in row.passages)]
+    if not small or not unseen:
+        return []
+    names = ", ".join(file.path for file in read_component(small[0]).data)
+    return [
+        f"{len(unseen):,} of {len(scored):,} documents were judged without a passage about the "
+        f"embedded people, on whom {small[0]} was trained ({names}); see 'Which model for which "
+        "text' in docs/scoring.md"
+    ]
 
 
 def has_only_failures(scored: Sequence[Scored]) -> bool:

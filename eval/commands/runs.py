@@ -12,6 +12,7 @@ from cli.printable import printable
 from eval.report.comparison import compare
 from eval.report.render import write_tables
 from eval.report.tables import plain_table
+from records import UserError
 
 MAX_TEXTS = 20  # maximum number of changed texts in the terminal
 
@@ -32,6 +33,8 @@ def build_parser() -> ArgumentParser:
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
+    if argv and not argv[0].startswith("-"):
+        raise UserError(f"runs: expected `python -m eval runs --against A B`, got {' '.join(argv)}")
     arguments = parse(build_parser(), argv)
     tables = compare(*map(Path, arguments.against))
     for table in tables:

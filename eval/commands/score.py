@@ -23,7 +23,7 @@ from eval.report import terminal
 from eval.report.exports import Format, write_formats
 from eval.run.on_ray import OnRay
 from eval.run.run import CHUNK, Run, check_ids
-from records import Document, ResultFile, UserError, read_records
+from records import Document, Result, ResultFile, UserError, read_records
 
 _COLUMNS = "{:14} {:20} {:5} {:22}"
 # Options that may differ when a run is resumed or, if it is finished, aggregated again.
@@ -134,9 +134,11 @@ def main(argv: list[str]) -> int:
     if arguments.formats:
         paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
     notes = [*remarks.abstention_note(rows), *remarks.removal_notes(rows)]
+    notes += remarks.empty_selection_note(rows)
     notes += [*remarks.failure_reasons(rows), *map(str, paths)]
     print(printable("\n".join(notes)))
-    for line in remarks.evidence_warnings(pipeline, rows):
+    warnings = remarks.evidence_warnings(pipeline, rows)
+    for line in [*warnings, *remarks.unseen_topics_warning(pipeline, rows)]:
         print(f"warning: {printable(line)}", file=sys.stderr)
     if remarks.has_only_failures(rows):
         print(
@@ -156,14 +158,23 @@ def _deciding_options(parser: ArgumentParser, arguments: Namespace) -> dict:
 def _print_scores(file: ResultFile) -> None:
     print("".join(f"{line}\n" for line in terminal.aggregation_notes(file)), end="")
     print(_COLUMNS.format("kind of text", "generator", "Core", "assessor").rstrip())
-    precisions = [r for r in file.results if (r.metric, r.group, r.bin) == (_SHOWN, ALL, ALL)]
+    rows = [r for r in file.results if (r.group, r.bin) == (ALL, ALL)]
+    precisions = [r for r in rows if r.metric == _SHOWN]
+    at_k = {_cell_of(r): r for r in rows if r.metric == "f1_at_k" and r.variant is None}
     for row in precisions:
         if row.variant is None:
             name = _COLUMNS.format(row.kind, row.generator, row.selection, row.assessor or "")
             bounds = terminal.format_bounds(row, precisions)
+            f1 = at_k.get(_cell_of(row))
+            if f1 is not None and f1.value is not None:
+                bounds += f" F1@{file.provenance['k']} {f1.value:.3f}"
             print(printable(f"{name} precision {terminal.format_value(row)}{bounds}"))
     for row in file.provenance["usage"]:
         print(terminal.format_usage(row))
+
+
+def _cell_of(row: Result) -> tuple[str | None, ...]:
+    return row.kind, row.generator, row.selection, row.assessor
 
 
 def _read_documents(arguments: Namespace) -> tuple[list[Document], int]:

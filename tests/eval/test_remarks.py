@@ -1,11 +1,14 @@
 """What `score` says beside the scores: other passages than meant, and why claims failed."""
 
 import json
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
+from eval.commands.remarks import empty_selection_note
 from eval.commands.score import main as score_main
+from eval.metrics.document import Scored
 from records import Claim, Document, Passage, UserError, read_results, write_jsonl
 
 BM25 = "eval.retrieve.bm25.BM25"
@@ -128,3 +131,20 @@ def test_removed_words_are_summed_and_texts_that_lost_many_are_named(score):
     rows = Path("out/scored.jsonl").read_text().splitlines()
     removed = [json.loads(row)["removed"] for row in rows]
     assert removed == [{"reasoning": 4}, {"questions": 2}]
+
+
+def test_f1_at_k_is_printed_next_to_precision(score):
+    _, lines, _ = score([document("Ann Lee"), document("Marie Curie", "NS")], "--k", "2")
+    # One of two supported claims: precision 1, recall 0.5, F1 0.667; the other text has 0.
+    assert any("precision 0.500" in line and line.endswith(" F1@2 0.333") for line in lines)
+
+
+def test_texts_without_a_selected_claim_are_stated():
+    empty, full = (
+        Scored.model_construct(scores=[Namespace(empty_selection=is_empty)])
+        for is_empty in (True, False)
+    )
+    assert empty_selection_note([empty, full]) == [
+        "1 of 2 documents have no selected claim; with Core they count 0"
+    ]
+    assert empty_selection_note([full]) == []

@@ -201,11 +201,11 @@ def test_comparison_by_hand():
     table, changed = paired_tables(paired)
     (row,) = table.rows
     # Differences 0.2, 0.2, 0.3, 0: mean 0.175, sd 0.1258, t = 2.782 with 3 degrees of freedom.
-    assert row[:6] == ["m", "none", "normal", "4 of 5", "0.600", "0.425"]
-    assert (row[6].value, row[6].note) == ("+0.175", "n = 4")
-    assert row[7:9] == ["3", "0"]
-    assert float(row[9]) == pytest.approx(0.0689, abs=2e-4)
-    assert row[9] == row[10], "one row is its own family"
+    assert row[2:8] == ["m", "none", "normal", "4 of 5", "0.600", "0.425"]
+    assert (row[8].value, row[8].note) == ("+0.175", "n = 4")
+    assert row[9:11] == ["3", "0"]
+    assert float(row[0]) == pytest.approx(0.0689, abs=2e-4)
+    assert row[0] == row[1], "one row is its own family"
     assert [line[3] for line in changed.rows] == ["d3", "d2", "d0", "d1"]
     assert "4 scores changed" in changed.note
 
@@ -223,7 +223,7 @@ def test_a_text_without_claims_is_compared_with_its_score(tmp_path):
         sides.append(list(text_scores(tmp_path)))
     table, changed = paired_tables(pair(*sides))
     (row,) = table.rows
-    assert row[:6] == ["labels", "none", "normal", "3 of 3", "0.667", "0.333"]
+    assert row[2:8] == ["labels", "none", "normal", "3 of 3", "0.667", "0.333"]
     assert [[*line[3:5], *line[6:]] for line in changed.rows] == [
         ["d1", "labels", "1.000", "0.000"]
     ]
@@ -243,8 +243,8 @@ def test_runs_without_a_common_text_are_compared_by_topic():
     table, changed = paired_tables(pair(rows, target))
     (row,) = table.rows
     # The first topic has 0.5, the mean of two texts, against 0.2; the third has no score here.
-    assert row[3:6] == ["2 of 3", "0.600", "0.450"]
-    assert row[7:9] == ["1", "0"]
+    assert row[5:8] == ["2 of 3", "0.600", "0.450"]
+    assert row[9:11] == ["1", "0"]
     assert table.note.startswith("3 topics are in both runs, 0 only in A, 1 only in B")
     assert [line[0] for line in changed.rows] == ["topic 2", "topic 0"]
 

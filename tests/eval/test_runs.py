@@ -6,6 +6,7 @@ import pytest
 
 from eval.commands import runs
 from eval.commands.score import main as score_main
+from eval.report.comparison import compare_runs
 from records import (
     Claim,
     Document,
@@ -88,3 +89,28 @@ def test_results_are_a_frame(here):
     assert math.isnan(first.loc["judged", "low"])
     with pytest.raises(UserError, match=r"no results\.json"):
         read_frame(empty)
+
+
+def test_compared_runs_are_a_frame_with_difference_interval_and_p(here):
+    score(["S S", "S S", "S S", "S NS"], "runs/a")
+    score(["S NS", "S NS", "NS NS", "S NS"], "runs/b")
+    (row,) = compare_runs("runs/a", "runs/b").to_dict("records")
+    # Differences 0.5, 0.5, 1, 0: mean 0.5, sd 0.408, t = 2.449 with 3 degrees of freedom.
+    assert (row["n"], row["a"], row["b"], row["difference"]) == (4, 0.875, 0.375, 0.5)
+    assert row["low"] <= 0.5 <= row["high"]
+    assert row["p"] == row["p_holm"] == pytest.approx(0.0917, abs=1e-3)
+
+
+def test_two_folders_without_against_are_an_error_that_names_it():
+    with pytest.raises(UserError, match=r"--against A B`, got runs/a runs/b"):
+        runs.main(["runs/a", "runs/b"])
+
+
+def test_unchanged_results_are_hidden_and_p_is_first(here, capsys):
+    score(["S NS", "S S S S"], "runs/other")
+    capsys.readouterr()
+    assert runs.main(["--against", "runs/other", "runs/people"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:2] == ["p", "p,"]
+    assert not [line for line in lines if line.startswith("judged ")]
+    assert any("unchanged results are not shown" in line for line in lines)

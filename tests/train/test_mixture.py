@@ -22,9 +22,11 @@ from train.data import (
     Part,
     RecordData,
     TrainBatches,
+    _working_share,
     epoch_order,
     hold_back,
     row_sources,
+    run_seed,
     shared_rows,
 )
 from train.module import ComponentModule, Item
@@ -338,3 +340,13 @@ def test_rows_are_named_as_in_their_file(write: Callable) -> None:
     assert [files[1][number - 1] for number in part.numbers] == part.rows
     assert len(part.rows) == sides.count("train")
     assert 0 < len(part.rows) < 30
+
+
+def test_share_that_divides_three_groups_is_named() -> None:
+    rows = [
+        RelationPair(premise=f"p{number}", hypothesis="h", label="neutral", group=str(number % 3))
+        for number in range(30)
+    ]
+    share = float(_working_share([rows]).split()[1].rstrip(","))
+    assert {*hold_back([rows], run_seed(), share)[0][0]} == {"train", "dev"}
+    assert _working_share([rows[::3]]) == "a file (no share divides these rows)"
