@@ -33,26 +33,6 @@ COMMANDS = sorted(
         if line.startswith("python -m ") and not re.match(NEEDS_A_CHECKPOINT, line)
     }
 )
-CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
-
-
-def head_commands(text, name):
-    """The commands of a config's head; "…" at their beginning stands for the one with ``name``."""
-    head = re.split(r"^(?!#)", text, maxsplit=1, flags=re.M)[0]
-    head = re.sub(r"\\\n# +", "", re.sub(r"^# ?", "# ", head, flags=re.M))
-    quoted = [" ".join(part.split("\n# ")) for part in re.findall(r"`([^`]+)`", head)]
-    lines = re.sub(r"`[^`]*`", "", head).splitlines()
-    commands = []
-    for line in [*lines, *quoted]:
-        match = re.search(r"python -m (?:train|eval|data_builders) .*|(?<!\S)… .*", line)
-        if match:
-            command = re.split(r"\s+#|\s{3,}|,? or | \((?![^']*')", match[0])[0]
-            commands.append(command)
-    # "…" at the end of a line stands for further options.
-    (launch, *_) = [command for command in commands if name in command]
-    launch = launch.removesuffix(" …")
-    commands = [command for command in commands if not re.search(r" [^-]\S* …$", command)]
-    return [re.sub("^…", lambda _: launch, command) for command in commands]
 
 
 def name_of(path):
@@ -93,28 +73,3 @@ def test_guarantees_name_existing_tests():
 def test_a_command_parses(command, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     parses(shlex.split(command.replace("$D", "downloads").replace("$K", "data"))[2:])
-
-
-def test_commands_of_a_head_have_continued_lines_and_the_launch_line():
-    launch = "# Scores.\n#\n#   A=… python -m eval score \\\n#     --config a.yaml  # cheap\n"
-    text = launch + "# Other: … --k 4 (slow)\nk: 2\n# … --k 5\n"
-    assert head_commands(text, "a.yaml") == [
-        "python -m eval score --config a.yaml",
-        "python -m eval score --config a.yaml --k 4",
-    ]
-
-
-@pytest.mark.parametrize("path", CONFIGS, ids=name_of)
-def test_commands_of_a_config_parse(path, monkeypatch, capsys, tmp_path):
-    (tmp_path / "my_metric.py").write_text(
-        "from eval.metrics.text_metric import TextMetric\n"
-        "class Mine(TextMetric):\n"
-        "    def score(self, documents): return [0.5 for _ in documents]\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.chdir(ROOT)
-    commands = head_commands(path.read_text(encoding="utf-8"), name_of(path))
-    assert commands
-    for command in commands:
-        if not re.match(NEEDS_A_CHECKPOINT, command):
-            parses(shlex.split(command)[2:])

@@ -159,6 +159,7 @@ NLI_STAGE = f"{{class_path: eval.verify.nli.NLI, init_args: {{entailment: {RELAT
 BM25 = "{class_path: eval.retrieve.bm25.BM25, init_args: {passages: other}}"
 
 
+GIVEN = {"class_path": "eval.retrieve.given.Given"}
 VERIFY = ("verify", 0, "init_args")
 INNER = ("retrieve", *["init_args", "retrieve"] * 2, "init_args")
 
@@ -175,7 +176,7 @@ INNER = ("retrieve", *["init_args", "retrieve"] * 2, "init_args")
         ("verify.class_path", "eval.verify.nli.NLI", VERIFY, {"threshold": 0.6}),
         ("retrieve.retrieve.retrieve", BM25, INNER, {"k": 3, "per": "claim"}),
         ("retrieve.retrieve.retrieve.passages", "x", INNER, {"k": 2, "per": "topic"}),
-        ("retrieve", "eval.retrieve.given.Given", ("retrieve",), {"init_args": {}}),
+        ("retrieve", "eval.retrieve.given.Given", (), {"retrieve": GIVEN}),
         ("decompose", "eval.decompose.given.Given", ("decompose", "init_args"), {"align": False}),
     ],
 )

@@ -73,11 +73,11 @@ def test_passages_that_are_read_are_no_doubt(score):
 
 def test_a_misspelt_field_is_told(score):
     documents = [
-        document("Ann Lee", passage=[OWN.model_dump()], note="mine"),
-        document("Ada", passages=[OWN], passage="p1"),  # a field of the user's own
+        document("Ann Lee", passagess=[OWN.model_dump()], note="mine"),
+        document("Ada", passages=[OWN], passagess="p1"),  # a field of the user's own
     ]
     (message,) = score(documents)[2]
-    assert "1 of 2 documents have the unknown field `passage`" in message
+    assert "1 of 2 documents have the unknown field `passagess`" in message
     assert "`passages`?" in message
 
 
