@@ -66,6 +66,7 @@ class _Page(_Titled):
 class _Step(_Part):
     start: str = Field(alias="from")
     to: str
+    tofragment: str = ""
 
 
 class _Site(_Part):
@@ -157,6 +158,8 @@ class MediaWiki(PoliteClient):
     ) -> Iterator[tuple[str, Page]]:
         """Yield the requested titles and their pages, following redirects.
 
+        The page of a redirect into a section has the section's name in ``section``.
+
         A batch that the wiki rejects is split in halves, so one bad title does not affect others.
 
         Args:
@@ -195,6 +198,7 @@ class MediaWiki(PoliteClient):
     def _batch(self, titles: list[str], params: Mapping, family: str) -> list[tuple[str, Page]]:
         pages: dict[str, Page] = {}
         renamed: dict[str, str] = {}
+        sections: dict[str, str] = {}
         parameters = {"titles": "|".join(titles), "redirects": 1, **params}
         for reply in self.follow(parameters, family):
             query = reply["query"]
@@ -202,10 +206,17 @@ class MediaWiki(PoliteClient):
                 # Titles changed by Unicode normalisation are percent-encoded.
                 start = unquote(step["from"]) if step.get("fromencoded") else step["from"]
                 renamed[start] = step["to"]
+                sections[start] = step.get("tofragment", "")
             for page in query.get("pages", ()):
                 _merge(pages.setdefault(page["title"], {}), page)
         absent = {"missing": True}  # e.g. a link to another wiki
-        return [(title, pages.get(_resolve(title, renamed), absent)) for title in titles]
+        resolved = []
+        for title in titles:
+            *steps, last = _resolve(title, renamed)
+            section = sections[steps[-1]] if steps else ""
+            page = pages.get(last, absent)
+            resolved.append((title, page | {"section": section} if section else page))
+        return resolved
 
     def _attempt(self, text: str) -> dict:
         sent = f"{text}&maxlag={self.maxlag}"
@@ -258,9 +269,8 @@ def _merge(page: Page, part: Mapping) -> None:
             page.setdefault(name, value)
 
 
-def _resolve(title: str, renamed: Mapping[str, str]) -> str:
-    seen = {title}
-    while title in renamed and renamed[title] not in seen:
-        title = renamed[title]
-        seen.add(title)
-    return title
+def _resolve(title: str, renamed: Mapping[str, str]) -> list[str]:
+    steps = [title]
+    while steps[-1] in renamed and renamed[steps[-1]] not in steps:
+        steps.append(renamed[steps[-1]])
+    return steps

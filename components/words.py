@@ -39,6 +39,15 @@ def to_nfc(text: str) -> str:
     return unicodedata.normalize("NFC", text).replace("\u00ad", "")
 
 
+def name_key(name: str) -> str:
+    """Return a key that is equal for names and titles that differ only in how they are written.
+
+    Unicode form, case, white space, soft hyphens and underscores for spaces are ignored.
+    """
+    folded = unicodedata.normalize("NFKC", to_nfc(name).replace("_", " ")).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
 def _normalise(word: str) -> str:
     # A soft hyphen after punctuation ("non-\u00adfiction") is a separate word.
     return (to_nfc(word) or word).lower().replace("’", "'").replace("“", '"').replace("”", '"')

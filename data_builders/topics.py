@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from components.words import name_key
 from data_builders.splits import SPLITS, drawn_splits
 from records import BadInput, UserError, iter_rows
 from records.formats.row_fields import kept_fields
@@ -119,9 +120,10 @@ def split_topics(
     seen: dict[str, str] = {}
     for split, part in parts.items():
         for topic in part:
-            if seen.setdefault(topic, split) != split:
+            first = seen.setdefault(name_key(topic), split)
+            if first != split:
                 raise UserError(
-                    f"topic {topic!r} is in {seen[topic]} and in {split}; keep it in one split"
+                    f"topic {topic!r} is in {first} and in {split}; keep it in one split"
                 )
     if not seen:
         raise UserError("topics: the files contain no topic")

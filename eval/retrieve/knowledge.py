@@ -11,13 +11,16 @@ import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
+from string import capwords
 from typing import Any
 from unicodedata import normalize
+from urllib.parse import unquote
 
 from jsonargparse.typing import PositiveInt
 
-from components.words import WORD, to_nfc
+from components.words import WORD, name_key, to_nfc
 from eval.retrieve.pages import PageRetriever, PassageEncoder
 from eval.retrieve.search import Per
 from records import Passage, UserError, sha256_file
@@ -34,6 +37,16 @@ DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 _MARK = re.compile(r"</?s>")
 _TERM = re.compile(WORD)
+# The beginning of a disambiguation page
+_MEANINGS = re.compile(
+    r"[^:\n]{1,150}\b(?:can|commonly|could|may|might|often|usually)(?: also)? refers? to\b[^.:\n]*:"
+)
+_SENTENCE_END = re.compile(r"[.!?:;,][\"”’')\]]*$")
+
+
+def is_disambiguation(title: str, text: str) -> bool:
+    """Return whether a page lists the meanings of its title."""
+    return title.endswith("(disambiguation)") or _MEANINGS.match(text) is not None
 
 
 def plain_text(text: str) -> str:
@@ -45,6 +58,18 @@ def plain_text(text: str) -> str:
     if SEPARATOR not in text and "<s>" not in text:
         return text
     return " ".join(_MARK.sub(" ", text.replace(SEPARATOR, "")).split())
+
+
+def section_of(text: str, section: str) -> str:
+    """Return a section of a page's plain text up to the next heading; empty if it has none."""
+    blocks = text.split("\n\n")
+    keys = [name_key(block) for block in blocks]
+    key = name_key(unquote(section))
+    if key not in keys:
+        return ""
+    rest = blocks[keys.index(key) + 1 :]
+    # A heading is a line between blank lines that does not end like a sentence.
+    return "\n\n".join(takewhile(lambda block: "\n" in block or _SENTENCE_END.search(block), rest))
 
 
 def passages_of(title: str, text: str, words: int | None = 100) -> list[Passage]:
@@ -107,20 +132,31 @@ class Knowledge:
         """Find a page's title, following redirects; ``None`` if there is no such page.
 
         If there is no exact match, the title is normalised as in MediaWiki: underscores and runs of
-        spaces become one space, Unicode is NFC, the first letter is a capital.
+        spaces become one space, Unicode is NFC, the first letter is a capital. Then a title that
+        differs only in case or Unicode form is used, if it is the only one. A redirect into a
+        section resolves to ``PAGE#SECTION``, or ``None`` if the page has no such section.
         """
         plain = normalize("NFC", " ".join(title.replace("_", " ").split()))
-        for form in dict.fromkeys([title, plain, plain[:1].upper() + plain[1:]]):
-            page = self._value("SELECT title FROM documents WHERE title = ?", form)
-            if page is None and self._redirects:
-                page = self._value(
-                    "SELECT d.title FROM redirects r JOIN documents d ON d.title = r.target "
-                    "WHERE r.title = ?",
-                    form,
-                )
-            if page is not None:
-                return page
-        return None
+        first_capital = plain[:1].upper() + plain[1:]
+        for form in dict.fromkeys([title, plain, first_capital, capwords(plain)]):
+            redirect = "SELECT target FROM redirects WHERE title = ?"
+            target = self._redirects and self._value(redirect, form)
+            for page in filter(None, (form, target)):
+                if self._stored_text(page) is not None:
+                    return page
+        words = [f'"{word}"' for word in _words(plain)] if self.searchable else []
+        titles = self._matching(f"title : {' + '.join(words)}", -1) if words else []
+        same = [title for title in titles if name_key(title) == name_key(plain)]
+        return same[0] if len(same) == 1 else None
+
+    def _stored_text(self, title: str) -> tuple | None:
+        query = "SELECT text FROM documents WHERE title = ?"
+        row = next(self._rows(query, title), None)
+        page, _, section = title.partition("#")
+        if row is None and section:
+            text = section_of(plain_text(self._value(query, page) or ""), section)
+            row = (text,) if text else None
+        return row
 
     def text(self, title: str) -> str:
         """A page's plain text; raises ``KeyError`` if there is no such page."""
@@ -139,8 +175,9 @@ class Knowledge:
                 "set index to FOLDER/knowledge.fts.db"
             )
         match = _match(query)
-        if not match:
-            return []
+        return self._matching(match, k) if match else []
+
+    def _matching(self, match: str, k: int) -> list[str]:
         rows = self._rows(
             f"SELECT rowid FROM {self._index}.documents_fts WHERE documents_fts MATCH ? "
             "ORDER BY rank, rowid LIMIT ?",
@@ -173,7 +210,7 @@ class Knowledge:
         page = self.resolve(title)
         if page is None:
             raise KeyError(title)
-        text = self._value("SELECT text FROM documents WHERE title = ?", page)
+        (text,) = self._stored_text(page)
         if not isinstance(text, str):
             raise UserError(
                 f"{self.path}: documents: the page {page!r} has no text in the column `text`; set "
@@ -261,9 +298,10 @@ class SqliteKnowledge(PageRetriever):
     """Retrieve the ``k`` best passages for each claim from the page of the document's topic.
 
     As in FActScore (2305.14251, section 4), the topic is the page's title, and topic and claim are
-    the query for its passages. If no page has that title, full-text search finds the pages; without
-    a full-text index, all pages whose titles contain the topic's words are used ("John Bruce":
-    "John Bruce (surgeon)" and others).
+    the query for its passages. If no page has that title, or if it is a disambiguation page or a
+    redirect to a missing page or section, full-text search finds the pages; without a full-text
+    index, all pages whose titles contain the topic's words are used ("John Bruce": "John Bruce
+    (surgeon)" and others).
 
     Args:
         path: SQLite file with the table ``documents(title, text)``.
@@ -315,16 +353,24 @@ class SqliteKnowledge(PageRetriever):
 
     def _titles(self, topic: str) -> list[str]:
         page = self.knowledge.resolve(topic)
-        if page is None and not self.knowledge.searchable:
-            return self.knowledge.titles_with(topic, self.k)
-        return [] if page is None else [page]
+        if page is not None and not self._is_disambiguation(page):
+            return [page]
+        if self.knowledge.searchable:
+            return []
+        titles = self.knowledge.titles_with(topic, self.k)
+        same = [title for title in titles if name_key(title) == name_key(topic)]
+        return titles if page or not same else same
+
+    def _is_disambiguation(self, title: str) -> bool:
+        return is_disambiguation(title, self.knowledge.text(title))
 
     def _search_passages(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
         return [self._passages(self.knowledge.pages(query, k)) for query in queries]
 
     def _passages(self, titles: Sequence[str]) -> list[Passage]:
         try:
-            return [passage for title in titles for passage in self.knowledge.passages(title)]
+            pages = [title for title in titles if not self._is_disambiguation(title)]
+            return [passage for title in pages for passage in self.knowledge.passages(title)]
         except KeyError as error:
             # resolve() and pages() return titles of the file
             raise self.knowledge.damage_error(f"no page {error} for a title that it has") from None

@@ -9,6 +9,7 @@ from typing import Any
 from jsonargparse.typing import PositiveInt
 
 from components.english import without_qualifier
+from components.words import name_key
 from eval.retrieve.knowledge import Knowledge
 from eval.retrieve.pages import Job, PassageEncoder, rank
 from eval.retrieve.search import topic_name, with_contexts
@@ -110,11 +111,10 @@ class TopicPage(RetrieverWrapper):
 
 
 def _of_topic(topic: str, passages: Sequence[Passage]) -> list[Passage]:
-    titled = [(passage, (passage.title or "").casefold()) for passage in passages]
-    exact = [passage for passage, title in titled if title == topic.casefold()]
-    return exact or [
-        passage for passage, title in titled if without_qualifier(title) == topic.casefold()
-    ]
+    name = name_key(topic)
+    titled = [(passage, name_key(passage.title)) for passage in passages]
+    exact = [passage for passage, title in titled if title == name]
+    return exact or [passage for passage, title in titled if without_qualifier(title) == name]
 
 
 def _restrict(claim: Claim, ids: set[str]) -> Claim:

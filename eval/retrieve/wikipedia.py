@@ -11,7 +11,8 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from clients.asking import ask_each
 from clients.mediawiki import MediaWiki, Page
-from eval.retrieve.knowledge import passages_of, query_terms
+from components.words import name_key
+from eval.retrieve.knowledge import is_disambiguation, passages_of, query_terms, section_of
 from eval.retrieve.pages import PageRetriever, PassageEncoder
 from eval.retrieve.search import Per
 from records import Passage, UserError
@@ -29,6 +30,7 @@ LONGEST_QUERY = 300
 # Pages kept in memory, so that a page is requested once without a cache_dir, too
 PAGES_KEPT = 1024
 
+_HEADING_LINE = re.compile(r"^=+ *(.*?) *=+$", re.MULTILINE)
 _HEADING = re.compile(r"^(=+)\s*(.*?)\s*=+$")
 # Sections of links and lists
 _ASIDE = {
@@ -66,7 +68,10 @@ def page_passages(page: Page, words: int, site: Site) -> list[Passage]:
 
 
 def read_page(wiki: MediaWiki, title: str) -> Page | None:
-    """Read a page with its full text; ``None`` if it does not exist or is a disambiguation page."""
+    """Read a page with its full text, or the section that a redirect names.
+
+    ``None`` if it does not exist or is a disambiguation page.
+    """
     if "#" in title:  # the wiki would interpret the rest as a section
         return None
     params = TEXT | {"prop": f"{TEXT['prop']}|pageprops", "ppprop": "disambiguation"}
@@ -78,7 +83,11 @@ def read_page(wiki: MediaWiki, title: str) -> Page | None:
                 f"{wiki.endpoint} returns no texts: its wiki lacks the extension TextExtracts; set "
                 "api to another wiki"
             )
-        return page
+        if "section" in page:
+            plain = _HEADING_LINE.sub(r"\n\n\1\n\n", page["extract"])
+            text = section_of(plain, page["section"])
+            page = page | {"title": f"{page['title']}#{page['section']}", "extract": text}
+        return None if is_disambiguation(page["title"], page["extract"]) else page
     return None
 
 
@@ -129,8 +138,9 @@ class WikiClient:
 class Wikipedia(WikiClient, PageRetriever):
     """Retrieve the ``k`` best passages for each claim from the current Wikipedia or another wiki.
 
-    The page whose title is the document's topic is read, following redirects. If it does not exist
-    or is a disambiguation page, the wiki's search finds pages for the topic, or else for the claim.
+    The page or section whose title is the document's topic is read, following redirects. If it does
+    not exist or is a disambiguation page, the wiki's search finds pages for the topic, or else for
+    the claim. Of the pages for a topic, one whose title differs only in case is read alone.
     Requests are sequential and respect the wiki's rate limits: one per topic, up to ``pages`` + 2
     per search. For large runs use a dump (``eval.retrieve.knowledge.SqliteKnowledge``).
 
@@ -170,14 +180,23 @@ class Wikipedia(WikiClient, PageRetriever):
         return {**self._settings(), "api": self.wiki.endpoint, "pages": self.pages}
 
     def _topic_passages(self, topics: Sequence[str]) -> dict[str, list[Passage] | None]:
-        passages = ask_each(topics, lambda topic: self._read(topic) or self._search_and_read(topic))
+        passages = ask_each(topics, self._read_topic)
         return {topic: group for topic, group in passages if group is None or group}
 
     def _search_passages(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
         return [passages for _, passages in ask_each(queries, self._search_and_read)]
 
+    def _read_topic(self, topic: str) -> list[Passage]:
+        passages = self._read(topic)
+        titles = [] if passages else self._search(topic)
+        same = [title for title in titles if name_key(title) == name_key(topic)]
+        return passages or self._read_all(same) or self._read_all(titles)
+
+    def _read_all(self, titles: Sequence[str]) -> list[Passage]:
+        return [passage for title in titles for passage in self._read(title)]
+
     def _search_and_read(self, query: str) -> list[Passage]:
-        return [passage for title in self._search(query) for passage in self._read(title)]
+        return self._read_all(self._search(query))
 
     def _search(self, query: str) -> list[str]:
         words = query_terms(query)

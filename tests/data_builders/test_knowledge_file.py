@@ -332,6 +332,34 @@ def test_a_dump_is_read_as_plain_text_with_redirects(tmp_path, name):
     assert Knowledge(out / "knowledge.db").resolve("Ada King") == "Ada"
 
 
+@pytest.mark.parametrize(
+    "text", ["{{hndis|Fry, Jo}}", "{{Place name disambiguation}}", "A\n__DISAMBIG__", "{{dab}}"]
+)
+def test_disambiguation_pages_of_a_dump_are_excluded_and_counted(tmp_path, text):
+    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
+    pages = [
+        PAGE.format("Jo Fry", 0, "", "wikitext", f"Jo Fry (poet) {text}"),
+        PAGE.format("Jo", 0, '<redirect title="Jo Fry"/>', "wikitext", "#REDIRECT [[Jo Fry]]"),
+        PAGE.format(
+            "Bo", 0, '<redirect title="Cast"/>', "wikitext", "#REDIRECT [[Cast#Bo Day|x]] {{R}}"
+        ),
+        PAGE.format(
+            "Cast", 0, "", "wikitext", "All.{{disambiguation needed}}\n== Bo Day ==\nA vet."
+        ),
+    ]
+    (tmp_path / "wiki.xml").write_text(f"<mediawiki>{''.join(pages)}</mediawiki>")
+    out = KnowledgeFile(tmp_path / "out", [str(tmp_path / "wiki.xml")]).build().parent
+    assert manifest(out)["dropped"] == {"disambiguation page": 1}
+    knowledge = Knowledge(out / "knowledge.db")
+    assert list(knowledge) == ["Cast"]
+    assert [knowledge.resolve(title) for title in ("Jo Fry", "Jo", "Bo")] == [
+        None,
+        None,
+        "Cast#Bo Day",
+    ]
+    assert knowledge.text("Bo") == "A vet."
+
+
 def test_workers_give_the_same_bytes(tmp_path):
     pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
     (tmp_path / "wiki.xml").write_text(DUMP)

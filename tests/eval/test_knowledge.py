@@ -8,6 +8,7 @@ import string
 import numpy as np
 import pytest
 
+from components.words import name_key
 from eval.retrieve.knowledge import SEPARATOR, Knowledge, SqliteKnowledge, passages_of, plain_text
 from eval.retrieve.search import with_contexts
 from records import Claim, Document, Passage, UserError
@@ -131,7 +132,44 @@ def test_title_is_normalised_like_the_wiki(path):
     for title in ("Ada_Lovelace", "  Ada   Lovelace "):
         assert knowledge.resolve(title) == "Ada Lovelace"
     assert knowledge.resolve("engine") == "Engine"
-    assert knowledge.resolve("Ada lovelace") is None
+    for title in ("Ada lovelace", "ada LOVELACE", "the who", "mu\u0308ller-lu\u0308denscheid"):
+        assert name_key(knowledge.resolve(title)) == name_key(title)
+    assert knowledge.resolve("Ada") is None
+
+
+def test_title_in_another_case_of_two_pages_is_ambiguous(tmp_path):
+    pages = [("Turn ON", "A switch."), ("tuRn On", "A song."), ("Off", "A state.")]
+    knowledge = Knowledge(write(tmp_path / "kb.db", pages))
+    assert knowledge.resolve("turn on") is None
+    assert knowledge.resolve("OFF") == "Off"
+
+
+def test_redirect_into_a_section_reads_the_section(path):
+    pages = [
+        ("Cast", "A list.\n\nCy Orr\n\nCy is a cook.\n\nBo Day\n\nBo is a vet.\n\nLater\n\nEnd.")
+    ]
+    write(path.with_name("cast.db"), pages)
+    with sqlite3.connect(path.with_name("cast.db")) as db:
+        db.execute("CREATE TABLE redirects (title PRIMARY KEY, target)")
+        rows = [("Bo Day", "Cast#Bo_Day"), ("Di Fox", "Cast#Di Fox")]
+        db.executemany("INSERT INTO redirects VALUES (?, ?)", rows)
+    db.close()
+    knowledge = Knowledge(path.with_name("cast.db"))
+    assert [(p.id, p.text) for p in knowledge.passages("bo day")] == [
+        ("Cast#Bo_Day#0", "Bo is a vet.")
+    ]
+    assert knowledge.resolve("Di Fox") is None
+
+
+@pytest.mark.parametrize("index", [True, False])
+@pytest.mark.parametrize(
+    "text", ["Jo Fry may refer to:\nJo Fry (poet)", "Jo Fry commonly refers to: Jo Fry (poet)"]
+)
+def test_topic_of_a_disambiguation_page_is_searched(tmp_path, index, text):
+    pages = [("Jo Fry", text), ("Jo Fry (poet)", "Jo Fry died in London.")]
+    stage = SqliteKnowledge(str(write(tmp_path / "kb.db", pages, index)), k=2)
+    _, (passages,) = stage(*documents("Jo Fry"))
+    assert [passage.title for passage in passages] == ["Jo Fry (poet)"]
 
 
 def test_titles_with_all_words_are_returned(tmp_path):

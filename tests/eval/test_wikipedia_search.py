@@ -20,9 +20,15 @@ TEXTS = {
     "Ada": "Ada may be:",
     "Notes": "Notes are texts.",
     "Empty": "",
+    "Cast": "All.\n\n== Cy ==\nCy is a cook.\n\n== Bo Day ==\nBo is a vet.\n\n== Later ==\nEnd.",
+    "Jo Fry": "Jo Fry may refer to:\nJo Fry (poet)",
 }
+SECTIONS = {"Bo Day": "Bo Day", "Di Fox": "Di Fox"}  # redirects into sections of "Cast"
 FOUND = {
     "Ada Lovelace wrote notes.": ["Ada Lovelace", "Ada", "Notes", "London"],
+    "london": ["Empty", "London", "Ada Lovelace"],
+    "jo fry": ["Jo Fry", "Notes"],
+    "di fox": ["Notes"],
     "She lived in London.": ["London", "Ada Lovelace", "Empty", "Gone"],
 }
 
@@ -37,6 +43,9 @@ def answer(params):
         titles = FOUND.get(params["srsearch"], [])[: int(params["srlimit"])]
         return {"search": [{"ns": 0, "title": title} for title in titles]}
     title = params["titles"]
+    if title in SECTIONS:
+        step = {"from": title, "to": "Cast", "tofragment": SECTIONS[title]}
+        return answer(params | {"titles": "Cast"}) | {"redirects": [step]}
     if title not in TEXTS:
         return {"pages": [{"title": title, "missing": True}]}
     number = list(TEXTS).index(title)
@@ -146,3 +155,20 @@ def test_topic_page_needs_the_other_retriever(server):
     results = Wikipedia(api=f"{server.url}/w/api.php").search(["London", "she lived"], 2)
     assert results == [[], []]
     assert searched(server) == ["london", "london", "she lived", "she OR lived"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "titles_and_texts"),
+    [
+        ("Bo Day", [("Cast#Bo Day", "Bo is a vet.")]),
+        ("Di Fox", [("Notes", "Notes are texts.")]),  # no such section: searched
+        ("Jo Fry", [("Notes", "Notes are texts.")]),  # a disambiguation page: searched
+        ("LONDON", [("London", "London is a city.")]),
+    ],
+)
+def test_topic_reads_its_page_or_section_or_is_searched(server, topic, titles_and_texts):
+    retriever = Wikipedia(api=server.url, retries=1)
+    topic_document = Document(id="d", topic=topic, text="x")
+    claims = [Claim(id="c0", text=f"{topic} is a vet, a city and a text.")]
+    _, (passages,) = retriever([topic_document], [claims])
+    assert [(passage.title, passage.text) for passage in passages] == titles_and_texts

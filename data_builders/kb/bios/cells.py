@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from components.english import without_qualifier
+from components.words import name_key
 from data_builders.kb.facts import BINS, CONTINENTS, REST, group_of
 from data_builders.kb.graph import PREFIXES as PEOPLE_PREFIXES
 from data_builders.splits import SPLITS
@@ -185,15 +186,15 @@ def _families(topics: Sequence[dict]) -> list[list[dict]]:
         return key
 
     for row in topics:
-        parent[find(_title(row))] = find(row["name"].casefold())
+        parent[find(_title(row))] = find(name_key(row["name"]))
     families: dict[str, list[dict]] = defaultdict(list)
     for row in topics:
-        families[find(row["name"].casefold())].append(row)
+        families[find(name_key(row["name"]))].append(row)
     return list(families.values())
 
 
 def _title(row: dict) -> str:
-    return without_qualifier(row["topic"]).casefold()
+    return name_key(without_qualifier(row["topic"]))
 
 
 def table(

@@ -111,7 +111,7 @@ class KnowledgeFile(Builder):
         parser = _parser_version() if any(map(is_dump, files)) else None
         hashes = [(path.name, sha256_file(path)) for path in files]
         category = () if self.category is None else (self.category.casefold(),)
-        return sha256_text(repr((3, self.source, self.limit, BATCH, parser, hashes, *category)))
+        return sha256_text(repr((4, self.source, self.limit, BATCH, parser, hashes, *category)))
 
     def _mark_other_category(self, item: Item) -> Item:
         if self.category is None or item.category.casefold() == self.category.casefold():

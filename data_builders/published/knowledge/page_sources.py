@@ -6,6 +6,7 @@ position.
 
 import bz2
 import gzip
+import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,14 @@ from records.abstention import responds
 
 TABLES = (".jsonl", ".parquet", ".csv", ".tsv")
 TEXTS = (".txt", ".md")
+# Templates of disambiguation pages, which the live wiki marks with a page property.
+_DISAMBIGUATION = re.compile(
+    r"\{\{\s*(?:[\w -]*\bdisambig\w*(?: page| cleanup)?|desambig\w*|dab|disamb|hndis|geodis|roaddis"
+    r"|schooldis|numberdis|mathdab|mil-unit-dis|homonymie|begriffsklärung)\s*(?:\||\}\})"
+    r"|__DISAMBIG__",
+    re.IGNORECASE,
+)
+_SECTION = re.compile(r"\[\[[^\]|#]*(#[^\]|]+)")
 
 
 @dataclass(frozen=True)
@@ -114,13 +123,17 @@ def _read_page(element: ElementTree.Element) -> Item:
     title = children["title"].text or "" if "title" in children else ""
     if "ns" in children and children["ns"].text != "0":
         return Item(title, drop="page of another namespace")
-    if "redirect" in children:
-        return Item(title, target=children["redirect"].get("title", ""))
     revision = {_local_name(child): child for child in children.get("revision", ())}
+    text = (revision["text"].text if "text" in revision else None) or ""
+    if "redirect" in children:
+        section = _SECTION.search(text)
+        target = children["redirect"].get("title", "")
+        return Item(title, target=f"{target}{section[1].strip()}" if section else target)
     if "model" in revision and revision["model"].text != "wikitext":
         return Item(title, drop="page that is not wikitext")
-    text = revision["text"].text if "text" in revision else None
-    return Item(title, text or "", wikitext=True)
+    if _DISAMBIGUATION.search(text):
+        return Item(title, drop="disambiguation page")
+    return Item(title, text, wikitext=True)
 
 
 @contextmanager
