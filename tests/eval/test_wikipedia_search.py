@@ -26,10 +26,12 @@ TEXTS = {
 SECTIONS = {"Bo Day": "Bo Day", "Di Fox": "Di Fox"}  # redirects into sections of "Cast"
 FOUND = {
     "Ada Lovelace wrote notes.": ["Ada Lovelace", "Ada", "Notes", "London"],
+    "She lived in London.": ["London", "Ada Lovelace", "Empty", "Gone"],
+}
+TOPIC_SEARCHES = {
     "london": ["Empty", "London", "Ada Lovelace"],
     "jo fry": ["Jo Fry", "Notes"],
     "di fox": ["Notes"],
-    "She lived in London.": ["London", "Ada Lovelace", "Empty", "Gone"],
 }
 
 
@@ -40,7 +42,7 @@ def answer(params):
     if params.get("list") == "search":
         if params["srsearch"] == "refused":
             return None
-        titles = FOUND.get(params["srsearch"], [])[: int(params["srlimit"])]
+        titles = (FOUND | TOPIC_SEARCHES).get(params["srsearch"], [])[: int(params["srlimit"])]
         return {"search": [{"ns": 0, "title": title} for title in titles]}
     title = params["titles"]
     if title in SECTIONS:
