@@ -154,9 +154,9 @@ def test_topic_page_needs_the_other_retriever(server):
     assert {passage.title for passage in passages} == {"Ada Lovelace"}
     assert len(claims[0].contexts) == 2
     assert searched(server) == []
-    results = Wikipedia(api=f"{server.url}/w/api.php").search(["London", "she lived"], 2)
+    results = Wikipedia(api=f"{server.url}/w/api.php").search(["Paris", "she lived"], 2)
     assert results == [[], []]
-    assert searched(server) == ["london", "london", "she lived", "she OR lived"]
+    assert searched(server) == ["paris", "paris", "she lived", "she OR lived"]
 
 
 @pytest.mark.parametrize(
