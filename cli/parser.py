@@ -3,89 +3,21 @@
 import inspect
 import pkgutil
 import re
-import sys
 from argparse import ArgumentError
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import deepcopy
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from pydoc import locate
-from typing import Any
 
-import yaml
 from jsonargparse import ArgumentParser, Namespace
-from jsonargparse._typehints import ActionTypeHint
-from yaml.representer import SafeRepresenter
 
 from cli.command import CommandError
 
 _KEY = re.compile(r'Parser key "(?:[^"]*\.)?([^".]+)": ')
 _OPTION = re.compile(r"[Oo]ption '(?:[\w.]*\.)?(\w+)'|unrecognized arguments: --(?:[\w.]*\.)?(\w+)")
 _IMPORT = re.compile(r"(?:module '([\w.]+)' has no attribute '|No module named '([\w.]+)\.)(\w+)'")
-
-# Base classes that implement a protocol.
-_BASES = {"Decomposer": "eval.decompose.by_sentence.BySentence"}
-_apply_option = ActionTypeHint.__call__
-
-
-def _replace_part(action: ActionTypeHint, *args: Any, **kwargs: Any) -> ActionTypeHint | None:
-    """Apply an option of the command line.
-
-    ``--x CLASS``, ``--x '{class_path: …}'`` and ``--x '[…]'`` replace the part with all of its
-    options. ``--x.class_path CLASS`` keeps the options that both classes have. jsonargparse alone
-    would keep those of the former class in all four.
-    """
-    if len(args) == 4 and args[3]:
-        parser, config, value, option = args
-        former, names = config.get(action.dest), option.removeprefix(f"--{action.dest}").split(".")
-        names = [name for name in names[1:] if name != "init_args"]
-        if names and isinstance(former, dict) and "class_path" in former:
-            # jsonargparse does not look into parts of the type dict.
-            config[action.dest] = None
-            args = (parser, config, _changed(former, names, value), f"--{action.dest}")
-        elif names[-1:] != ["class_path"] and option[-1] != "+" and _is_whole(value):
-            holder, name = config, action.dest
-            if names:
-                holder, name = _options(_part(former, names[:-1])), names[-1]
-            if holder.get(name) is not None:
-                holder[name] = None
-    return _apply_option(action, *args, **kwargs)
-
-
-def _changed(former: dict, names: Sequence[str], value: str) -> dict:
-    """A copy of the part with another value at ``names``."""
-    former, value = deepcopy(former), yaml.safe_load(value)
-    part = _part(former, names[:-1])
-    if names[-1] == "class_path":
-        parameters = _parameters(value)
-        kept_options = {k: v for k, v in _options(part).items() if k in parameters}
-        part.update({"class_path": value, "init_args": kept_options})
-    else:
-        _options(part)[names[-1]] = value
-    return former
-
-
-def _part(part: Any, names: Iterable[str]) -> Any:
-    for name in names:
-        part = _options(part).get(name)
-    return part[-1] if isinstance(part, list) and part else part
-
-
-def _options(part: Any) -> dict | Namespace:
-    part = part[-1] if isinstance(part, list) and part else part
-    if not isinstance(part, dict | Namespace):
-        return {}
-    if "class_path" in part and not part.get("init_args"):
-        part["init_args"] = type(part)()
-    return part.get("init_args", part)
-
-
-ActionTypeHint.__call__ = _replace_part
-# A kept number may have a type of jsonargparse that the new class does not declare.
-yaml.SafeDumper.add_multi_representer(float, SafeRepresenter.represent_float)
-yaml.SafeDumper.add_multi_representer(int, SafeRepresenter.represent_int)
 
 
 def command_parser(
@@ -129,8 +61,8 @@ def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]
     text = re.sub(r"Does not validate against any of the Union .*? Errors: - ", "", text)
     text = text.replace(" - Expected a <class 'NoneType'>", "")
     text = re.sub(
-        r"does not (?:implement protocol|correspond to a subclass of) (\w+)",
-        lambda match: _expected_part(match[0], match[1]),
+        r"does not implement protocol (\w+)",
+        r"does not have the parameters and annotations (Sequence, not list) of protocol \1",
         text,
     )
     if scalar := re.search(r"Given value: ([^\s{\[]+)$", value):
@@ -159,22 +91,6 @@ def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]
     return f"{location}{text}" + "".join(f"; did you mean {name}?" for name in suggestions)
 
 
-def _expected_part(problem: str, name: str) -> str:
-    """``problem`` with the signature of the part ``name``: a protocol or a base class."""
-    kinds = (vars(module).get(name) for module in list(sys.modules.values()))
-    kind = next((kind for kind in kinds if inspect.isclass(kind)), object)
-    methods = [item for item in vars(kind).items() if inspect.isfunction(item[1])]
-    methods = [(key, value) for key, value in methods if key == "__call__" or key[0] != "_"]
-    if not methods:
-        return problem
-    signatures = [f"def {key}{inspect.signature(value)}" for key, value in methods]
-    text = re.sub(r"\b(?:\w+\.)+(?=\w)", "", "; ".join(signatures))
-    if problem.startswith("does not implement"):
-        problem = f"does not have the parameters and annotations (Sequence, not list) of {name}"
-    hint = f", or a subclass of {_BASES[name]}" if name in _BASES else ""
-    return f"{problem}: expected a class with `{text}`{hint}"
-
-
 def _configs(argv: Sequence[str]) -> list[Path]:
     words = [part for word in argv for part in (word.split("=", 1) if word[:2] == "--" else [word])]
     paths = [Path(path) for option, path in pairwise(words) if option in {"--config", "-c"}]
@@ -200,14 +116,6 @@ def _names_in(module: str) -> Iterator[str]:
     package = import_module(module)
     yield from (name for name, _ in inspect.getmembers(package, inspect.isclass))
     yield from (info.name for info in pkgutil.iter_modules(getattr(package, "__path__", ())))
-
-
-def _is_whole(value: object) -> bool:
-    try:
-        value = yaml.safe_load(value) if isinstance(value, str) else value
-    except yaml.YAMLError:
-        return True
-    return not isinstance(value, dict) or "class_path" in value
 
 
 def _parameters(class_path: str) -> list[str]:

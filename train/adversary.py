@@ -184,13 +184,17 @@ class CausalLora(ComponentModule):
         """Prompt, text and end token, truncated at ``max_length``.
 
         The target is the number of prompt tokens; the tokens after it are the completion. A
-        truncated text also loses its end token. Rows whose prompt leaves no room are dropped.
+        truncated text also loses its end token. Rows whose prompt leaves no room are dropped, and
+        pairs of equal texts, which teach nothing.
         """
         self.check_tokenizer()
-        items, cuts, texts, dropped = [], 0, {}, 0
+        items, cuts, texts, dropped, equal = [], 0, {}, 0, 0
         for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
             with at_row(row):
                 prompt, texts = self.texts_of(record)
+                if len({text.strip() for text in texts.values()}) < len(texts):
+                    equal += 1
+                    continue
                 inputs = {}
                 for name, text in texts.items():
                     if not text.strip():
@@ -206,6 +210,10 @@ class CausalLora(ComponentModule):
         if dropped and not items:
             raise self.too_long_error(row, prompt)
         name, split = type(self).__name__.lower(), "train" if train else "dev"
+        if equal:
+            print(f"{name} {split}: skipped {equal} rows with equal chosen and rejected texts")
+        if not items:
+            raise UserError(f"{name} {split}: no row left; add rows with two different texts")
         if dropped:
             print(f"{name} {split}: dropped {dropped} rows whose prompt fills max_length")
         total = len(items) * len(texts)

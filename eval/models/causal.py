@@ -116,7 +116,12 @@ class CausalLM:
 
     def _load(self) -> PreTrainedModel:
         if self.component is None:
-            return load_causal(str(self.checkpoint), dtype=self.dtype)
+            try:
+                return load_causal(str(self.checkpoint), dtype=self.dtype)
+            except LOAD_ERRORS as error:
+                raise UserError(
+                    f"{self.checkpoint}: cannot be loaded ({first_line(error)})"
+                ) from None
         base = self.component.base
         # Merged in float32: small updates would be lost in bfloat16.
         try:

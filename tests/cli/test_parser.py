@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from cli.command import run_command
-from cli.parser import command_parser, parse
-from eval.commands.score import build_parser
 
 GIVEN = "  decompose: {class_path: eval.decompose.given.Given}\n"
 LABELS = "  verify: [{class_path: eval.verify.labels.Labels}]\n"
@@ -70,8 +66,7 @@ def error_of(monkeypatch, capsys):
         (GIVEN + LABELS + "  gama: 3\n", 4,
          "does not accept option 'gama'; did you mean gamma?"),
         (GIVEN + LABELS + "  select: {class_path: eval.verify.labels.Labels}\n", 4,
-         "(Sequence, not list) of Selector: expected a class with `def __call__(self, documents: "
-         "Sequence[Document], claims: Sequence[Sequence[Claim]]) -> list[list[Selection]]`"),
+         "does not have the parameters and annotations (Sequence, not list) of protocol Selector"),
         ("  decompose: {class_path: eval.decompose.given.Given\n" + LABELS, 3,
          "line 3, column 9"),
     ],
@@ -127,98 +122,3 @@ def test_an_error_in_a_dataset_has_its_line(text, end, tmp_path, error_of):
 )
 def test_an_error_in_the_command_line(arguments, error, error_of):
     assert error_of(*arguments.split()).startswith(f"error: {error}")
-
-
-def test_decomposer_without_annotations_names_the_signature_and_the_base(
-    tmp_path, error_of, monkeypatch
-):
-    (tmp_path / "lines.py").write_text(
-        "class Lines:\n    def __call__(self, documents): return [[] for _ in documents]\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    error = error_of(
-        *("eval", "score", "--documents", "x", "--output", "y"),
-        *("--pipeline.decompose", "lines.Lines", "--pipeline.verify", "[]"),
-    )
-    assert "`def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]`" in error
-    assert "eval.decompose.by_sentence.BySentence" in error
-
-
-def test_function_as_text_metric_names_the_class_to_write(tmp_path, error_of, monkeypatch):
-    (tmp_path / "lengths.py").write_text("def length(documents): return [1 for _ in documents]\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    option = ("--experiment.text_metrics", "{mine: {class_path: lengths.length}}")
-    error = error_of("eval", "experiment", "robustness", "--output", "x", *option)
-    assert "`def score(self, documents: Sequence[Document]) -> list[float | None]`" in error
-    assert "TextMetric" in error
-
-
-ROBUST = ["--config", "configs/eval/small/robust.yaml", "--documents", "x", "--output", "y"]
-RELATION = "{class_path: eval.models.encoder.Entailment, init_args: {checkpoint: other}}"
-NLI_STAGE = f"{{class_path: eval.verify.nli.NLI, init_args: {{entailment: {RELATION}}}}}"
-BM25 = "{class_path: eval.retrieve.bm25.BM25, init_args: {passages: other}}"
-
-
-GIVEN = {"class_path": "eval.retrieve.given.Given"}
-VERIFY = ("verify", 0, "init_args")
-INNER = ("retrieve", *["init_args", "retrieve"] * 2, "init_args")
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "place", "expected"),
-    [
-        # DFActScore's threshold of 0.6 and the encoder's cache do not stay.
-        ("verify", f"[{NLI_STAGE}]", VERIFY, {"threshold": None, "title_in_premise": False}),
-        ("verify", f"[{NLI_STAGE}]", (*VERIFY, "entailment", "init_args"), {"cache": None}),
-        ("verify.entailment", RELATION, (*VERIFY, "entailment", "init_args"), {"cache": None}),
-        ("verify.entailment", RELATION, VERIFY, {"threshold": 0.6}),
-        # An option that both classes have
-        ("verify.class_path", "eval.verify.nli.NLI", VERIFY, {"threshold": 0.6}),
-        ("retrieve.retrieve.retrieve", BM25, INNER, {"k": 3, "per": "claim"}),
-        ("retrieve.retrieve.retrieve.passages", "x", INNER, {"k": 2, "per": "topic"}),
-        ("retrieve", "eval.retrieve.given.Given", (), {"retrieve": GIVEN}),
-        ("decompose", "eval.decompose.given.Given", ("decompose", "init_args"), {"align": False}),
-    ],
-)
-def test_replaced_part_has_no_option_of_the_former_class(
-    option, value, place, expected, monkeypatch
-):
-    monkeypatch.chdir(Path(__file__).parents[2])
-    parser = build_parser()
-    arguments = parser.parse_args([*ROBUST, f"--pipeline.{option}", value])
-    part = json.loads(parser.dump(arguments, format="json", skip_unset=False))["pipeline"]
-    for key in place:
-        part = part[key]
-    assert {name: part[name] for name in expected} == expected
-
-
-def test_appended_verifier_stays_with_the_former_one():
-    parser = build_parser()
-    files = ["--documents", "x", "--output", "y"]
-    stages = ["--pipeline.decompose", "eval.decompose.given.Given", "--pipeline.verify"]
-    labels = "{class_path: eval.verify.labels.Labels}"
-    words = [*files, *stages, f"[{labels}]", "--pipeline.verify+", labels]
-    assert len(parser.parse_args(words).pipeline.verify) == 2
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "class_path", "init_args"),
-    [
-        ("reward", "{class_path: a.B}", "a.B", {}),
-        ("reward.class_path", "eval.defences.ThreePartReward", "eval.defences.ThreePartReward",
-         {"against": [], "pipeline": {"gamma": 3}}),
-        ("reward.init_args.against", "[x]", "eval.defences.PipelineScore",
-         {"against": ["x"], "pipeline": {"gamma": 3}, "other": 1}),
-        ("reward.pipeline.gamma", "5", "eval.defences.PipelineScore",
-         {"against": [], "pipeline": {"gamma": 5}, "other": 1}),
-    ],
-)  # fmt: skip
-def test_part_of_the_type_dict_is_replaced(option, value, class_path, init_args, tmp_path):
-    reward = {"against": [], "pipeline": {"gamma": 3}, "other": 1}
-    spec = {"reward": {"class_path": "eval.defences.PipelineScore", "init_args": reward}}
-    (tmp_path / "a.yaml").write_text(json.dumps(spec))
-    parser = command_parser("x")
-    parser.add_argument("--reward", type=dict)
-    parsed = parse(parser, ["--config", str(tmp_path / "a.yaml"), f"--{option}", value]).reward
-    assert parsed["class_path"] == class_path
-    assert parsed.get("init_args", {}) == init_args

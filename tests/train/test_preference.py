@@ -343,3 +343,16 @@ def test_another_start_is_another_run(
     main(preference(*options, "--ckpt_path", "last"))
     assert "another configuration" in capsys.readouterr().err
     assert (tmp_path / "checkpoints/run/adapter_model.safetensors").read_bytes() != before
+
+
+def test_pairs_of_equal_texts_are_skipped_and_counted(
+    tiny_llama: str, capsys: pytest.CaptureFixture
+) -> None:
+    module = Preference(base=tiny_llama, max_length=48)
+    rows = preference_rows()[:3]
+    rows[1]["rejected"] = rows[1]["chosen"] + " "
+    items = module.encode([PreferenceRecord(**row) for row in rows], train=True)
+    assert [item.row for item in items] == [0, 2]
+    assert "skipped 1 rows with equal chosen and rejected texts" in capsys.readouterr().out
+    with pytest.raises(UserError, match="no row left; add rows with two different texts"):
+        module.encode([PreferenceRecord(**rows[1])], train=True)
