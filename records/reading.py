@@ -19,10 +19,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from records.errors import BadInput, UserError
+from records.evidence import is_evidence
 from records.formats.adapters import adapt, rename, rows_of_file
 from records.formats.ambigbio import is_name_line, name_rows
 from records.formats.columns import FileReading
-from records.formats.evidence import is_evidence
 from records.types import Document, Record, RelationPair
 
 R = TypeVar("R", bound=Record)

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from records.formats.evidence import evidence_passages
+from records.evidence import evidence_passages
 from records.gold import Gold
 
 Text = Annotated[str, StringConstraints(min_length=1)]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from records.formats.evidence import is_evidence
+from records.evidence import is_evidence
 from records.formats.judged_claims import parse_judgement
 from records.formats.row_fields import KEPT_FIELDS
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
+from records.evidence import evidence_of
 from records.formats import ambigbio
 from records.formats.aggrefact import aggrefact
 from records.formats.attribution_bench import attribution_bench
 from records.formats.averitec import averitec
 from records.formats.climate_fever import climate_fever
 from records.formats.columns import FileReading, TrackedRow
-from records.formats.evidence import evidence_of
 from records.formats.expertqa import expertqa
 from records.formats.factcheck_bench import factcheck_bench
 from records.formats.factreasoner import factreasoner

@@ -1,6 +1,6 @@
 """Rows of RAGAS, DeepEval, LettuceDetect and HaluBench: a question, an answer, and evidence."""
 
-from records.formats.evidence import evidence_of
+from records.evidence import evidence_of
 from records.formats.judged_claims import (
     NOT_SUPPORTED,
     SUPPORTED,
