@@ -84,7 +84,7 @@ class Cut:
     def of(self, text):
         claims = []
         for place, source in enumerate(re.findall(r"[^.?]+[.?]", text)):
-            failed = "a question" if source.endswith("?") else None
+            failed = "a question" if source.endswith("?") or "What" in source else None
             parts = [source] if failed else source.strip(" .").split(" and ") * self.times
             for part in parts:
                 name = f"c{len(claims)}"
@@ -201,7 +201,7 @@ def write_texts(path, texts):
 def passages(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first = {
-        "t1": "It is true and it is blue and is it blue. What is?",
+        "t1": "It is true and it is blue and is it blue. What is.",
         "t2": "Two is true and two.",
         "t3": "I'm sorry, I cannot help.",
     }
