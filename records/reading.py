@@ -278,7 +278,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=1000):
             for row in batch.to_pylist():
                 number += 1
-                yield number, row | name_classes(row, classes)
+                yield number, row | name_classes(row, classes) if classes else row
     # Arrow errors, and Python errors for values out of range.
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         yield number + 1, f"file: cannot be read ({str(error).partition(chr(10))[0]})"

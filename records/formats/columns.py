@@ -66,12 +66,10 @@ class FileReading:
 
     def relabel(self, row: dict) -> dict:
         """Replace numbers as labels by the words that ``labels`` states."""
-        words = {
-            column: self.labels[number]
-            for column in LABEL_COLUMNS
-            if self.labels and (number := _whole_number(row.get(column))) in self.labels
-        }
-        return row | words
+        if not self.labels:
+            return row
+        numbers = {column: _whole_number(row.get(column)) for column in LABEL_COLUMNS}
+        return row | {c: self.labels[n] for c, n in numbers.items() if n in self.labels}
 
     def note(self, name: str, row: dict, used: set[str], records: list[dict]) -> list[dict]:
         """Return ``records``, which a row was read as, and note its format and used columns."""
@@ -80,11 +78,12 @@ class FileReading:
             self._columns.setdefault(column, None)
             if column in self._field_of or not records:
                 continue
-            if column in self._model_fields & records[0].keys():
+            is_kept = column in records[0]
+            if is_kept and column in self._model_fields:
                 self._field_of[column] = column
             elif column in used:
                 self._field_of[column] = self._find_field(column, value, records[0])
-            elif column in _USED & records[0].keys():
+            elif is_kept and column in _USED:
                 self._field_of[column] = column
         return records
 

@@ -84,8 +84,9 @@ def _read(
 ) -> tuple[str, set[str], dict | list[dict] | None]:
     if readers is READERS and "id" in row and "topic" in row and "text" in row:
         return "ours", set(), row
+    tracked = TrackedRow(row)
     for name, reader in readers.items():
-        tracked = TrackedRow(row)
+        tracked.used.clear()
         documents = reader(tracked, number)
         if documents is not None:
             return name, tracked.used, documents
