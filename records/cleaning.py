@@ -192,6 +192,7 @@ def clean(text: str, citations: bool = True) -> Cleaned:
     for kind, pattern, replacement in _RULES:
         if citations or kind != "citations":
             shorter = pattern.sub(replacement, text)
-            removed[kind] += max(0, len(text.split()) - len(shorter.split()))
-            text = shorter
+            if shorter != text:
+                removed[kind] += max(0, len(text.split()) - len(shorter.split()))
+                text = shorter
     return Cleaned(text.strip(), dict(+removed))
