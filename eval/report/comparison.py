@@ -64,6 +64,24 @@ class Change(NamedTuple):
         return abs(self.left - self.right)
 
 
+class Difference(NamedTuple):
+    """Left minus right over the texts with both scores.
+
+    Attributes:
+        texts: their number.
+        means: of the left and of the right scores.
+        value, ci95, topics: the mean difference, its 95 % interval over topics, and their number.
+        ways: texts with a higher left and with a higher right score.
+    """
+
+    texts: int
+    means: tuple[float | None, float | None]
+    value: float | None
+    ci95: tuple[float, float] | None
+    topics: int
+    ways: tuple[int, int]
+
+
 @dataclass
 class Paired:
     """The texts of two runs.
@@ -115,11 +133,9 @@ def compare_runs(a: str | Path, b: str | Path) -> pd.DataFrame:
     tests = [_two_sided(changes) for changes in paired.cells.values()]
     rows = []
     for (place, kind), changes in paired.cells.items():
-        left, right, topics = _columns(changes)
-        difference, ci95, _ = ratio(left - right, np.ones(len(left)), topics, seed=0)
+        texts, means, value, ci95, *_ = _mean_difference(changes)
         low, high = ci95 or (None, None)
-        means = [float(side.mean()) if len(side) else None for side in (left, right)]
-        rows.append((*place, kind, len(left), *means, difference, low, high))
+        rows.append((*place, kind, texts, *means, value, low, high))
     names = ["metric", "selection", "kind", "n", "a", "b", "difference", "low", "high"]
     frame = pd.DataFrame(rows, columns=names).assign(p=tests, p_holm=holm(tests))
     return frame.astype(dict.fromkeys([*names[4:], "p", "p_holm"], float))
@@ -357,11 +373,25 @@ def _two_sided(changes: Sequence[Change]) -> float | None:
     return min(1.0, 2 * min(p_values)) if p_values else None
 
 
-def _cells_of(changes: Sequence[Change]) -> list[Cell | str]:
+def _mean_difference(changes: Sequence[Change]) -> Difference:
     left, right, topics = _columns(changes)
     value, ci95, n = ratio(left - right, np.ones(len(left)), topics, seed=0)
+    means = tuple(float(side.mean()) if len(side) else None for side in (left, right))
+    ways = int((left > right).sum()), int((left < right).sum())
+    return Difference(len(left), means, value, ci95, n, ways)
+
+
+def _cells_of(changes: Sequence[Change]) -> list[Cell | str]:
+    difference = _mean_difference(changes)
+    value, ci95 = difference.value, difference.ci95
     ends = "" if ci95 is None else f"[{_signed(ci95[0])}, {_signed(ci95[1])}]"
-    means = [number(float(side.mean()) if len(side) else None) for side in (left, right)]
-    difference = Cell("–" if value is None else _signed(value), ends, f"n = {n}")
-    ways = (str(int((left > right).sum())), str(int((left < right).sum())))
-    return [f"{len(left)} of {len(changes)}", *means, difference, *ways]
+    cell_of_difference = Cell(
+        "–" if value is None else _signed(value), ends, f"n = {difference.topics}"
+    )
+    means = map(number, difference.means)
+    return [
+        f"{difference.texts} of {len(changes)}",
+        *means,
+        cell_of_difference,
+        *map(str, difference.ways),
+    ]
