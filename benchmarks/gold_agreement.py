@@ -5,7 +5,7 @@
         --checkpoint checkpoints/small/relation_2 --pages data/kb/passages.jsonl
 
 Prints Pearson's correlation of the gold F1 over all texts of the files, and the mean by kind. The
-means show what the estimate misses. ``--least_share 0`` leaves out the condition on words.
+means show what the estimate misses.
 """
 
 import argparse
@@ -26,14 +26,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("texts", nargs="+", help="files of texts with gold by construction")
     parser.add_argument("--checkpoint", required=True, help="relation model")
     parser.add_argument("--pages", nargs="+", required=True)
-    parser.add_argument("--least_share", type=float, default=0.2)
     parser.add_argument("--cache", help="SQLite file for the model's answers")
     options = parser.parse_args(arguments)
     documents = [d for path in options.texts for d in read_records(path, Document) if d.gold]
     if not documents:
         raise UserError(f"{options.texts[0]}: no text has `gold`; build them with `attacks`")
     model = Entailment(options.checkpoint, cache=options.cache)
-    estimate = FactGold(model, options.pages, least_share=options.least_share)
+    estimate = FactGold(model, options.pages)
     estimated = estimate([(document.topic, document.text) for document in documents])
     kinds: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for document, gold in zip(documents, estimated, strict=True):

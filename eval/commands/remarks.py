@@ -121,7 +121,7 @@ def empty_selection_note(scored: Sequence[Scored]) -> list[str]:
     ]
 
 
-def unseen_topics_warning(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:
+def unseen_topics_note(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:
     """Return a line if small models judged texts without a passage about the embedded people."""
     checkpoints = [Path(getattr(part, "checkpoint", None) or "") for part in find_parts(pipeline)]
     small = [

@@ -134,11 +134,10 @@ def main(argv: list[str]) -> int:
     if arguments.formats:
         paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
     notes = [*remarks.abstention_note(rows), *remarks.removal_notes(rows)]
-    notes += remarks.empty_selection_note(rows)
+    notes += [*remarks.empty_selection_note(rows), *remarks.unseen_topics_note(pipeline, rows)]
     notes += [*remarks.failure_reasons(rows), *map(str, paths)]
     print(printable("\n".join(notes)))
-    warnings = remarks.evidence_warnings(pipeline, rows)
-    for line in [*warnings, *remarks.unseen_topics_warning(pipeline, rows)]:
+    for line in remarks.evidence_warnings(pipeline, rows):
         print(f"warning: {printable(line)}", file=sys.stderr)
     if remarks.has_only_failures(rows):
         print(

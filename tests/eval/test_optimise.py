@@ -147,7 +147,7 @@ def test_texts_that_differ_by_their_topic_alone_are_one_text(config):
 def test_what_cannot_be_judged_is_counted_and_never_scored(config):
     rows = series(EMPTY, 20)
     for row in rows:
-        row["text"] = "Is that what people say of her? " + row["text"]
+        row["text"] = "People say much (?) of her. " + row["text"]
         row["claims"].append({"id": "x", "text": "Who?", "failed": "no claim"})
     write_jsonl("a20.jsonl", rows)
     before, actual = run(config, "out"), run(config, "other")
