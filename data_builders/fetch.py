@@ -19,10 +19,11 @@ _BLOCK = 1 << 20  # bytes
 
 
 class ReleasedFile(BaseModel):
-    """A URL and the file's published SHA-256, if there is one."""
+    """A URL, the file's published SHA-256, if there is one, and the folder for its content."""
 
     url: str
     sha256: str | None = None
+    folder: str = ""
 
 
 class Release(BaseModel):
@@ -32,8 +33,9 @@ class Release(BaseModel):
 
     source: str
     licence: str
-    files: dict[str, ReleasedFile | str]
+    files: dict[str, ReleasedFile | str] = {}
     extract: bool = False
+    holds: list[str] = []
 
 
 class Download(PoliteClient):
@@ -98,6 +100,9 @@ def fetch(name: str, output: Path = Path("downloads"), sets: Path = SETS) -> str
     if name not in releases:
         raise UserError(f"{name}: not in {sets}; expected one of: {', '.join(releases)}")
     release = Release(**releases[name])
+    if not release.files:
+        paths = ", ".join(str(output / path) for path in release.holds)
+        raise UserError(f"{name}: get it from {release.source}, and save it as {paths}")
     folder = output / name
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder):
@@ -115,7 +120,7 @@ def fetch(name: str, output: Path = Path("downloads"), sets: Path = SETS) -> str
                     f"{path}: SHA-256 {digest}, expected {expected}; delete it to fetch it again"
                 )
             if release.extract:
-                _extract(path)
+                _extract(path, folder / entry.folder)
             size = path.stat().st_size
             fetched[file] = {"url": entry.url, "bytes": size, "sha256": digest}
             write_json(
@@ -125,8 +130,8 @@ def fetch(name: str, output: Path = Path("downloads"), sets: Path = SETS) -> str
     return "\n".join([f"{folder}: {release.source}; licence: {release.licence}", *sizes])
 
 
-def _extract(archive: Path) -> None:
-    """Unpack next to the archive, without the top folder; links and paths outside are errors."""
+def _extract(archive: Path, folder: Path) -> None:
+    """Unpack into the folder, without the top folder; links and paths outside are errors."""
     scratch = archive.with_name(".extracted")
     shutil.rmtree(scratch, ignore_errors=True)
     try:
@@ -134,6 +139,7 @@ def _extract(archive: Path) -> None:
             members.extractall(scratch, filter="data")
     except tarfile.TarError as error:
         raise UserError(f"{archive}: not extracted: {error}; delete it to fetch it again") from None
-    for top in list(scratch.iterdir()):
-        shutil.copytree(top, archive.parent, dirs_exist_ok=True)
+    tops = list(scratch.iterdir())
+    top = tops[0] if len(tops) == 1 and tops[0].is_dir() else scratch
+    shutil.copytree(top, folder, dirs_exist_ok=True)
     shutil.rmtree(scratch)

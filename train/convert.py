@@ -1,12 +1,11 @@
 """``python -m train convert``: a checkpoint folder from a published T5 that generates LSS.
 
 The authors of 2308.12157 released their LSS and LSS* models as archives of Hugging Face folders
-(facebookresearch/lss_eval, README). Weights must be safetensors, since loading a pickle can execute
-code. Convert a ``pytorch_model.bin`` in a sandbox::
+(``python -m data_builders fetch lss_models``). Weights must be safetensors, since loading a pickle
+can execute code. Convert a ``pytorch_model.bin`` in a sandbox::
 
-    python -c "import transformers as t; name, to = 'lss_archive', 'downloads/lss_eval/lss'; \\
-      t.AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=False).save_pretrained(to); \\
-      t.AutoTokenizer.from_pretrained(name).save_pretrained(to)"
+    python -c "import transformers as t; name = 'downloads/lss_models/lss'; \\
+      t.AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=False).save_pretrained(name)"
 """
 
 from pathlib import Path

@@ -2,11 +2,13 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 import tarfile
 import threading
 import time
+from fnmatch import fnmatch
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -124,3 +126,37 @@ def test_archive_is_extracted_only_into_its_folder(server, sets, tmp_path, name)
 def test_downloads_yaml_is_valid():
     for entry in yaml.safe_load(SETS.read_text()).values():
         assert Release(**entry).licence
+
+
+def test_paths_of_paper_configs_and_docs_are_declared_in_downloads_yaml():
+    sets = yaml.safe_load(SETS.read_text())
+    declared = {path for entry in sets.values() for path in entry.get("holds", [])}
+    folders = {part for path in declared for part in path.split("/")[:1]} | set(sets)
+    root = SETS.parents[1]
+    texts = [*root.glob("configs/*/paper/*.yaml"), *root.glob("docs/*.md")]
+    for text in texts:
+        for path in re.findall(r"downloads/([\w./*-]+)", text.read_text("utf-8")):
+            path = path.rstrip("./")
+            is_declared = any(fnmatch(path, pattern) for pattern in declared)
+            assert is_declared or path in folders | {"NAME"}, f"{text.name}: downloads/{path}"
+
+
+def test_archives_of_one_set_are_unpacked_into_their_folders(server, sets, tmp_path):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name in ("./config.json", "./model.bin"):
+            member = tarfile.TarInfo(name)
+            member.size = 2
+            archive.addfile(member, io.BytesIO(b"{}"))
+    server.content = buffer.getvalue()
+    files = {f"{name}.tar": {"url": server.url, "folder": name} for name in ("lss", "lss_star")}
+    fetch("a", tmp_path, sets(files=files, extract=True))
+    for name in files:
+        folder = tmp_path / "a" / name.removesuffix(".tar")
+        assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.bin"]
+
+
+def test_set_without_files_states_where_to_get_it(sets, tmp_path):
+    path = sets(files={}, holds=["wiki.db"])
+    with pytest.raises(UserError, match=r"get it from here, and save it as .*wiki\.db"):
+        fetch("a", tmp_path, path)
