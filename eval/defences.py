@@ -63,7 +63,8 @@ class Defence:
             retrieve=self.wrap_retrieve(retrieve) if self.wrap_retrieve else retrieve,
             select=(self.select_for or {}).get(metric, self.select) or pipeline.select,
             revise=pipeline.revise,
-            gamma=pipeline.gamma,
+            gamma=pipeline.gamma.gamma,
+            penalty_of="kept" if pipeline.gamma.of_kept else "all",
         )
 
     def value(self, score: DocumentScore) -> float | None:

@@ -6,10 +6,10 @@ selects it by ``class_path``.
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from eval import stages
-from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Scored, score_document
+from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Penalty, Scored, score_document
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Verifier
 from records import Claim, Document, Passage, UserError, Verdict
@@ -29,7 +29,10 @@ class Pipeline:
             claim without ``contexts``.
         select: Core; null scores every claim once.
         revise: makes claims self-contained; null keeps them unchanged.
-        gamma: threshold of FActScore's length penalty, in subclaims before Core; 0 disables it.
+        gamma: threshold of FActScore's length penalty, in subclaims; 0 disables it.
+        penalty_of: ``all`` counts the subclaims before Core; ``kept`` those that are scored after
+            it, and a text that does not respond has a ``factscore`` of 0, as in the released code
+            of 2407.03572.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class Pipeline:
         select: Selector | None = None,
         revise: Reviser | None = None,
         gamma: float = DEFAULT_GAMMA,
+        penalty_of: Literal["all", "kept"] = "all",
     ):
         if not verify:
             raise UserError("verify: expected at least one verifier")
@@ -54,7 +58,7 @@ class Pipeline:
         self.retrieve = retrieve or GivenPassages()
         self.select = select
         self.revise = revise
-        self.gamma = gamma
+        self.gamma = Penalty(gamma, penalty_of == "kept")
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Score each document, without Core and, if a selector is set, with Core."""
@@ -200,7 +204,7 @@ def score_selected(
     claims: Sequence[Claim],
     verdicts: Sequence[Verdict],
     selections: Sequence[Selection],
-    gamma: float,
+    gamma: float | Penalty,
     selection: str = "core",
 ) -> DocumentScore:
     """Score a document by the claims that a selector kept."""

@@ -20,6 +20,19 @@ DEFAULT_GAMMA = 10
 FAILED = -1
 
 
+class Penalty(NamedTuple):
+    """FActScore's length penalty.
+
+    Attributes:
+        gamma: its threshold in claims; 0 for none.
+        of_kept: aggregate as the released code of Core (2407.03572): the penalty counts the scored
+            claims after selection, and a text that does not respond has a ``factscore`` of 0.
+    """
+
+    gamma: float = DEFAULT_GAMMA
+    of_kept: bool = False
+
+
 class AtK(NamedTuple):
     """A text's recall@K and F1@K; ``None`` if no claim could be judged."""
 
@@ -41,7 +54,7 @@ class DocumentScore(BaseModel):
             claims; ``None`` if the text does not respond, or nothing was judged and something
             failed.
         factscore: precision times the length penalty exp(1 - gamma / claims) for claims < gamma,
-            with the number of claims before Core.
+            with the number of claims before Core, or after it (:class:`Penalty`).
         empty_selection: the text responds and has claims, but Core selects none.
         unselectable: claims that Core could not judge; counted as failed.
         penalty: the length penalty.
@@ -215,7 +228,7 @@ def score_document(
     claims: Sequence[Claim],
     verdicts: Sequence[Verdict],
     selected: set[str] | None,
-    gamma: float = DEFAULT_GAMMA,
+    gamma: float | Penalty = DEFAULT_GAMMA,
     unselectable: int = 0,
     selection: str = "core",
 ) -> DocumentScore:
@@ -226,10 +239,11 @@ def score_document(
         claims: all subclaims before Core, including failed ones.
         verdicts: one per scored claim.
         selected: ids of the claims that Core kept, or ``None`` without Core.
-        gamma: threshold of the length penalty; 0 for none.
+        gamma: threshold of the length penalty, 0 for none; or the whole penalty.
         unselectable: number of claims that Core could not judge; counted as failed.
         selection: name of the selector.
     """
+    gamma, of_kept = gamma if isinstance(gamma, Penalty) else Penalty(gamma)
     scored = [v for v in verdicts if selected is None or v.claim in selected]
     counts = {label: sum(v.label == label for v in scored) for label in _COUNTED}
     judged = len(scored) - counts["failed"] - counts["irrelevant"]
@@ -246,7 +260,8 @@ def score_document(
         precision = 0.0
     elif responded and judged:
         precision = counts["supported"] / judged
-    penalty = length_penalty(usable, gamma)
+    penalty = length_penalty(len(scored) - counts["irrelevant"] if of_kept else usable, gamma)
+    silent = 0.0 if of_kept and not responded else None
     return DocumentScore(
         assessor=verdicts[0].assessor if verdicts else "",
         name=verdicts[0].name if verdicts else "default",
@@ -261,7 +276,7 @@ def score_document(
         judged=judged,
         failed=counts["failed"],
         precision=precision,
-        factscore=None if precision is None else precision * penalty,
+        factscore=silent if precision is None else precision * penalty,
         penalty=penalty,
         empty_selection=empty,
         unselectable=unselectable,

@@ -9,7 +9,7 @@ import pytest
 from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences
 from eval.metrics.corpus import BOUNDS, expected_claims, summarise
-from eval.metrics.document import named, score_document
+from eval.metrics.document import Penalty, named, score_document
 from eval.pipeline import Pipeline
 from eval.retrieve.bm25 import BM25
 from eval.stages import Selection
@@ -218,7 +218,7 @@ def test_each_assessor_has_its_own_verdicts_on_the_claims_that_count():
     assert [named("nli", "default"), named("nli", "graded")] == ["nli", "nli.graded"]
 
 
-def score_of(labels, selected=None, text="Some text.", claims=()):
+def score_of(labels, selected=None, text="Some text.", claims=(), **options):
     """The score of a document with one claim per label; ``None`` has no verdict."""
     rows = [
         Verdict(claim=f"c{i}", assessor="a", label=label)
@@ -226,7 +226,7 @@ def score_of(labels, selected=None, text="Some text.", claims=()):
         if label is not None
     ]
     judged = [Claim(id=f"c{i}", text="x") for i in range(len(labels))]
-    return score_document(document(text), [*judged, *claims], rows, selected)
+    return score_document(document(text), [*judged, *claims], rows, selected, **options)
 
 
 @pytest.mark.parametrize(
@@ -249,6 +249,22 @@ def test_precision_of_one_document(labels, selected, precision):
     if selected is None:
         assert result.failed == labels.count("failed") + labels.count(None)
     assert result.empty_selection == (selected == set() and labels != [])
+
+
+@pytest.mark.parametrize(
+    ("text", "selected", "factscore"),
+    [
+        ("Some text.", {"c0"}, math.exp(1 - 10 / 1)),
+        ("Some text.", {f"c{i}" for i in range(10)}, 0.1),
+        ("Some text.", None, 1 / 12),
+        ("Some text.", set(), 0.0),
+        ("I'm sorry, I cannot help with that.", {"c0"}, 0.0),
+    ],
+)
+def test_penalty_of_kept_claims_is_that_of_cores_released_code(text, selected, factscore):
+    labels = ["supported", *["not_supported"] * 11]
+    result = score_of(labels, selected, text, gamma=Penalty(10, of_kept=True))
+    assert result.factscore == pytest.approx(factscore)
 
 
 def test_an_empty_selection_is_0_whatever_could_not_be_decomposed():
