@@ -189,7 +189,7 @@ def test_repeats_all_keeps_every_annotation():
         (["Ann Lee won", "Lee won", "Ann won"], "tie", None),
         (["Ann Lee won", "Ann Lee won."], "tie", None),  # letter by letter
         (["", "", "Lee"], "majority", ""),
-        (["Bob", "Bob", "Lee"], "unaligned", None),
+        (["Bob", "Bob", "Lee"], "majority", "Bob"),  # as written, since no subsequence
     ],
 )
 def test_vote_by_whole_lss_decides_by_equal_texts(texts, decided, words):
@@ -199,8 +199,17 @@ def test_vote_by_whole_lss_decides_by_equal_texts(texts, decided, words):
     assert kept(vote(settled, by="whole")) == "won"
 
 
+def test_gold_of_a_majority_that_is_no_subsequence_is_its_text_and_first_lss_star():
+    answers = [("Lee", "She won."), ("Bob", None), (" Bob", "Bob won.")]
+    pair = example(*(Annotation(lss=lss, lss_star=star) for lss, star in answers))
+    gold = merge_gold(pair, vote(pair, by="whole"))
+    assert (gold.lss, gold.lss_star) == ("Bob", "Bob won.")
+
+
 def kept(decision):
-    return None if decision.keep is None else join_words(CLAIM, decision.words, decision.keep)
+    if decision.keep is None:
+        return decision.text
+    return join_words(CLAIM, decision.words, decision.keep)
 
 
 def test_adjudication_overrides_the_vote():

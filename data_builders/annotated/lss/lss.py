@@ -50,7 +50,8 @@ class Lss(Builder):
             export of the project in ``adjudicate/``.
         repeats: which answers of one annotator to the same pair count: ``latest`` or ``all``.
         vote_by: vote on single ``words`` (ours), or on ``whole`` LSS: the most common LSS wins if
-            two or more annotators wrote it, otherwise the pair is open (2308.12157, section 4.1).
+            two or more annotators wrote it, whether or not it is a subsequence of the claim,
+            otherwise the pair is open (2308.12157, section 4.1).
             A pair with a word that exactly half of the annotators keep is open too. Open pairs are
             in ``adjudicate.jsonl`` and not in gold.
         shares: references of train, dev and test. Rows with a ``split`` keep it.
@@ -86,7 +87,7 @@ class Lss(Builder):
             "no_subsequence": unaligned,
             "pairs_decided": dict(sorted(notes.items())),
         }
-        still_open = [e for e, v in zip(examples, votes, strict=True) if v.keep is None]
+        still_open = [e for e, v in zip(examples, votes, strict=True) if v.is_open]
         dropped["gold: a tie, to be adjudicated"] += notes["tie"]
         dropped["gold: no annotation is a subsequence of the claim"] += notes["unaligned"]
         pages = {"agreement.json": json.dumps(table, indent=2, ensure_ascii=False) + "\n"}
@@ -118,7 +119,7 @@ class Lss(Builder):
         for example, decision in zip(examples, votes, strict=True):
             split = split_of[group_of(example)]
             files[f"lss_{split}.jsonl"].append(_row(example, extras))
-            if decision.keep is not None:
+            if not decision.is_open:
                 single = example.model_copy(update={"annotations": [merge_gold(example, decision)]})
                 voted = {
                     "votes": decision.counts,

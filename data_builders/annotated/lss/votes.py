@@ -6,7 +6,7 @@ LSS that no annotator wrote, so gold rows record the decision. Words kept by hal
 By ``whole`` LSS (2308.12157, section 4.1): the LSS that two or more annotators wrote; if all
 differ, the pair is open and an adjudicator chooses. LSS are compared letter by letter: of the
 triples that the authors released as all different, one in seven has two LSS that differ only in
-punctuation and letter case.
+punctuation and letter case. A majority LSS is gold as written if it is no subsequence of the claim.
 """
 
 from collections import Counter
@@ -33,6 +33,7 @@ class Vote:
         unaligned: number of annotations that are not a subsequence of the claim's words.
         decided: ``single``, ``unanimous``, ``majority``, ``adjudicated``; if open, ``tie`` or
             ``unaligned``.
+        text: of a vote by whole LSS, the LSS that is no subsequence of the claim.
     """
 
     words: list[Word]
@@ -41,6 +42,12 @@ class Vote:
     voters: int
     unaligned: int
     decided: str
+    text: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an adjudicator has to decide."""
+        return self.keep is None and self.text is None
 
 
 def vote(example: LssExample, by: By = "words") -> Vote:
@@ -57,11 +64,11 @@ def vote(example: LssExample, by: By = "words") -> Vote:
         return Vote(words, None, [0] * len(words), 0, unaligned, "unaligned")
     voters = len(kept)
     counts = [sum(column) for column in zip(*kept, strict=True)] if kept else [0] * len(words)
+    if by == "whole" and example.keep is None:
+        keep, decided, text = _most_common_lss(example, words)
+        return Vote(words, keep, counts, voters, unaligned, decided, text)
     if not voters:
         return Vote(words, None, counts, 0, unaligned, "unaligned")
-    if by == "whole" and example.keep is None:
-        keep, decided = _most_common_lss(example, words)
-        return Vote(words, keep, counts, voters, unaligned, decided)
     if any(2 * count == voters for count in counts):
         return Vote(words, None, counts, voters, unaligned, "tie")
     keep = [2 * count > voters for count in counts]
@@ -72,17 +79,20 @@ def vote(example: LssExample, by: By = "words") -> Vote:
     return Vote(words, keep, counts, voters, unaligned, decided)
 
 
-def _most_common_lss(example: LssExample, words: list[Word]) -> tuple[list[bool] | None, str]:
-    texts = Counter(" ".join(a.lss.split()) for a in example.annotations)
+def _most_common_lss(
+    example: LssExample, words: list[Word]
+) -> tuple[list[bool] | None, str, str | None]:
+    texts = Counter(_spaced(a.lss) for a in example.annotations)
     (text, most), *runners_up = texts.most_common(2)
     if most < min(2, len(example.annotations)) or any(count == most for _, count in runners_up):
-        return None, "tie"
+        return None, "tie", None
     keep = align(text, words)
-    if keep is None:
-        return None, "unaligned"
-    if runners_up:
-        return keep, "majority"
-    return keep, "single" if most == 1 else "unanimous"
+    decided = "majority" if runners_up else "single" if most == 1 else "unanimous"
+    return keep, decided, text if keep is None else None
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
 
 
 def merge_gold(example: LssExample, decision: Vote) -> Annotation:
@@ -91,13 +101,18 @@ def merge_gold(example: LssExample, decision: Vote) -> Annotation:
     Free text cannot be voted on: the LSS* is from the annotation that agrees on most words (ties:
     the first). An adjudicated pair has the adjudicator's LSS* and rating. An open vote is an error.
     """
+    ratings = [a.rating for a in example.annotations if a.rating is not None]
+    rating = median(ratings) if ratings else None
+    if decision.text is not None:
+        same = [a.lss_star for a in example.annotations if _spaced(a.lss) == decision.text]
+        star = next((text for text in same if text is not None), None)
+        return Annotation(lss=decision.text, lss_star=star, rating=rating)
     if decision.keep is None:
         raise ValueError("the vote is open")
     lss = join_words(example.claim, decision.words, decision.keep)
     if decision.decided == "adjudicated":
         final = [a for a in example.annotations if is_adjudicated(a)][-1]
         return Annotation(lss=lss, lss_star=final.lss_star, rating=final.rating)
-    ratings = [a.rating for a in example.annotations if a.rating is not None]
     stars = [
         (sum(a != b for a, b in zip(keep, decision.keep, strict=True)), index)
         for index, annotation in enumerate(example.annotations)
@@ -105,4 +120,4 @@ def merge_gold(example: LssExample, decision: Vote) -> Annotation:
         and (keep := align(annotation.lss, decision.words)) is not None
     ]
     star = example.annotations[min(stars)[1]].lss_star if stars else None
-    return Annotation(lss=lss, lss_star=star, rating=median(ratings) if ratings else None)
+    return Annotation(lss=lss, lss_star=star, rating=rating)
