@@ -21,7 +21,8 @@ class Given:
         irrelevant: keep claims that the annotators labelled irrelevant (IR).
         field: the documents' field with the claims. FActScore's labelled biographies have human
             facts in ``claims`` and the model's in ``model_claims``.
-        otherwise: decomposer for documents without claims; null: such a document is an error.
+        otherwise: decomposer for documents without claims; null: such a document is an error,
+            unless it does not respond (``responds: false``), and has no claims.
         align: set the source of a claim without one to the most similar sentence of its text. Core
             otherwise judges entailment by the whole text; HALoGEN's atoms name no sentence.
     """
@@ -45,13 +46,14 @@ class Given:
         ]
 
     def has(self, document: Document) -> bool:
-        """Whether the document has the field with claims; an empty list counts."""
-        return getattr(document, self.field, None) is not None
+        """Whether the claims are known: the field, or ``responds: false`` without the field."""
+        declared = getattr(document, "responds", None)
+        return getattr(document, self.field, None) is not None or declared is False
 
     def _read_claims(self, document: Document) -> list[Claim]:
         claims: list[Claim] = []
         try:
-            for claim in getattr(document, self.field):
+            for claim in getattr(document, self.field, None) or []:
                 claims.append(Claim.model_validate(claim))
             if len({claim.id for claim in claims}) == len(claims):
                 kept = [claim for claim in claims if self.irrelevant or claim.label != "IR"]

@@ -12,6 +12,7 @@ import pytest
 
 from data_builders.published.longform.longform import LongForm
 from data_builders.published.longform.longform_formats import Source
+from data_builders.topics import read_topics
 from records import Document, UserError, read_records, write_jsonl
 
 DATA = os.environ.get("FACTFOUNDRY_DATA")
@@ -348,7 +349,7 @@ def test_longfact_topic_is_read_from_the_file_name(tmp_path):
     source = {"format": "longfact", "topics": 2, "per_topic": 3}
     folder, report = build(tmp_path, str(tmp_path / "lf"), **source)
     kept = prompts(folder)
-    assert [row["topic"] for row in kept] == ["20th-century-events"] * 3 + ["physics"] * 3
+    assert [row["group"] for row in kept] == ["20th-century-events"] * 3 + ["physics"] * 3
     assert report["dropped"] == {"s: row that was not drawn": 4}
     assert datasets.load_dataset(str(folder), "s")["test"].num_rows == 6
 
@@ -369,7 +370,9 @@ def test_topics_and_rows_are_drawn_by_the_seed(tmp_path):
         for name, f in zip("1m2", (first, mixed, other), strict=True)
     }
     assert len(texts["1"]) == 6
-    assert len({row["topic"] for row in prompts(first)}) == 3
+    assert len({row["group"] for row in prompts(first)}) == 3
+    topics = read_topics([str(first / "s/prompts.jsonl")])
+    assert set(topics) == texts["1"], "each prompt is asked"
     assert texts["1"] == texts["m"] != texts["2"]
     assert report["dropped"] == {
         "s: row of a topic that was not drawn": 6,

@@ -542,7 +542,8 @@ def test_given_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
     none = {"topic": "Bob", "output": "Bob sings loud."}
     silent = {"topic": "Cy", "output": "Cy sings.", "annotations": None}
     write_jsonl(tmp_path / "bios.jsonl", [row, none, silent])
-    ann, bob, _ = read_records(tmp_path / "bios.jsonl", Document)
+    ann, bob, cy = read_records(tmp_path / "bios.jsonl", Document)
+    assert Given()([cy]) == [[]], "an abstention has no facts"
     model = Given(field="model_claims")
     assert [(c.text, c.source, c.id) for c in model([ann])[0]] == [
         ("Ann sings.", "Ann sings loud.", "c0"),

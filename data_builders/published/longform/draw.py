@@ -50,7 +50,7 @@ def draw(
 
 
 def _topic(row: AnyRow) -> str:
-    return row.topic if isinstance(row, Document) else row["topic"]
+    return row.topic if isinstance(row, Document) else row["group"]
 
 
 def _content(row: AnyRow) -> str:

@@ -181,7 +181,11 @@ def factor(row: Row) -> Document | str:
 
 
 def prompts(row: Row) -> dict | str:
-    """Any table of questions: ``prompt``, ``question``, ``input`` or ``title``."""
+    """Any table of questions: ``prompt``, ``question``, ``input`` or ``title``.
+
+    ``group`` is the source's topic field, so that every prompt is a topic of its own in
+    ``generations``.
+    """
     for name in ("prompt", "question", "input", "title"):
         text = row.fields.get(name)
         if isinstance(text, str):
@@ -190,15 +194,15 @@ def prompts(row: Row) -> dict | str:
         raise BadInput([f"{row.path}:{row.number}: prompt: field required"])
     if not text.strip():
         return "row without a question"
-    return {"id": row.id, "topic": row.topic("topic", name), "prompt": text.strip()}
+    return {"id": row.id, "group": row.topic("topic", name), "prompt": text.strip()}
 
 
 def longfact(row: Row) -> dict | str:
-    """LongFact (2403.18802): ``prompt``; the topic is the file name after its first ``_``."""
+    """LongFact (2403.18802): ``prompt``; the group is the file name after its first ``_``."""
     if not row.fields["prompt"].strip():
         return "row without a question"
     topic = row.path.name.partition(".")[0].partition("_")[2] or row.path.stem
-    return {"id": row.id, "topic": topic, "prompt": row.fields["prompt"].strip()}
+    return {"id": row.id, "group": topic, "prompt": row.fields["prompt"].strip()}
 
 
 FORMATS: dict[str, Callable[[Row], list[Document] | Document | dict | str]] = {
