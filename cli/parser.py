@@ -1,23 +1,39 @@
 """The argument parser of all commands; errors name the line of the configuration file."""
 
 import inspect
+import json
 import pkgutil
 import re
 from argparse import ArgumentError
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from pydoc import locate
+from typing import Any
 
-from jsonargparse import ArgumentParser, Namespace
+import yaml
+from jsonargparse import ArgumentParser, Namespace, get_loader
+from yaml.representer import SafeRepresenter
 
 from cli.command import CommandError
 
 _KEY = re.compile(r'Parser key "(?:[^"]*\.)?([^".]+)": ')
 _OPTION = re.compile(r"[Oo]ption '(?:[\w.]*\.)?(\w+)'|unrecognized arguments: --(?:[\w.]*\.)?(\w+)")
 _IMPORT = re.compile(r"(?:module '([\w.]+)' has no attribute '|No module named '([\w.]+)\.)(\w+)'")
+# What a custom part must look like.
+_EXPECTED = {
+    "Decomposer": ": expected `def __call__(self, documents: Sequence[Document]) -> "
+    "list[list[Claim]]`, or a subclass of eval.decompose.by_sentence.BySentence",
+    "TextMetric": ": expected a subclass of eval.metrics.text_metric.TextMetric with "
+    "`def score(self, documents: Sequence[Document]) -> list[float | None]`",
+}
+
+# A class that replaces another keeps their common options, whose numbers have jsonargparse's types.
+yaml.SafeDumper.add_multi_representer(float, SafeRepresenter.represent_float)
+yaml.SafeDumper.add_multi_representer(int, SafeRepresenter.represent_int)
 
 
 def command_parser(
@@ -38,7 +54,7 @@ def parse(
     ``subparser`` has the suggested options if ``parser`` has subcommands.
     """
     try:
-        return parser.parse_args(list(argv))
+        return parser.parse_args(_without_replaced_parts(argv))
     except ArgumentError as error:
         raise CommandError(error_line(error, subparser or parser, argv)) from None
     except UnicodeDecodeError as error:
@@ -60,6 +76,11 @@ def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]
     text, _, value = text.partition(" Given value type: ")
     text = re.sub(r"Does not validate against any of the Union .*? Errors: - ", "", text)
     text = text.replace(" - Expected a <class 'NoneType'>", "")
+    text = re.sub(
+        r"(?:implement protocol|correspond to a subclass of) (\w+)",
+        lambda match: match[0] + _EXPECTED.get(match[1], ""),
+        text,
+    )
     text = re.sub(
         r"does not implement protocol (\w+)",
         r"does not have the parameters and annotations (Sequence, not list) of protocol \1",
@@ -110,6 +131,50 @@ def _config_location(configs: Iterable[Path], word: str, class_path: str, value:
         if matches:
             return f"{path}:{min(matches)[1]}: "
     return ""
+
+
+def _without_replaced_parts(argv: Sequence[str]) -> list[str]:
+    """Drop from each config the parts that a later option replaces.
+
+    An option replaces a part by ``{class_path: …}`` or by a list of these. jsonargparse alone would
+    keep options of the former part.
+    """
+    words = list(chain(*(w.split("=", 1) if w.startswith("--config=") else [w] for w in argv)))
+    replaced = []
+    for number, word in enumerate(words):
+        option, _, value = word.partition("=")
+        value = value or "".join(words[number + 1 : number + 2])
+        if option[:2] == "--" and "class_path" in value:
+            with suppress(yaml.YAMLError):
+                parts = yaml.safe_load(value)
+                parts = parts if isinstance(parts, list) else [parts]
+                if all(isinstance(part, dict) and "class_path" in part for part in parts):
+                    replaced.append((number, option[2:].replace(".init_args", "").split(".")))
+    for number, word in enumerate(words[:-1], 1):
+        if word in {"--config", "-c"} and Path(words[number]).is_file():
+            keys = [names for later, names in replaced if later > number]
+            with suppress(yaml.YAMLError, UnicodeDecodeError):
+                words[number] = _drop(Path(words[number]), keys)
+    return words
+
+
+def _drop(config: Path, keys: Iterable[Sequence[str]]) -> str:
+    """Return a config without ``keys`` as JSON, or its path if it has none of them."""
+    options, result = get_loader("yaml")(config.read_text(encoding="utf-8")), str(config)
+    for names in keys:
+        part = options
+        for name in names[:-1]:
+            part = _options(part).get(name)
+        if _options(part).pop(names[-1], None) is not None:
+            result = json.dumps(options, ensure_ascii=False, default=str)
+    return result
+
+
+def _options(part: object) -> dict[str, Any]:
+    part = part[-1] if isinstance(part, list) and part else part
+    if not isinstance(part, dict):
+        return {}
+    return (part.get("init_args") or {}) if "class_path" in part else part
 
 
 def _names_in(module: str) -> Iterator[str]:

@@ -11,26 +11,23 @@ An interrupted run resumes from its last checkpoint, with its random state.
 import json
 import shutil
 import sys
-from argparse import ArgumentError
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from datasets import Dataset
-from jsonargparse import ArgumentParser
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt
 from lightning import seed_everything
 from pandas import DataFrame
 from transformers import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from cli.parser import command_parser, error_line, parse
+from cli.parser import command_parser, parse
 from components.base import describe_base, load_tokenizer
 from components.checkpoint import (
     Component,
@@ -86,14 +83,21 @@ class Reinforced(Preference):
         load_adapter(self.model, start, "default")  # trl copies it as the reference
 
 
+class Reward(Protocol):
+    """A metric to train against; ``train`` knows no class of ``eval``."""
+
+    def score(self, documents: Any) -> Any:
+        """Return a number or None per text."""
+
+
 @dataclass
 class RlOptions:
     """Options of ``python -m train rl``.
 
     Args:
         model: the adversary, ``train.rl.Reinforced``, and its options.
-        reward: ``class_path`` and ``init_args`` of the metric: a class with ``score(documents)``,
-            which returns a number or None per text, e.g. ``eval.defences.PipelineScore``.
+        reward: the metric: a class with ``score(documents)``, which returns a number or None per
+            text, e.g. ``eval.defences.PipelineScore``.
         topics: JSONL files whose rows have the field ``topic``.
         grpo: options of trl's ``GRPOConfig``, e.g. ``max_steps``, ``num_generations`` (texts per
             topic), ``save_steps`` (between two checkpoints), ``seed``, ``use_vllm``.
@@ -104,7 +108,7 @@ class RlOptions:
     """
 
     model: Reinforced
-    reward: dict  # of plain values: of dict[str, Any] jsonargparse would build parts
+    reward: Reward
     topics: list[str]
     grpo: dict[str, Any] = field(default_factory=dict)
     name: str = "rl"
@@ -121,27 +125,12 @@ def run(arguments: Sequence[str]) -> int:
     config = parse(parser, arguments)
     config.pop("config", None)
     raw = json.loads(parser.dump(config, format="json", skip_unset=False))
-    model = parser.instantiate(config).model
-    options = RlOptions(**(raw | {"model": model}))  # jsonargparse would build parts of the reward
-    grpo = _config(options)
+    grpo = _config(raw)
+    options = RlOptions(**parser.instantiate(config))
     seed_everything(grpo.seed, verbose=False)  # before the adapter is drawn
     with lock_folder(grpo.output_dir, "--name") if grpo.process_index == 0 else nullcontext():
         _train(options, grpo, raw, ["rl", *arguments])
     return 0
-
-
-def load_reward(spec: dict[str, Any]) -> Any:
-    """Build the metric of ``class_path`` and ``init_args``."""
-    module, _, name = str(spec.get("class_path")).rpartition(".")
-    parser = ArgumentParser(exit_on_error=False)
-    try:
-        parser.add_argument("--reward", type=getattr(import_module(module), name))
-        copy = json.loads(json.dumps(spec))  # parse_object changes it
-        return parser.instantiate(parser.parse_object({"reward": copy})).reward
-    except ArgumentError as error:
-        raise UserError(f"--reward: {error_line(error, parser, [])}") from None
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UserError(f"--reward {spec.get('class_path')}: {first_line(error)}") from None
 
 
 def _train(options: RlOptions, grpo: GRPOConfig, raw: dict, arguments: Sequence[str]) -> None:
@@ -153,12 +142,12 @@ def _train(options: RlOptions, grpo: GRPOConfig, raw: dict, arguments: Sequence[
     checkpoint = _last_checkpoint(folder, key)
     trainer = _Trainer(
         model=module.model,
-        reward_funcs=_reward_function(load_reward(options.reward), module),
+        reward_funcs=_reward_function(options.reward, module),
         args=grpo,
         train_dataset=_prompts(options, grpo),
         processing_class=load_tokenizer(module.base, module.revision),
     )
-    trainer.options, trainer.arguments = options, arguments
+    trainer.options, trainer.reward, trainer.arguments = options, raw["reward"], arguments
     trainer.remove_callback(PrinterCallback)
     if trainer.is_world_process_zero():
         write_text(folder / "key", key)
@@ -186,12 +175,13 @@ def _last_checkpoint(folder: Path, key: str) -> str | None:
     return last
 
 
-def _config(options: RlOptions) -> GRPOConfig:
+def _config(options: dict[str, Any]) -> GRPOConfig:
+    module = options["model"]["init_args"]
     defaults = {
         "max_steps": 100,
-        "beta": options.model.beta,
-        "learning_rate": options.model.lr,
-        "weight_decay": options.model.weight_decay,
+        "beta": module["beta"],
+        "learning_rate": module["lr"],
+        "weight_decay": module["weight_decay"],
         "seed": 1,
         "save_steps": 10,
         "save_total_limit": 1,
@@ -202,9 +192,9 @@ def _config(options: RlOptions) -> GRPOConfig:
         "report_to": "none",
         "disable_tqdm": not sys.stderr.isatty(),
     }
-    fixed = {"output_dir": f"{options.runs}/{options.name}", "shuffle_dataset": False}
+    fixed = {"output_dir": f"{options['runs']}/{options['name']}", "shuffle_dataset": False}
     try:
-        return GRPOConfig(**(defaults | options.grpo | fixed))
+        return GRPOConfig(**(defaults | options["grpo"] | fixed))
     except (TypeError, ValueError) as error:
         raise UserError(f"--grpo: {first_line(error)}") from None
 
@@ -224,7 +214,7 @@ def _prompts(options: RlOptions, grpo: GRPOConfig) -> Dataset:
     return Dataset.from_list(rows)
 
 
-def _reward_function(metric: Any, module: Reinforced) -> Callable[..., list[float | None]]:
+def _reward_function(metric: Reward, module: Reinforced) -> Callable[..., list[float | None]]:
     def reward(
         completions: list, completion_ids: list, topic: list, log_metric: Callable, **_: object
     ) -> list[float | None]:
@@ -245,6 +235,7 @@ class _Trainer(GRPOTrainer):
     """Saves only the trained adapter, and exports steps as checkpoint folders."""
 
     options: RlOptions
+    reward: dict[str, Any]
     arguments: Sequence[str]
 
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
@@ -281,7 +272,7 @@ class _Trainer(GRPOTrainer):
             data=[describe_data("train", p, len(read_records(p, Topic))) for p in options.topics],
             metrics=metrics,
             metrics_split="train",
-            evaluation={"reward": options.reward, "start": module.start, "beta": self.args.beta},
+            evaluation={"reward": self.reward, "start": module.start, "beta": self.args.beta},
             seed=self.args.seed,
             versions=library_versions(),
             **module.describe(),

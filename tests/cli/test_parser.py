@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from cli.command import run_command
+from cli.parser import parse
+from eval.commands.score import build_parser
 
 GIVEN = "  decompose: {class_path: eval.decompose.given.Given}\n"
 LABELS = "  verify: [{class_path: eval.verify.labels.Labels}]\n"
@@ -122,3 +126,64 @@ def test_an_error_in_a_dataset_has_its_line(text, end, tmp_path, error_of):
 )
 def test_an_error_in_the_command_line(arguments, error, error_of):
     assert error_of(*arguments.split()).startswith(f"error: {error}")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "parts"),
+    [
+        ("pipeline.decompose", "lines.Lines",
+         ["`def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]`",
+          "eval.decompose.by_sentence.BySentence"]),
+        ("pipeline.decompose", "lines.length", ["eval.decompose.by_sentence.BySentence"]),
+        ("experiment.text_metrics", "{mine: {class_path: lines.length}}",
+         ["`def score(self, documents: Sequence[Document]) -> list[float | None]`",
+          "eval.metrics.text_metric.TextMetric"]),
+    ],
+)  # fmt: skip
+def test_part_without_annotations_names_the_signature_and_the_base(
+    option, value, parts, tmp_path, error_of, monkeypatch
+):
+    (tmp_path / "lines.py").write_text(
+        "class Lines:\n    def __call__(self, documents): return [[] for _ in documents]\n"
+        "def length(documents): return [1 for _ in documents]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "lines", raising=False)
+    command = ["experiment", "robustness"] if "experiment" in option else ["score"]
+    error = error_of("eval", *command, "--documents=x", "--output", "y", f"--{option}", value)
+    assert [part for part in parts if part not in error] == []
+
+
+ROBUST = ["--config", "configs/eval/small/robust.yaml", "--documents", "x", "--output", "y"]
+RELATION = "{class_path: eval.models.encoder.Entailment, init_args: {checkpoint: other}}"
+BM25 = "{class_path: eval.retrieve.bm25.BM25, init_args: {passages: other}}"
+VERIFY = ("verify", 0, "init_args")
+INNER = ("retrieve", *["init_args", "retrieve"] * 2, "init_args")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "place", "expected"),
+    [
+        # DFActScore's threshold of 0.6 does not stay, nor the encoder's cache
+        ("verify", f"[{{class_path: eval.verify.nli.NLI, init_args: {{entailment: {RELATION}}}}}]",
+         VERIFY, {"threshold": None, "title_in_premise": False}),
+        ("verify.init_args.entailment", RELATION, (*VERIFY, "entailment", "init_args"),
+         {"cache": None}),
+        ("verify.entailment", RELATION, VERIFY, {"threshold": 0.6}),
+        # The name of a class keeps the options that both classes have
+        ("verify.class_path", "eval.verify.nli.NLI", VERIFY, {"threshold": 0.6}),
+        ("verify+", "{class_path: eval.verify.labels.Labels}", VERIFY, {"threshold": 0.6}),
+        ("retrieve.retrieve.retrieve", BM25, INNER, {"k": 3, "per": "claim"}),
+        ("retrieve.retrieve.retrieve.passages", "x", INNER, {"k": 2, "per": "topic"}),
+    ],
+)  # fmt: skip
+def test_replaced_part_has_no_option_of_the_former_part(
+    option, value, place, expected, monkeypatch
+):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    parser = build_parser()
+    arguments = parse(parser, [*ROBUST, f"--pipeline.{option}", value])
+    part = json.loads(parser.dump(arguments, format="json", skip_unset=False))["pipeline"]
+    for key in place:
+        part = part[key]
+    assert {name: part[name] for name in expected} == expected

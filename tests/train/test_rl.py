@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from transformers.trainer_callback import CallbackHandler
 
+from cli.command import CommandError
 from components.checkpoint import read_component
 from eval.models.causal import CausalLM
-from records import UserError, write_jsonl
+from records import write_jsonl
 from tests.eval.conftest import tiny_llama
 from train.__main__ import main
-from train.rl import load_reward
 
 __all__ = ["tiny_llama"]  # fixtures
 SIZES = {
@@ -92,5 +92,6 @@ def test_a_word_count_rises_and_a_killed_run_ends_with_the_same_bytes(
     ],
 )
 def test_a_wrong_reward_is_one_line(spec, message):
-    with pytest.raises(UserError, match=message):
-        load_reward(spec)
+    options = ["--model", "train.rl.Reinforced", "--topics", "[x]", "--reward", json.dumps(spec)]
+    with pytest.raises(CommandError, match=message):
+        main(["rl", *options])
