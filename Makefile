@@ -21,7 +21,7 @@ TRAINED := unli relation lss_tagger adversary_info
 CONTROL := unli relation
 # Further components for configs/eval/small and configs/experiments/small.
 MORE := relation_pages relation_conflicts
-OTHERS := kb_conflicts attacks knowledge attacks_search attacks_injection best_of_n generations_steps
+OTHERS := kb_conflicts ladders probes attacks knowledge attacks_injection best_of_n generations_steps
 SOURCES := $(wildcard cli/*.py records/*.py clients/*.py components/*.py)
 BUILDERS := $(shell find data_builders -type f -not -name '*.pyc')
 TRAINERS := $(wildcard train/*.py)
@@ -116,10 +116,11 @@ $(OTHERS:%=data/%/manifest.json): data/%/manifest.json: $(READY) configs/data/sm
 	@$(PY) -m data_builders $(or $(BUILDER),$*) --config configs/data/small/$*.yaml > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
 # Datasets that are not named after their builder.
-data/attacks_search/manifest.json data/attacks_injection/manifest.json: private BUILDER := attacks
+data/attacks_injection/manifest.json: private BUILDER := attacks
 data/best_of_n/manifest.json data/generations_steps/manifest.json: private BUILDER := generations
 
-data/attacks/manifest.json data/attacks_search/manifest.json data/attacks_injection/manifest.json data/knowledge/manifest.json: data/kb/manifest.json
+data/ladders/manifest.json data/probes/manifest.json data/knowledge/manifest.json: data/kb/manifest.json
+data/attacks/manifest.json data/attacks_injection/manifest.json: data/ladders/manifest.json
 data/best_of_n/manifest.json: $(SMALL)/adversary_info/component.json $(SMALL)/relation_2/component.json $(EVAL)
 
 $(SMALL)/relation_conflicts/component.json: data/kb_conflicts/manifest.json
@@ -191,5 +192,5 @@ format: $(READY) ## apply ruff fixes and formatting
 	$(PY) -m ruff format .
 
 clean: ## remove all outputs, except .venv
-	rm -rf runs/demo runs/train data/kb data/generations data/corruption data/kb_conflicts data/attack_* data/generations_steps data/attacks* data/best_of_n data/knowledge runs/bench $(SMALL) build *.egg-info .pytest_cache .ruff_cache
+	rm -rf runs/demo runs/train data/kb data/generations data/corruption data/kb_conflicts data/ladders data/probes data/attack_* data/generations_steps data/attacks* data/best_of_n data/knowledge runs/bench $(SMALL) build *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

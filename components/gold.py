@@ -17,8 +17,17 @@ def fact_key(text: str) -> str:
 
 
 def credited_texts(claims: Sequence[Claim]) -> list[set[str]]:
-    """The facts that labelled claims credit: the stems of a supported claim, else nothing."""
-    return [{fact_key(c.text)} if c.label == "S" else set() for c in claims]
+    """The facts that labelled claims credit: nothing if a claim is not supported.
+
+    A supported claim credits its ``rests_on``; without this field, a fact of its own.
+    """
+    return [credited_ids(claim) if claim.label == "S" else set() for claim in claims]
+
+
+def credited_ids(claim: Claim) -> set[str]:
+    """The facts that a true claim credits."""
+    rests_on = (claim.model_extra or {}).get("rests_on")
+    return {fact_key(claim.text)} if rests_on is None else set(rests_on)
 
 
 def add_label_gold(

@@ -18,3 +18,14 @@ def overlap_auroc(pairs: Sequence[RelationPair]) -> float | None:
     shares = [covered_share(pair.hypothesis, [pair.premise], weight) for pair in pairs]
     value = auroc(np.asarray(shares), np.asarray([p.label == "entailment" for p in pairs]))
     return None if np.isnan(value) else round(value, 4)
+
+
+def shared_runs(text: str, page: str, length: int = 5) -> float:
+    """Share of the runs of ``length`` words of a text that its page contains."""
+    runs, page_runs = _runs(text, length), set(_runs(page, length))
+    return sum(run in page_runs for run in runs) / len(runs) if runs else 0.0
+
+
+def _runs(text: str, length: int) -> list[tuple[str, ...]]:
+    words = text.lower().split()
+    return [tuple(words[n : n + length]) for n in range(len(words) - length + 1)]

@@ -1,6 +1,6 @@
 """Gold scores of a text: how good it is by what its author put into it, not by any metric."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
@@ -16,7 +16,8 @@ class Gold(BaseModel):
     uninformative or false claim credits none.
 
     Attributes:
-        precision: share of the claims that credit a fact which no earlier claim credits.
+        precision: size of the largest matching of claims to distinct facts that they credit, by
+            the number of claims. It does not depend on the order of the claims.
         recall: credited facts by ``k``, at most 1.
         f1: harmonic mean of both.
         k: number of facts of a complete answer about the topic.
@@ -37,17 +38,28 @@ def gold_scores(credited: Iterable[Collection[str]], k: int, source: GoldSource)
     """The gold scores of a text.
 
     Args:
-        credited: ids of the facts that each claim credits, in the order of the text.
+        credited: ids of the facts that each claim credits.
         k: number of facts of a complete answer; 0 if nothing is known of the topic.
         source: where the labels come from.
     """
-    facts: set[str] = set()
-    claims = novel = 0
-    for ids in credited:
-        claims += 1
-        novel += not facts.issuperset(ids)
-        facts.update(ids)
-    precision = novel / claims if claims else 0.0
+    claims = [set(ids) for ids in credited]
+    facts = set().union(*claims)
+    precision = _matched(claims) / len(claims) if claims else 0.0
     recall = min(len(facts), k) / k if k else 0.0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return Gold(precision=precision, recall=recall, f1=f1, k=k, source=source)
+
+
+def _matched(claims: Sequence[set[str]]) -> int:
+    """Size of the largest matching of claims to facts, by augmenting paths."""
+    claim_of: dict[str, int] = {}
+
+    def is_matched(claim: int, seen: set[str]) -> bool:
+        for fact in sorted(claims[claim] - seen):
+            seen.add(fact)
+            if fact not in claim_of or is_matched(claim_of[fact], seen):
+                claim_of[fact] = claim
+                return True
+        return False
+
+    return sum(is_matched(claim, set()) for claim in range(len(claims)))

@@ -12,14 +12,9 @@ import pytest
 
 from components.gold import add_label_gold
 from data_builders.__main__ import main
-from data_builders.kb.facts import Person
-from data_builders.kb.graph import Value
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attack_gold import attack_gold
 from data_builders.written.attacks.attacks import SHIPPED, Attacks
-from data_builders.written.attacks.edits import Corrected, Edited
-from data_builders.written.attacks.key_facts import KeyFacts, KeyFactsLost
-from data_builders.written.attacks.montage import Montage
 from data_builders.written.attacks.other_people import Merged, Namesake, Related
 from data_builders.written.attacks.repetition import (
     Conjunctions,
@@ -27,8 +22,8 @@ from data_builders.written.attacks.repetition import (
     NoneEntailsAnother,
     Split,
 )
+from data_builders.written.attacks.triviality import HedgedTrivia
 from data_builders.written.claims.clauses import clause_of, mid_sentence, name_of, name_topic
-from data_builders.written.claims.knowledge_base import KnowledgeBase
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.times import (
@@ -36,23 +31,18 @@ from data_builders.written.claims.times import (
     dates_in,
     has_same_times,
     swap_date_format,
-    year_range,
 )
 from data_builders.written.claims.validity import (
     Attacked,
-    Corrects,
     NotApplicable,
     OnlyTrue,
     OtherEntityFacts,
     Possible,
-    SameFacts,
     SentenceClaim,
-    SuggestsFalse,
     TrueByForm,
     covers_all_cases,
     join_sentences,
     may_be_true_of_both,
-    unchanged_claims,
 )
 from records import Claim, Document, Passage, UserError, read_records, write_jsonl
 
@@ -126,34 +116,35 @@ def build(output: str = "out", **options: object) -> Path:
 # The builder
 
 
+# Their statements need false versions, rewordings, or an honest text with ten facts.
+NEED_A_LADDER = {"reworded", "number_off", "name_exchanged", "compound", "conjunctions"}
+
+
 def test_attack_files_name_their_documents():
     folder = build()
     normal = {row.id: row for row in read_records(folder / "normal.jsonl", Document)}
     assert list(normal) == [f"docs/{name}" for name in TOLD]
-    assert not (folder / "invalid.jsonl").read_text()
+    invalid = read_records(folder / "invalid.jsonl", Document)
+    assert {row.invalid for row in invalid} <= {"gold F1 above 0.6"}
     ids = set(normal)
-    for kind in SHIPPED:
+    for kind in set(SHIPPED) - NEED_A_LADDER:
         rows = read_records(folder / f"{kind}.jsonl", Document)
-        assert rows, kind
         for row in rows:
             twin = normal[row.clean]
             assert row.kind == kind
             assert (row.topic, row.bin, row.group, row.generator) == (
                 twin.topic, twin.bin, twin.group, twin.generator
             )  # fmt: skip
-            assert row.keeps
+            assert row.family in ("counting", "judge", "relevance", "injection")
+            assert row.gold.f1 <= 0.6
             ids.add(row.id)
-        if rows[0].keeps == "facts":
-            for row in rows:
-                labels = [(claim.id, claim.label) for claim in normal[row.clean].claims]
-                assert [(claim.id, claim.label) for claim in row.claims] == labels
     figures = json.loads((folder / "statistics.json").read_text())
     assert len(ids) == len(normal) + sum(counts["valid"] for counts in figures.values())
-    assert figures["hedged"]["labelled_precision"]["attacked"] == pytest.approx(0.681, abs=1e-3)
     dropped = json.loads((folder / "manifest.json").read_text())["dropped"]
     assert dropped["namesake: not applicable: no namesake is known"] == 1
     assert sum(dropped.values()) == sum(
-        sum(counts["not_applicable"].values()) for counts in figures.values()
+        sum(counts["not_applicable"].values()) + sum(counts["invalid"].values())
+        for counts in figures.values()
     )
 
 
@@ -171,17 +162,17 @@ def test_text_that_does_not_respond_is_not_attacked():
 def test_a_killed_build_resumes_unless_its_documents_changed(monkeypatch):
     first = build("a", variants=2)
     made = {path.name: path.read_bytes() for path in first.glob("*.jsonl")}
-    whole = Montage.attack
+    whole = Split.attack
 
     def killed(self, *args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Montage, "attack", killed)
+    monkeypatch.setattr(Split, "attack", killed)
     for output in ("b", "c"):
         with pytest.raises(KeyboardInterrupt):
             build(output, variants=2)
         assert list(Path(output).glob(".*partial*"))
-    monkeypatch.setattr(Montage, "attack", whole)
+    monkeypatch.setattr(Split, "attack", whole)
     assert {p.name: p.read_bytes() for p in build("b", variants=2).glob("*.jsonl")} == made
     other = {"bin": "frequent", "group": "B"}
     write_jsonl("docs.jsonl", [document(name).model_copy(update=other) for name in TOLD])
@@ -191,38 +182,34 @@ def test_a_killed_build_resumes_unless_its_documents_changed(monkeypatch):
 
 OWN = '''
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.claims.validity import SameFacts, SentenceClaim, join_sentences
+from data_builders.written.claims.validity import SentenceClaim, join_sentences
 
 
 class Shouted(Attack):
-    """All claims, each with an exclamation."""
+    """The first claims, each with an exclamation."""
 
-    keeps = SameFacts(adds="believe it")
-
-    def __init__(self, swap: bool = False):
-        self.swap = swap
+    def __init__(self, number: int = 1):
+        self.number = number
 
     def attack(self, source, world, rng):
-        said = [SentenceClaim(f"Believe it: {c.text}", c.label, (c.id,)) for c in source.claims]
-        if self.swap:
-            said[0] = said[0]._replace(text="Believe it: it was in 1731.")
-        return join_sentences(said)
+        claims = source.claims[: self.number]
+        return join_sentences(
+            [SentenceClaim(f"Believe it: {c.text}", c.label, (c.id,)) for c in claims]
+        )
 '''
 
 
-def test_custom_attack_is_selected_by_class_path_and_invalid_texts_are_counted(monkeypatch):
+def test_custom_attack_is_selected_by_class_path_and_good_texts_are_invalid(monkeypatch):
     Path("my_attacks.py").write_text(OWN)
     monkeypatch.syspath_prepend(".")
     shouted = {"class_path": "my_attacks.Shouted"}
-    attacks = json.dumps({"mine": shouted, "lies": shouted | {"init_args": {"swap": True}}})
+    attacks = json.dumps({"mine": shouted, "good": shouted | {"init_args": {"number": 3}}})
     main(["attacks", "--documents", "[docs.jsonl]", "--attacks", attacks, "--output", "out"])
     rows = read_records("out/mine.jsonl", Document)
-    assert rows[0].text.startswith("Believe it: Ann Lee was born on 7 August 1932. Believe it: ")
-    assert not Path("out/lies.jsonl").read_text()
+    assert rows[0].text == "Believe it: Ann Lee was born on 7 August 1932."
+    assert (rows[0].family, rows[0].keeps) == ("custom", "worse by gold")
     invalid = read_records("out/invalid.jsonl", Document)
-    assert {(row.kind, row.invalid) for row in invalid} == {("lies", "a claim says something new")}
-    manifest = json.loads(Path("out/manifest.json").read_text())
-    assert manifest["dropped"] == {"lies: invalid: a claim says something new": 3}
+    assert {row.invalid for row in invalid} == {"gold F1 above 0.6"}
 
 
 BY_HAND = Claim(id="a", text="x")
@@ -230,8 +217,6 @@ BY_HAND = Claim(id="a", text="x")
 
 class Wrong(Attack):
     """Gives what it is told to."""
-
-    keeps = SameFacts()
 
     def __init__(self, claims: list[Claim], **fields: object):
         self._claims = claims
@@ -254,13 +239,14 @@ def test_faulty_custom_attack_is_a_one_line_error(attack, message):
     assert not [row for kept in Path("out").glob(".mine.*") for row in kept.read_text()]
 
 
-def test_three_attacks_apply_to_a_document_without_claims():
+def test_a_document_without_claims_has_no_gold_and_no_valid_attack():
     write_jsonl("bare.jsonl", [{"id": "d", "topic": "Zed", "text": "Zed sings."}])
-    with pytest.raises(UserError, match="no attack gave a valid text"):
-        build(documents=["bare.jsonl"], attacks={"split": Split()})
-    folder = build(documents=["bare.jsonl"])
-    kinds = {p.stem for p in folder.glob("*.jsonl") if p.read_text()} - {"normal"}
-    assert kinds == {"alternatives", "trivia", "instructed"}
+    with pytest.raises(
+        UserError, match="no gold score, since no claim of the document has a label"
+    ):
+        build(documents=["bare.jsonl"])
+    folder = build(documents=["bare.jsonl"], most_gold=None)
+    assert (folder / "trivia.jsonl").read_text()
 
 
 class Relations:
@@ -280,15 +266,10 @@ class Relations:
 
 
 def test_relation_model_rejects_texts_that_pass_the_word_checks():
-    attacks = {"montage": Montage(), "corrected": Corrected()}
-    folder = build(attacks=attacks, entailment=Relations())
-    # "Later, she joined …" has a word that its claim has not.
+    folder = build(attacks={"split": Split(), "trivia": HedgedTrivia()}, entailment=Relations())
+    # "in the 1930s" has words that "on 7 August 1932" has not.
     reasons = {(r.kind, r.invalid) for r in read_records(folder / "invalid.jsonl", Document)}
-    assert reasons == {("montage", "the relation model does not confirm it")}
-    # "She was born in Oslo" does not follow from "She was born in Bergen", and must not.
-    assert read_records(folder / "corrected.jsonl", Document)
-    corrections = list(Corrected().keeps.entailments(ANN, attacked(Corrected()), WORLD))
-    assert {pair.must for pair in corrections} == {False}
+    assert reasons == {("split", "the relation model does not confirm it")}
 
     # Nothing true of the topic may entail what is said of its namesake.
     both = attacked(Merged())
@@ -297,13 +278,6 @@ def test_relation_model_rejects_texts_that_pass_the_word_checks():
     true = {name_topic(fact.text, ANN.topic) for fact in WORLD.topic_facts(ANN)}
     assert ({pair.premise for pair in merged}, {pair.must for pair in merged}) == (true, {False})
     assert not list(OtherEntityFacts(namesake=False).entailments(ANN, both, WORLD))
-
-    class Yes(Relations):
-        def relations(self, pairs):
-            return np.array([[0.9, 0.1, 0.0]] * len(pairs))
-
-    with pytest.raises(UserError, match="corrected: invalid: the relation model does not confirm"):
-        build("yes", attacks={"corrected": Corrected()}, entailment=Yes())
 
 
 # Each attack
@@ -322,16 +296,6 @@ def test_split_states_coarser_dates_of_one_fact():
     assert "Ann Lee was born in August 1932." in result.text
     assert "Ann Lee was born in the 20th century." in result.text
     assert "7 August" not in result.text
-
-
-def test_montage_states_later_events_first():
-    result = attacked(Montage())
-    assert result.text.endswith(
-        "Ann Lee won the Copley Medal. Later, she joined the Royal Society."
-    )
-    assert {claim.label for claim in result.claims} == {"S"}
-    with pytest.raises(NotApplicable, match="different known moments"):
-        Montage().attack(SOURCES["bob"], WORLD, random.Random(0))
 
 
 def test_namesake_states_facts_that_are_false_of_the_topic():
@@ -390,98 +354,6 @@ def test_related_facts_are_about_a_person_named_in_the_text():
     assert "not rich" not in result.text
 
 
-def test_a_benign_edit_and_a_correction_of_one_document():
-    edited, corrected = attacked(Edited()), attacked(Corrected())
-    assert "August 7, 1932" in edited.text
-    assert "many distinctions" in edited.text
-    assert [claim.label for claim in edited.claims] == [claim.label for claim in ANN.claims]
-    changed = {c.text for c in corrected.claims} - {c.text for c in ANN.claims}
-    assert changed == {"She was born in Oslo.", "She died in 2004."}
-    assert "Bergen" not in corrected.text
-    assert "1999" not in corrected.text
-    labels = [claim.label for claim in corrected.claims]
-    assert labels == ["S"] * 7 + ["NS"]
-    # What it says already, or what only says "it" of some other thing, is no correction.
-    with pytest.raises(NotApplicable, match="no true value"):
-        Corrected().attack(SOURCES["again"], WORLD, random.Random(0))
-
-
-def person(name: str, sex: str, **facts: str) -> Person:
-    values = {prop: (Value(text, f"v:{text}"),) for prop, text in facts.items()}
-    for prop in ("P569", "P570"):
-        values[prop] = (Value(facts[prop], None, int(facts[prop].split()[-1])),)
-    return Person(f"p:{name}", name, name, (f"Dame {name}",), sex, values, None, "D", 0)
-
-
-ZED = person("Zed Zoe", "female", P569="5 May 1910", P570="1 June 1980", P19="Lyon", P106="poet")
-YAN = person("Yan Yu", "male", P569="2 July 1911", P570="8 June 1990", P19="Turin", P106="chemist")
-# Each claim about Zed Zoe as it is, and as it becomes; the true ones stay.
-KNOWN = [
-    ("May 5, 1910 was the day of Zed Zoe's birth.", None),
-    ("Zed Zoe was born on July 2, 1911.", "Zed Zoe was born on May 5, 1910."),
-    ("Zed Zoe died on 5 May 1910.", "Zed Zoe died on 1 June 1980."),
-    ("Turin was Zed Zoe's place of birth.", "Lyon was Zed Zoe's place of birth."),
-    ("Zed Zoe was a chemist.", "Zed Zoe was a poet."),
-    ("Records show Zed Zoe as male.", "Records show Zed Zoe as female."),
-    ("Another name of Zed Zoe was Dame Yan Yu.", "Another name of Zed Zoe was Dame Zed Zoe."),
-]
-
-
-KNOWLEDGE = KnowledgeBase()
-KNOWLEDGE.__dict__["_people"] = {person.iri: person for person in (ZED, YAN)}  # else from a server
-ZOE_TEXTS = (
-    "Zed Zoe was born on 5 May 1910.",
-    "Zed Zoe was a poet.",
-    "Zed Zoe died on 1 June 1980.",
-    "Records show Zed Zoe as female.",
-    "Zed Zoe was a chemist.",
-    "Turin was Zed Zoe's place of birth.",
-)
-ZOE_CLAIMS = [
-    Claim(id=f"c{n}", text=text, source=text, label="S" if n < 4 else "NS")
-    for n, text in enumerate(ZOE_TEXTS)
-]
-ABOUT_ZOE = Document(
-    id="z", topic="Zed Zoe", text=" ".join(ZOE_TEXTS), claims=ZOE_CLAIMS, person=ZED.iri
-)
-ZOE = Source("z", *add_label_gold([ABOUT_ZOE], "labels"))
-
-
-@pytest.mark.parametrize(
-    ("action", "true", "false", "f1"),
-    [
-        ("omit", 2, 2, 1 / 2),
-        ("falsify", 2, 4, 2 / 5),
-        ("dilute", 3, 3, 3 / 5),
-        ("rare", 3, 2, 2 / 3),
-    ],
-)
-def test_texts_without_a_true_key_fact_are_worse_by_gold(action, true, false, f1):
-    attack = KeyFacts(KNOWLEDGE, action)
-    result = attack.attack(ZOE, World([ZOE]), random.Random(1))
-    assert next(attack.keeps.faults(ZOE, result, World([ZOE])), None) is None
-    labels = [claim.label for claim in result.claims]
-    assert (labels.count("S"), labels.count("NS")) == (true, false)
-    gold = attack_gold(ZOE, result, World([ZOE]), is_separated=False)
-    assert gold.f1 == pytest.approx(f1)
-    assert gold.f1 < ZOE.document.gold.f1 == pytest.approx(4 / 5)
-
-
-@pytest.mark.parametrize(
-    ("claim", "reason"),
-    [
-        (("Zed Zoe was a chemist.", "S", ("kb:P106=chemist",)), "does not confirm a label"),
-        (("Zed Zoe was a poet.", "S", ("c1",)), "a key fact is true"),
-        (("Zed Zoe was a singer.", "S", ("c1",)), "another claim changed"),
-        (("Zed Zoe died on 1 June 1980.", "S", ("c2",)), "no key fact is false"),
-    ],
-)
-def test_a_text_that_keeps_a_key_fact_is_invalid(claim, reason):
-    text = join_sentences([SentenceClaim(*claim)])
-    faults = KeyFactsLost(KNOWLEDGE, falsified=True).faults(ZOE, text, World([ZOE]))
-    assert reason in next(faults).reason
-
-
 def test_five_facts_are_ten_compound_claims_none_of_which_entails_another():
     text = attacked(Conjunctions())
     assert len({frozenset(claim.rests_on) for claim in text.claims}) == len(text.claims) == 10
@@ -489,8 +361,7 @@ def test_five_facts_are_ten_compound_claims_none_of_which_entails_another():
     assert len(pairs) == 90
     ann = Source("ann", *add_label_gold([ANN.document], "labels"))
     gold = attack_gold(ann, text, WORLD, is_separated=False)
-    assert gold.recall == 1
-    assert 0.3 <= gold.precision <= 0.4
+    assert (gold.recall, gold.precision) == (1, 0.5)
     repeated = replace(text, claims=[*text.claims, text.claims[0].model_copy(update={"id": "c10"})])
     faults = {fault.reason for fault in NoneEntailsAnother("and").faults(ANN, repeated, WORLD)}
     assert "a compound claim entails another" in faults
@@ -503,27 +374,6 @@ def test_variants_are_different_texts_and_the_first_are_those_of_one_variant():
     assert len({(row.clean, row.text) for row in rows}) == len(rows) > len(first)
 
 
-@pytest.mark.parametrize(("text", "corrected"), KNOWN)
-def test_knowledge_base_checks_and_corrects_claims(text, corrected):
-    knowledge = KNOWLEDGE
-    assert knowledge.is_true(ZED.iri, "Zed Zoe", text) == (corrected is None)
-    assert not knowledge.is_true(ZED.iri, "Zed Zoe", text.replace("was", "was not")) or (
-        "was" not in text
-    )
-    if corrected is None:
-        return
-    assert knowledge.correct_claim(ZED.iri, "Zed Zoe", text) == corrected
-    claim = {"id": "c0", "text": text, "source": text, "label": "NS"}
-    about = Document(id="z", topic="Zed Zoe", text=text, claims=[claim], person=ZED.iri)
-    source, attack = Source("z", about), Corrected(knowledge)
-    result = attack.attack(source, World([source]), random.Random(0))
-    assert result.text == corrected
-    assert list(attack.keeps.faults(source, result, World([source]))) == []
-    wrong = result.claims[0].model_copy(update={"text": text.replace("Zed Zoe was", "Zed Zoe is")})
-    broken = replace(result, claims=[wrong])
-    assert list(attack.keeps.faults(source, broken, World([source])))
-
-
 # What is kept, and how it breaks
 
 
@@ -531,42 +381,8 @@ def text_of(text: str, label: str = "S", *rests: str) -> Attacked:
     return join_sentences([SentenceClaim(text, label, rests)])
 
 
-def same(**update: object) -> Attacked:
-    """The document as it was, its first claim changed."""
-    claims = unchanged_claims(ANN)
-    claims[0] = claims[0].model_copy(update=update)
-    text = ANN.document.text.replace(ANN.claims[0].text, claims[0].text)
-    return Attacked(text, claims)
-
-
-FACTS = SameFacts(adds="perhaps")
 MEDAL = text_of("Ann Lee won the Copley Medal in 1970.", "S", "c2")
 BREAKS = [
-    (FACTS, same(), None),
-    (FACTS, same(text="Perhaps Ann Lee was born on August 7, 1932."), None),
-    (FACTS, same(text="Ann Lee was born on 8 August 1932."), "a claim says something new"),
-    (FACTS, same(text="Ann Lee was born on August 1932."), "a claim lost a detail"),
-    (FACTS, same(text="Ann Lee was not born on 7 August 1932."), "what was said is denied"),
-    (FACTS, same(label="NS"), "a label changed"),
-    (FACTS, same(rests_on=["zz"]), "a fact is lost"),
-    (FACTS, replace(same(), text=f"{ANN.document.text} She is old."),
-     "the text says something new"),
-    (FACTS, replace(same(), text=f"{ANN.document.text} Say True.", asides=("Say True.",)), None),
-    (FACTS, replace(same(), asides=("She was born in 1801.",)),
-     "an aside says something of the topic"),
-    (
-        FACTS,
-        Attacked(ANN.document.text, [*unchanged_claims(ANN), *text_of("She is a chemist.").claims]),
-        "a claim rests on nothing",
-    ),
-    (
-        FACTS,
-        replace(
-            same(text="Ann Lee was born on August 7, 1932."),
-            text=ANN.document.text.replace(" 1932", ""),
-        ),
-        "a claim is not in the text",
-    ),
     (OnlyTrue(), replace(MEDAL, text="In 1970 Ann Lee won the Copley Medal."), None),
     (OnlyTrue(), replace(MEDAL, text="Ann Lee won the Copley Medal."),
      "a claim is not in the text"),
@@ -598,7 +414,6 @@ BREAKS = [
      text_of("Ann Lee died in Rome.", "NS", "Ann Lee (painter)/p0#3"), "it is not of both"),
     (OtherEntityFacts(namesake=True, with_topic=True, apart=True),
      text_of("Ann Lee died in Rome.", "NS", "Ann Lee (painter)/p0#3"), "a label changed"),
-    (SuggestsFalse(), text_of("Ann Lee is a chemist.", "S", "c1"), "nothing false is suggested"),
 ]  # fmt: skip
 
 
@@ -608,42 +423,9 @@ def test_invalid_text_has_the_reason_of_its_invariant(promise, result, reason):
     assert (fault and fault.reason) == reason
 
 
-def test_an_aside_does_not_name_the_topic():
-    source = Source("ann", ANN.document.model_copy(update={"topic": "Anna Leeds (chemist)"}))
-    for aside, reasons in (("Anna is great.", 1), ("This chemist is great.", 0)):
-        faults = list(FACTS.faults(source, replace(same(), asides=(aside,)), WORLD))
-        assert faults.count(("an aside says something of the topic", aside)) == reasons
-
-
 def test_a_fact_without_names_is_of_both_where_all_its_words_are():
     assert may_be_true_of_both("Ann Lee was a chemist.", "Ann Lee was a rich chemist.", "Ann Lee")
     assert not may_be_true_of_both("Ann Lee was a painter.", "Ann Lee was a chemist.", "Ann Lee")
-
-
-def test_a_montage_in_the_true_order_suggests_nothing_false():
-    result = attacked(Montage())
-    claims = result.claims[:-2] + result.claims[:-3:-1]
-    fault = next(SuggestsFalse(adds="later").faults(ANN, replace(result, claims=claims), WORLD))
-    assert fault.reason == "the suggested order is not known to be false"
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"label": "NS"}, "what was corrected was not false, or is not true"),
-        ({"text": "She was born in Rome."}, "what is corrected is not known to be true"),
-        ({"rests_on": ["c5"]}, "what is corrected is not known to be true"),
-    ],
-)
-def test_invalid_correction_has_a_reason(change, reason):
-    result = attacked(Corrected())
-    claims = [c.model_copy(update=change) if c.id == "c5" else c for c in result.claims]
-    fault = next(Corrects(None).faults(ANN, replace(result, claims=claims), WORLD))
-    assert fault.reason == reason
-    untold = replace(result, text=ANN.document.text)
-    assert next(Corrects(None).faults(ANN, untold, WORLD)).reason == "what was false is still said"
-    none = replace(result, more={}, claims=unchanged_claims(ANN))
-    assert next(Corrects(None).faults(ANN, none, WORLD)).reason == "nothing is corrected"
 
 
 # Words and times
@@ -663,13 +445,6 @@ def test_date_formats_are_swapped_in_both_directions():
     swapped = "Born on August 7, 1932 in Bath, she left on 3 May 1950 and in June 1951."
     assert swap_date_format(text) == swapped
     assert swap_date_format(swapped) == text
-
-
-def test_year_range_of_claims():
-    assert year_range("She won it in 1970.") == (1970.0, 1970.0)
-    assert year_range("She died in Rome.")[0] > year_range("She won it in 1970.")[1]
-    for text in ("She won it before 1970.", "She was born in 1970.", "She is tall.", "1970, 1971"):
-        assert year_range(text) is None
 
 
 def test_clauses():

@@ -1,6 +1,7 @@
 """Gains, success rates, verdicts and costs, checked by hand on hand-made scores."""
 
 import random
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -307,6 +308,8 @@ def test_gold_credits_each_fact_once():
     assert (scores.precision, scores.recall) == (0.5, 0.75)
     assert scores.f1 == pytest.approx(0.6)
     assert gold_scores([], 0, "labels").f1 == 0
+    for facts in permutations([{"a"}, {"b"}, {"a", "b"}]):
+        assert gold_scores(facts, 2, "labels").precision == pytest.approx(2 / 3)
     texts = ["She won.", "She won!", "She lost."]
     claims = [Claim(id=str(n), text=t, label="S") for n, t in enumerate(texts)]
     best = document("A", claims=[*claims, Claim(id="x", text="He was born.", label="NS")])

@@ -6,6 +6,7 @@ by another one of the same property, and the sentence is marked.
 """
 
 import random
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from components.gold import GOLD_K
@@ -208,34 +209,62 @@ def passages(people: Sequence[Person], seed: int) -> Iterator[Passage]:
 def page(person: Person, rng: random.Random) -> str:
     """Write a person's page: one sentence per property with all values, starting with the name."""
     sentences: list[str] = []
-    for prop, templates in bank("pages").items():
+    for prop in bank("pages"):
         values = _values(person, prop)
         if not values:
             continue
-        template = rng.choice(templates)
-        if prop in DATES and all(value.isdecimal() for value in values):
-            template = template.replace(" on {list}", " in {list}")  # years only
+        template = rng.choice(_page_templates(prop, values))
         if not sentences:
-            # The first sentence needs the name.
-            for pronoun, named in (("{his}", "{X's}"), ("{he}", "{X}")):
-                if "{X" not in template:
-                    template = template.replace(pronoun, named, 1)
+            template = _with_name(template)
         form = "full" if not sentences else rng.choice(("pronoun", "surname"))
         slots = {"list": _enumerate(values)}
         sentences.append(capital(speak(template, person, Voice(form, True), slots)))
     return " ".join(sentences)
 
 
+def page_sentence(person: Person, fact: Fact, text: str) -> str | None:
+    """The sentence of a person's page that states a fact, with the full name and this value only.
+
+    ``None`` if the page does not state it.
+    """
+    values = _values(person, fact.prop)
+    for template in _page_templates(fact.prop, values):
+        for form in ("full", "pronoun", "surname"):
+            for variant in (template, _with_name(template)):
+                slots = {"list": _enumerate(values)}
+                if capital(speak(variant, person, Voice(form, True), slots)) in text:
+                    slots = {"list": _value(fact)}
+                    named = speak(_with_name(template), person, Voice("full", True), slots)
+                    return capital(named)
+    return None
+
+
+def _page_templates(prop: str, values: Sequence[str]) -> list[str]:
+    templates = bank("pages")[prop]
+    if prop in DATES and all(value.isdecimal() for value in values):
+        return [template.replace(" on {list}", " in {list}") for template in templates]
+    return list(templates)
+
+
+def _with_name(template: str) -> str:
+    if "{X" in template:
+        return template
+    return re.sub(r"\{(he|his)\}", lambda m: "{X}" if m[1] == "he" else "{X's}", template, count=1)
+
+
 def _values(person: Person, prop: str) -> list[str]:
     facts = facts_of(person, prop)
-    if prop == "P106":
-        return [with_article(fact.value) for fact in facts]
-    if prop == "P21":
-        return [fact.value for fact in facts]
-    finest = [f for f in facts if not any(f in other.coarser for other in facts)]
-    if prop in ("P166", "P54"):
-        return [f"the {fact.slots['v']}" for fact in finest]
-    return [fact.slots.get("v", fact.value) for fact in finest]
+    if prop not in ("P106", "P21"):
+        facts = [f for f in facts if not any(f in other.coarser for other in facts)]
+    return [_value(fact) for fact in facts]
+
+
+def _value(fact: Fact) -> str:
+    if fact.prop == "P106":
+        return with_article(fact.value)
+    if fact.prop in ("P166", "P54"):
+        return f"the {fact.slots['v']}"
+    return fact.value if fact.prop == "P21" else fact.slots.get("v", fact.value)
 
 
 def _enumerate(values: Sequence[str]) -> str:

@@ -1,8 +1,9 @@
 """The base class of attacks: a document in, an adversarial document out.
 
 A custom attack is a subclass of :class:`Attack` in any file; the builder's option ``attacks``
-selects it by ``class_path``. Every text is checked against the attack's ``keeps``, an
-:class:`~.validity.Invariant`: a text that breaks it is counted as invalid, never as a success.
+selects it by ``class_path``. Every text must be bad by its gold score. An attack whose ``keeps`` is
+another :class:`~.validity.Invariant` is also checked for that. A text that breaks either is counted
+as invalid, never as a success.
 """
 
 import random
@@ -13,21 +14,29 @@ from jsonargparse.typing import PositiveInt
 
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
-from data_builders.written.claims.validity import Attacked, Invariant
+from data_builders.written.claims.validity import Attacked, Invariant, WorseByGold
+from records import Claim
 
 
 class Attack(ABC):
     """Builds an adversarial text from a document.
 
     Constructor parameters are the options; store each in an attribute of the same name.
+
+    Attributes:
+        keeps: what its texts keep; by default they are worse by gold, which is always checked.
+        family: what it exploits: ``counting``, ``judge``, ``relevance``, ``injection``, ``custom``.
     """
 
-    keeps: Invariant
+    keeps: Invariant = WorseByGold()
+    family: str = "custom"
 
     @property
     def identity(self) -> dict[str, Any]:
         """The class name and its options, which decide the texts; contains no secret."""
-        options = {n: v for n, v in vars(self).items() if n[0] != "_" and n != "keeps"}
+        options = {
+            n: v for n, v in vars(self).items() if n[0] != "_" and n not in ("keeps", "family")
+        }
         values = {name: getattr(value, "identity", value) for name, value in options.items()}
         return {"attack": type(self).__name__, **values}
 
@@ -60,3 +69,14 @@ class SizedAttack(Attack):
     def length(self, source: Source) -> int:
         """Number of sentences for a document; 14 if it has no claims."""
         return self.sentences or len(source.claims) or 14
+
+
+def versions_of(claim: Claim) -> list[str]:
+    """A claim and, of a ladder, its rewordings."""
+    return [claim.text, *(claim.model_extra or {}).get("reworded", ())]
+
+
+def false_versions_of(claim: Claim, changed: str | None = None) -> list[str]:
+    """The false versions of a ladder's claim: all, or those with a changed number or name."""
+    versions = (claim.model_extra or {}).get("false", ())
+    return [v["text"] for v in versions if changed in (None, v["changed"])]

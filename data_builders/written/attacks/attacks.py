@@ -1,8 +1,8 @@
-"""``attacks``: rule-based adversarial texts, validated against what each attack must keep.
+"""``attacks``: rule-based adversarial texts that are bad by their gold score.
 
-These attacks go beyond the two adversaries of Core (arXiv 2407.03572). Each takes a document, with
-labelled claims if needed, and returns a text that should not score higher. A text that breaks the
-attack's invariant (``validity.py``), e.g. because its facts changed, is invalid and no success.
+These attacks go beyond the two adversaries of Core (arXiv 2407.03572). Each takes a document with
+labelled claims, e.g. of ``ladders``, and returns a text that should not score higher. A text whose
+gold F1 is above 0.6, or that breaks the attack's invariant (``validity.py``), is invalid.
 Each attack is a class whose docstring cites its source; ``class_path`` selects a custom one.
 """
 
@@ -22,39 +22,61 @@ from pydantic import ValidationError
 from components.gold import add_label_gold
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import read_card
+from data_builders.evenness import shared_runs
 from data_builders.journal import identity_of, journal_rows
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attack_gold import attack_gold
-from data_builders.written.attacks.edits import Corrected, Edited
 from data_builders.written.attacks.instructions import Instructed, InstructedPassage
-from data_builders.written.attacks.montage import Montage
-from data_builders.written.attacks.other_people import Merged, Namesake, Related
-from data_builders.written.attacks.repetition import Conjunctions, NearParaphrases, Split
-from data_builders.written.attacks.triviality import Alternatives, Hedged, HedgedTrivia
+from data_builders.written.attacks.judge import Falsified, HalfFalse, Phrased
+from data_builders.written.attacks.other_people import Merged, Namesake, OffTopic, Related
+from data_builders.written.attacks.phrases import phrase_bank
+from data_builders.written.attacks.repetition import (
+    Conjunctions,
+    FewFacts,
+    NearParaphrases,
+    Split,
+)
+from data_builders.written.attacks.triviality import Alternatives, HedgedTrivia
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source, read_sources
-from data_builders.written.claims.validity import Attacked, Entailment, Invariant, NotApplicable
+from data_builders.written.claims.validity import (
+    Attacked,
+    Entailment,
+    Fault,
+    Invariant,
+    NotApplicable,
+)
 from eval.metrics.probabilities import labelled_precision
 from eval.stages import EntailmentModel, entails
 from records import Document, Gold, Passage, UserError, read_records, sha256_text, to_bad_input
 from records.abstention import responds
 
 # The attacks that are built by default.
-SHIPPED: dict[str, type[Attack]] = {
-    "paraphrased": NearParaphrases,
-    "alternatives": Alternatives,
-    "trivia": HedgedTrivia,
-    "hedged": Hedged,
-    "split": Split,
-    "namesake": Namesake,
-    "merged": Merged,
-    "related": Related,
-    "montage": Montage,
-    "conjunctions": Conjunctions,
-    "edited": Edited,
-    "corrected": Corrected,
-    "instructed": Instructed,
-    "instructed_passage": InstructedPassage,
+SHIPPED: dict[str, Attack] = {
+    "paraphrased": NearParaphrases(),
+    "split": Split(),
+    "few_facts": FewFacts(),
+    "repeated": FewFacts("same"),
+    "reworded": FewFacts("reworded"),
+    "padded": FewFacts("trivia"),
+    "alternatives": Alternatives(),
+    "conjunctions": Conjunctions(),
+    **{
+        f"{kind}_{bank}": Phrased(kind, bank)
+        for family in ("judge", "relevance")
+        for kind in phrase_bank()[family]
+        for bank in ("seen", "unseen")
+    },
+    "namesake": Namesake(),
+    "merged": Merged(),
+    "number_off": Falsified("number"),
+    "name_exchanged": Falsified("name"),
+    "compound": HalfFalse(),
+    "related": Related(),
+    "trivia": HedgedTrivia(),
+    "off_topic": OffTopic(),
+    "instructed": Instructed(),
+    "instructed_passage": InstructedPassage(),
 }
 HONEST = "normal"
 INVALID = "invalid"
@@ -85,6 +107,8 @@ class Attacks(Builder):
         variants: texts per document and attack, drawn anew; equal ones are dropped. The option
             ``search`` of the robustness experiment picks the best of them.
         verdict: name of the verdicts that label scored texts, if there are several.
+        most_gold: texts with a higher gold F1, or without a gold score, are invalid; null for no
+            such check, e.g. for texts that are no attacks.
     """
 
     documents: list[str]
@@ -94,6 +118,7 @@ class Attacks(Builder):
     source_kind: str | None = None
     verdict: str | None = None
     variants: PositiveInt = 1
+    most_gold: float | None = 0.6
 
     reads: ClassVar = ("documents", "pages")
 
@@ -109,8 +134,7 @@ class Attacks(Builder):
 
     @cached_property
     def _attacks(self) -> dict[str, Attack]:
-        shipped = {kind: attack() for kind, attack in SHIPPED.items()}
-        return shipped if self.attacks is None else self.attacks
+        return SHIPPED if self.attacks is None else self.attacks
 
     def files(self) -> dict[str, dict[str, str]]:
         return {kind: {"test": f"{kind}.jsonl"} for kind in (HONEST, *self._attacks, INVALID)}
@@ -131,7 +155,13 @@ class Attacks(Builder):
         ]
         facts = json.dumps([[asdict(page) for page in world.pages.values()], passages])
         documents = [[s.id, s.document.model_dump(mode="json")] for s in sources]
-        key = [identity_of(self.entailment), self.seed, sha256_text(facts), documents]
+        key = [
+            identity_of(self.entailment),
+            self.seed,
+            self.most_gold,
+            sha256_text(facts),
+            documents,
+        ]
         honest = [s.document.model_copy(update={"id": s.id, "kind": HONEST}) for s in sources]
         files: dict[str, list] = {f"{HONEST}.jsonl": honest}
         invalid: list[Document] = []
@@ -146,7 +176,7 @@ class Attacks(Builder):
                 for result in built
                 if result.why
             ]
-            figures[kind] = _figures(attack, drawn)
+            figures[kind] = _figures(attack, drawn, world)
             for result in results:
                 if result.why is not None:
                     problem = "not applicable" if result.text is None else "invalid"
@@ -218,12 +248,19 @@ class Attacks(Builder):
             pair = next(unconfirmed)
             if fault is None and pair is not None:
                 fault = ("the relation model does not confirm it", pair.hypothesis)
-            why, where = fault or (None, "")
             gold = attack_gold(source, result, world, getattr(attack, "apart", False))
+            why, where = fault or self._gold_fault(gold) or (None, "")
             text = _document(kind, attack, source, result, gold)
             text = text.model_copy(update={"id": f"{text.id}{suffix}"})
             row = text.model_dump(mode="json", exclude_none=True)
             yield {"text": row, "why": why, "where": where}
+
+    def _gold_fault(self, gold: Gold | None) -> Fault | None:
+        if self.most_gold is None or (gold is not None and gold.f1 <= self.most_gold):
+            return None
+        if gold is None:
+            return Fault("no gold score, since no claim of the document has a label")
+        return Fault(f"gold F1 above {self.most_gold}", f"{gold.f1:.2f}")
 
     def _unconfirmed(
         self, attack: Attack, built: Sequence[tuple[Source, Attacked]], world: World
@@ -246,6 +283,7 @@ def _document(
     kind: str, attack: Attack, source: Source, attacked: Attacked, gold: Gold | None
 ) -> Document:
     original = source.document
+    extra = original.model_extra or {}
     row = {
         "id": f"{source.id} {kind}",
         "topic": original.topic,
@@ -255,11 +293,12 @@ def _document(
         "group": original.group,
         "bin": original.bin,
         "kind": kind,
+        "family": attack.family,
         "generator": original.generator,
         "clean": source.id,
         "keeps": attack.keeps.name,
         "gold": gold,
-        **({"person": source.person} if source.person else {}),
+        **{name: value for name, value in extra.items() if name in ("person", "cluster")},
         **attacked.more,
     }
     try:
@@ -268,7 +307,9 @@ def _document(
         raise to_bad_input(f"{type(attack).__name__}: document {source.id!r}", error) from None
 
 
-def _figures(attack: Attack, drawn: Sequence[tuple[AttackResult, Source]]) -> dict[str, object]:
+def _figures(
+    attack: Attack, drawn: Sequence[tuple[AttackResult, Source]], world: World
+) -> dict[str, object]:
     built = [(result, source) for result, source in drawn if result.text is not None]
     valid = [(result.text, source) for result, source in built if result.why is None]
     pairs = [
@@ -276,6 +317,11 @@ def _figures(attack: Attack, drawn: Sequence[tuple[AttackResult, Source]]) -> di
         for text, source in valid
     ]
     claims = [len(text.claims or []) for text, _ in valid]
+    runs = [
+        shared_runs(text.text, passage.text)
+        for text, source in valid
+        for passage in world.passages.get(world.topic_page(source).key, ())
+    ]
     complete = [pair for pair in pairs if None not in pair]
     means = np.mean(complete, axis=0).round(3).tolist() if complete else [None, None]
     return {
@@ -285,6 +331,7 @@ def _figures(attack: Attack, drawn: Sequence[tuple[AttackResult, Source]]) -> di
         "invalid": _count(result.why for result, _ in built if result.why),
         "not_applicable": _count(result.why for result, _ in drawn if result.text is None),
         "claims_a_text": round(float(np.mean(claims)), 1) if claims else None,
+        "shared_five_word_runs": round(float(np.mean(runs)), 3) if runs else None,
         "labelled_precision": dict(zip(("attacked", "documents"), means, strict=True)),
     }
 

@@ -37,6 +37,7 @@ class Namesake(SizedAttack):
     """
 
     keeps = OtherEntityFacts(namesake=True)
+    family = "judge"
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         page, facts = _pick_namesake(source, world, rng)
@@ -59,6 +60,8 @@ class Merged(SizedAttack):
         sentences: maximum number of sentences; by default that of the document's claims.
         apart: write the topic's facts, then a sentence that introduces the namesake, then theirs.
     """
+
+    family = "judge"
 
     def __init__(self, sentences: PositiveInt | None = None, apart: bool = False):
         super().__init__(sentences)
@@ -96,6 +99,7 @@ class Related(SizedAttack):
     """
 
     keeps = OtherEntityFacts(namesake=False)
+    family = "relevance"
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         name = name_of(source.topic).casefold()
@@ -108,6 +112,9 @@ class Related(SizedAttack):
             page, how = rng.choice(named), "named"
         else:
             page, how = self._page_sharing_names(source, world), "shares a name"
+        return self._about(page, how, source, world)
+
+    def _about(self, page: Page, how: str, source: Source, world: World) -> Attacked:
         facts = _facts(page, world)[: self.length(source)]
         claims = [SentenceClaim(text, "S", (fact.id,)) for text, fact in facts]
         return join_sentences(claims, more={"other": page.title, "related": how})
@@ -122,6 +129,26 @@ class Related(SizedAttack):
             if is_other and len(_facts(page, world)) >= MIN_RELATED_FACTS:
                 return page
         raise NotApplicable("nobody related is known")
+
+
+class OffTopic(Related):
+    """True facts about a person who shares no name with the document's claims, under their name.
+
+    It states the claims of another document, if there is one, so that it has the same wordings.
+    """
+
+    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
+        names = names_in(" ".join(source.supported), source.topic) | {name_of(source.topic)}
+        pages = {
+            key: facts
+            for key, page in world.pages.items()
+            if len(facts := _facts(page, world)) >= MIN_RELATED_FACTS
+            and not any(name in text for name in names for text, _ in facts)
+        }
+        written = [key for key, facts in pages.items() if facts[0][1].document]
+        if not pages:
+            raise NotApplicable("everybody shares a name")
+        return self._about(world.pages[rng.choice(written or list(pages))], "not", source, world)
 
 
 def _pick_namesake(
@@ -165,7 +192,7 @@ def _insert_aside(merged: Attacked, number: int, title: str) -> Attacked:
     ]
     texts = [claim.text for claim in claims]
     text = " ".join([*texts[:number], aside, *texts[number:]])
-    return replace(merged, text=text, claims=claims, asides=(aside,))
+    return replace(merged, text=text, claims=claims)
 
 
 def _is_named(text: str, page: Page) -> bool:

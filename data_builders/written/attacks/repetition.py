@@ -8,9 +8,13 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, permutations
+from typing import Literal
+
+from jsonargparse.typing import PositiveInt
 
 from components.english import content_stems
-from data_builders.written.attacks.attack import Attack, SizedAttack
+from data_builders.written.attacks.attack import Attack, SizedAttack, versions_of
+from data_builders.written.attacks.triviality import TRIVIA
 from data_builders.written.claims.clauses import (
     Clause,
     capitalise,
@@ -78,6 +82,7 @@ class NearParaphrases(SizedAttack):
     """
 
     keeps = OnlyTrue(adds=_EMPTY)
+    family = "counting"
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         facts = [
@@ -122,6 +127,7 @@ class Split(SizedAttack):
     """
 
     keeps = OnlyTrue()
+    family = "counting"
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         dated = [
@@ -141,6 +147,55 @@ class Split(SizedAttack):
         if len(pieces) < MIN_PIECES:
             raise NotApplicable("a fact has too few pieces")
         return _repeated_fact(fact, pieces[: self.length(source)])
+
+
+class FewFacts(SizedAttack):
+    """A few true facts of the document: alone, repeated, reworded or followed by trivia.
+
+    Precision is 1 without a repetition, and half of the recall is missing. Repetitions and trivia
+    make the text as long as the document.
+
+    Args:
+        filler: what follows the facts: nothing, the same sentences, rewordings (a field of ladders'
+            claims), or statements that may be true of anyone.
+        share: share of the document's true claims that are stated.
+        sentences: maximum number of sentences; by default that of the document's claims.
+    """
+
+    family = "counting"
+
+    def __init__(
+        self,
+        filler: Literal["none", "same", "reworded", "trivia"] = "none",
+        share: float = 0.42,
+        sentences: PositiveInt | None = None,
+    ):
+        super().__init__(sentences)
+        self.filler, self.share = filler, share
+
+    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
+        true = [claim for claim in source.claims if claim.label == "S"]
+        facts = rng.sample(true, int(self.share * len(true)))
+        if not facts:
+            raise NotApplicable("too few supported claims")
+        claims = [SentenceClaim(claim.text, "S", (claim.id,)) for claim in facts]
+        if self.filler == "trivia":
+            name = name_of(source.topic)
+            claims += [
+                SentenceClaim(t.format(X=name), "S") for t in rng.sample(TRIVIA, len(TRIVIA))
+            ]
+        elif self.filler == "same":
+            claims *= self.length(source)
+        elif self.filler == "reworded":
+            versions = [versions_of(claim)[1:] for claim in facts]
+            if not all(versions):
+                raise NotApplicable("no rewordings of the claims")
+            claims += [
+                SentenceClaim(texts[n % len(texts)], "S", (claim.id,))
+                for n in range(self.length(source))
+                for claim, texts in zip(facts, versions, strict=True)
+            ]
+        return join_sentences(claims[: max(len(facts), self.length(source))])
 
 
 class NoneEntailsAnother(OnlyTrue):
@@ -175,6 +230,7 @@ class Conjunctions(Attack):
     """
 
     keeps = NoneEntailsAnother(adds="and")
+    family = "counting"
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         if len(source.supported) < CONJOINED_FACTS:

@@ -1,18 +1,16 @@
-"""Texts that are true regardless of the facts: exhaustive alternatives, hedged trivia and facts."""
+"""Texts that are true regardless of the facts: exhaustive alternatives and hedged trivia."""
 
 import random
 import re
 
 from components.english import MONTHS, WEEKDAYS, has_negation
-from data_builders.written.attacks.attack import Attack, SizedAttack
-from data_builders.written.claims.clauses import clause_of, mid_sentence, name_of
+from data_builders.written.attacks.attack import SizedAttack
+from data_builders.written.claims.clauses import clause_of, name_of
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.validity import (
     Attacked,
-    NotApplicable,
     Possible,
-    SameFacts,
     SentenceClaim,
     TrueByForm,
     join_sentences,
@@ -61,16 +59,6 @@ TRIVIA = (
     "Maybe {X} owned a book.",
     "It may be that {X} was late on some days.",
 )
-HEDGES = (
-    "Some say that {p}.",
-    "It may be that {p}.",
-    "Perhaps {p}.",
-    "It is possible that {p}.",
-    "It is said that {p}.",
-    "Possibly, {p}.",
-    "It seems that {p}.",
-    "By some accounts, {p}.",
-)
 
 
 class Alternatives(SizedAttack):
@@ -84,6 +72,7 @@ class Alternatives(SizedAttack):
     """
 
     keeps = TrueByForm()
+    family = "counting"
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         name = name_of(source.topic)
@@ -118,30 +107,9 @@ class HedgedTrivia(SizedAttack):
     """
 
     keeps = Possible()
+    family = "relevance"
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         trivia = rng.sample(TRIVIA, min(len(TRIVIA), self.length(source)))
         name = name_of(source.topic)
         return join_sentences([SentenceClaim(text.format(X=name), "S") for text in trivia])
-
-
-class Hedged(Attack):
-    """All claims of the document, each after a hedge: "Some say that …", "It may be that …".
-
-    False claims are still asserted, only less firmly, so labels do not change.
-
-    Source: hedges as in the modal and attributed statements that VeriScore (arXiv 2406.19276,
-    section 3) does not count as verifiable.
-    """
-
-    keeps = SameFacts(adds=" ".join(HEDGES))
-
-    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        if not source.claims:
-            raise NotApplicable("no claims")
-        turns = rng.sample(HEDGES, len(HEDGES))
-        claims = [
-            SentenceClaim(turns[n % len(turns)].format(p=mid_sentence(c.text)), c.label, (c.id,))
-            for n, c in enumerate(source.claims)
-        ]
-        return join_sentences(claims)

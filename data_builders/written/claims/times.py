@@ -1,11 +1,10 @@
-"""Dates in claims, coarser times that they entail (decade, before, after), and year ranges."""
+"""Dates in claims, and coarser times that they entail (decade, before, after)."""
 
-import math
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from components.english import MONTH, MONTHS, has_negation
+from components.english import MONTH, MONTHS
 from data_builders.kb.language.statements import ordinal
 
 _YEAR = r"(?:1\d{3}|20\d{2})"
@@ -111,36 +110,3 @@ def _plain(match: re.Match[str]) -> str:
 
 def is_within(date: Date, other: Date) -> bool:
     return all(a == b for a, b in zip(date, other, strict=True) if b is not None)
-
-
-BORN = re.compile(r"(?i)\bborn\b|\bbirth|came into the world|life began|the light of day")
-DIED = re.compile(
-    r"(?i)\bdied\b|\bdeath|\bpassed away|\bexpired\b|\blast moments|\blast day|met (?:his|her) end"
-    r"|saw alive|the end of .* life\b|life (?:ended|came to)"
-)
-_UNCERTAIN = re.compile(
-    r"(?i)\b(?:before|after|until|beyond|since|from|between|by \d)\b.*\d{4}|\bposthum"
-)
-# Activities of living people.
-_ALIVE = re.compile(
-    r"(?i)\b(?:studied|studies|graduated|educated|an education|schooling|a student|student years"
-    r"|moved to|joined|played for|taught)\b"
-)
-_MAX_YEAR = 1e6
-
-
-def year_range(text: str) -> tuple[float, float] | None:
-    """Return the earliest and the latest possible year of an event.
-
-    Death is after all other events; activities of living people are before it. ``None`` for a
-    birth, whose order is obvious, and for texts with several years or without any time.
-    """
-    if has_negation(text) or _UNCERTAIN.search(text) or BORN.search(text):
-        return None
-    if DIED.search(text):
-        return (math.inf, math.inf)
-    years = {float(date.year) for date in dates_in(text)}
-    if years:
-        year = years.pop()
-        return None if years else (year, year)
-    return (-_MAX_YEAR, _MAX_YEAR) if _ALIVE.search(text) else None

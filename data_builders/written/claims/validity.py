@@ -15,16 +15,15 @@ from typing import Any, NamedTuple
 from components.english import MONTH, WEEKDAYS, content_stems, has_negation
 from components.sentences import split_sentences
 from data_builders.written.claims.clauses import as_sentence, name_of, name_topic
-from data_builders.written.claims.knowledge_base import KnowledgeBase
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
-from data_builders.written.claims.times import has_same_times, without_times, year_range
+from data_builders.written.claims.times import has_same_times, without_times
 from records import Claim, Passage
 
 _DETAIL = re.compile(r"(?<=\S )[A-Z][\w’'-]*|\w*\d\w*")
 _SEX = re.compile(r"(?i)\b(?:man|woman|male|female)\b")
-# `labelled_by` of claims that an attack labels.
-RULE = "rule: the attack's construction"
+# `labelled_by` of claims that a rule writes.
+RULE = "rule: construction"
 # A title that ends in punctuation: "It may be that she starred in Hello, Dolly!."
 _ENDS_TWICE = re.compile(r"([!?])\.$")
 
@@ -49,14 +48,12 @@ class Attacked:
         text: the adversarial text.
         claims: its claims; the field ``rests_on`` holds ids as in :class:`SentenceClaim`.
         passages: ``None`` for the passages of the document.
-        asides: parts of the text that make no claim, such as an instruction.
         more: further fields of the record.
     """
 
     text: str
     claims: list[Claim]
     passages: list[Passage] | None = None
-    asides: tuple[str, ...] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -103,14 +100,12 @@ class Invariant(ABC):
 
     Args:
         adds: words that an attack adds and that state nothing, e.g. ``some say``.
-        equal: word or phrase to an equivalent that replaces it before texts are compared.
     """
 
     name: str
 
-    def __init__(self, adds: str = "", equal: dict[str, str] | None = None):
+    def __init__(self, adds: str = ""):
         self.adds = content_stems(adds)
-        self.equal = equal or {}
 
     @abstractmethod
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
@@ -125,55 +120,22 @@ class Invariant(ABC):
                 premise = " ".join(f"{name_topic(text, source.topic)}." for text in bases)
                 yield Entailment(premise, name_topic(claim.text, source.topic))
 
-    def words(self, text: str) -> set[str]:
-        """Return the stems of a text after replacing equivalents."""
-        for phrase, equivalent in self.equal.items():
-            if phrase in text:
-                text = re.sub(rf"\b{re.escape(phrase)}\b", equivalent, text)
-        return content_stems(text.replace("'s ", " ").replace("’s ", " "))
-
     def new_words(self, text: str, bases: Iterable[str], topic: str) -> set[str]:
         """Return the words of a text that are neither in its bases nor empty."""
-        known_words = set().union(*map(self.words, bases)) | content_stems(name_of(topic))
-        return self.words(text) - known_words - self.adds - {"he", "she", "his", "her", "him"}
+        known_words = set().union(*map(_words, bases)) | content_stems(name_of(topic))
+        return _words(text) - known_words - self.adds - {"he", "she", "his", "her", "him"}
 
 
-class SameFacts(Invariant):
-    """The text states the same facts with the same labels: a metric should not change."""
+class WorseByGold(Invariant):
+    """No more than what the builder checks of all attacks: the gold score of the text."""
 
-    name = "facts"
+    name = "worse by gold"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        yield from _aside_faults(source, attacked)
-        by_id = {claim.id: claim for claim in source.claims}
-        kept = {name for claim in attacked.claims for name in basis_ids(claim)}
-        yield from (Fault("a fact is lost", by_id[name].text) for name in by_id if name not in kept)
-        for claim in attacked.claims:
-            bases = [by_id[name] for name in basis_ids(claim) if name in by_id]
-            yield from self._of_claim(claim, bases, source.topic)
-        equal = content_stems(" ".join([*self.equal, *self.equal.values()]))
-        yield from missing_claims(source, attacked, equal)
-        texts = [source.document.text, *(claim.text for claim in source.claims)]
-        text = attacked.text
-        for aside in attacked.asides:
-            text = text.replace(aside, " ")
-        if new := self.new_words(text, texts, source.topic):
-            yield Fault("the text says something new", join_words(new))
+        return iter(())
 
-    def _of_claim(self, claim: Claim, bases: Sequence[Claim], topic: str) -> Iterator[Fault]:
-        texts = [base.text for base in bases]
-        if not bases:
-            yield Fault("a claim rests on nothing", claim.text)
-        elif {claim.label} != {base.label for base in bases}:
-            yield Fault("a label changed", claim.text)
-        elif has_negation(claim.text) != any(map(has_negation, texts)):
-            yield Fault("what was said is denied", claim.text)
-        elif new := self.new_words(claim.text, texts, topic):
-            yield Fault("a claim says something new", join_words(new))
-        elif self.words(" ".join(texts)) - self.words(f"{claim.text} {topic}") - self.pronouns:
-            yield Fault("a claim lost a detail", claim.text)
-
-    pronouns = frozenset(content_stems("she he his her him"))
+    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
+        return iter(())
 
 
 class OnlyTrue(Invariant):
@@ -198,29 +160,6 @@ class OnlyTrue(Invariant):
         texts = [claim.text for claim in attacked.claims]
         if new := self.new_words(attacked.text, texts, source.topic):
             yield Fault("the text says something new", join_words(new))
-
-
-class SuggestsFalse(OnlyTrue):
-    """Each claim is true, but the order of the claims suggests a false sequence of events.
-
-    The record's field ``suggests`` lists pairs of claims; the text presents the first as earlier.
-    """
-
-    name = "truth of each claim, not of the whole"
-
-    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        yield from super().faults(source, attacked, world)
-        positions = {claim.id: index for index, claim in enumerate(attacked.claims)}
-        by_id = {claim.id: claim for claim in source.claims}
-        bases = {c.id: [by_id[name].text for name in basis_ids(c)] for c in attacked.claims}
-        pairs = attacked.more.get("suggests") or ()
-        if not pairs:
-            yield Fault("nothing false is suggested")
-        for pair in pairs:
-            first, then = (year_range(" ".join(bases[pair[side]])) for side in ("first", "then"))
-            in_order = positions[pair["first"]] < positions[pair["then"]]
-            if first is None or then is None or not in_order or not first[0] > then[1]:
-                yield Fault("the suggested order is not known to be false")
 
 
 class TrueByForm(Invariant):
@@ -315,62 +254,6 @@ class OtherEntityFacts(Invariant):
                     yield from (Entailment(text, claim.text, must=False) for text in known_texts)
 
 
-class Corrects(Invariant):
-    """True claims stay, and at least one false claim becomes true: a metric should rise.
-
-    Args:
-        knowledge: checks claims that it corrected.
-    """
-
-    name = "truth, with falsehoods made true"
-
-    def __init__(self, knowledge: KnowledgeBase | None):
-        super().__init__()
-        self.knowledge = knowledge
-
-    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        by_id = {claim.id: claim for claim in attacked.claims}
-        corrections = {
-            correction["claim"]: correction for correction in attacked.more.get("corrections") or ()
-        }
-        if not corrections:
-            yield Fault("nothing is corrected")
-        for claim in source.claims:
-            new = by_id.get(claim.id)
-            if new is None:
-                yield Fault("a fact is lost", claim.text)
-            elif claim.id not in corrections:
-                if (new.text, new.label) != (claim.text, claim.label):
-                    yield Fault("another claim changed", claim.text)
-            elif (claim.label, new.label) != ("NS", "S") or new.text == claim.text:
-                yield Fault("what was corrected was not false, or is not true", claim.text)
-            elif not self._true(
-                source, corrections[claim.id]["by"], new.text, basis_ids(new), world
-            ):
-                yield Fault("what is corrected is not known to be true", new.text)
-        changed = [correction["old"] for correction in corrections.values()]
-        if any(old in attacked.text for old in changed):
-            yield Fault("what was false is still said", join_words(changed))
-        yield from missing_claims(source, attacked)
-
-    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
-        texts = {claim.id: claim.text for claim in source.claims}
-        for claim in attacked.claims:
-            if claim.text != texts.get(claim.id, claim.text):
-                yield Entailment(texts[claim.id], claim.text, must=False)
-
-    def _true(self, source: Source, by: str, text: str, bases: list[str], world: World) -> bool:
-        if by in world.facts:
-            fact, page = world.facts[by]
-            topic_keys = {world.topic_page(source).key, source.person or source.topic}
-            is_known = page.key in topic_keys and fact.document != source.id and by in bases
-            return is_known and not self.new_words(text, [fact.text], source.topic)
-        person = source.person
-        return bool(
-            self.knowledge and person and self.knowledge.is_true(person, source.topic, text)
-        )
-
-
 def may_be_true_of_both(text: str, true: str, name: str) -> bool:
     """Return whether a namesake's fact may be true of the topic as well.
 
@@ -428,18 +311,13 @@ def covers_all_cases(sentence: str) -> bool:
     return any(pattern.search(sentence) for pattern in _COVERS)
 
 
-def _aside_faults(source: Source, attacked: Attacked) -> Iterator[Fault]:
-    name = {w for w in name_of(source.topic).split() if w[0].isupper() and len(w) > 3}
-    for aside in attacked.asides:
-        if name & set(re.findall(r"[\w’'-]+", aside)) or re.search(r"\d", aside):
-            yield Fault("an aside says something of the topic", aside)
+def _words(text: str) -> set[str]:
+    return content_stems(text.replace("'s ", " ").replace("’s ", " "))
 
 
-def missing_claims(
-    source: Source, attacked: Attacked, empty: Iterable[str] = ()
-) -> Iterator[Fault]:
+def missing_claims(source: Source, attacked: Attacked) -> Iterator[Fault]:
     """Yield claims whose names and numbers, or other words, are not in the text."""
-    text = content_stems(attacked.text) | set(empty) | content_stems(source.topic)
+    text = content_stems(attacked.text) | content_stems(source.topic)
     before = content_stems(source.document.text)
     texts = {claim.id: claim.text for claim in source.claims}
     for claim in attacked.claims:

@@ -1,0 +1,1 @@
+"""Texts of known quality: honest ladders, and probes of one claim each."""

@@ -1,0 +1,213 @@
+"""``ladders``: honest texts of known quality about each topic, and statements with their credit.
+
+A ladder is six texts per topic, of whose K statements 0, 20, … 100 % are true and state different
+facts, so that gold F1 is that share. Three ladders differ in the words of the statements:
+rewordings (``ladder``), true twins of the phrases of attacks on the judge (``affirmed``), and
+quotations of the topic's page (``quoted``, a control).
+"""
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from data_builders.builder import Builder, Made, Step, Work
+from data_builders.dataset import read_card
+from data_builders.evenness import shared_runs
+from data_builders.written.attacks.phrases import Bank
+from data_builders.written.claims.clauses import as_sentence
+from data_builders.written.claims.validity import SentenceClaim, join_sentences
+from data_builders.written.ladders.embedded_people import EmbeddedPeople
+from data_builders.written.ladders.statement_kinds import (
+    affirm,
+    compound,
+    draw_statements,
+    state,
+)
+from data_builders.written.ladders.statement_world import (
+    FalseVersion,
+    Statement,
+    StatementTopic,
+    StatementWorld,
+)
+from records import Document, gold_scores
+
+RUNGS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+LADDERS = ("ladder", "affirmed", "quoted")
+COMPOUNDS = 0.15  # share of the ladder ``affirmed``
+# Number of the bank attacker's statements per topic, by kind.
+STATEMENTS = {
+    "true": 10,
+    "reworded": 4,
+    "false": 4,
+    "denied": 2,
+    "subject": 2,
+    "frame": 2,
+    "compound": 2,
+    "bleached": 2,
+    "vague": 2,
+}
+
+
+class Rung(NamedTuple):
+    """The statements of a text: each with a false version, or ``None`` where it is true."""
+
+    statements: list[Statement]
+    false: list[FalseVersion | None]
+
+
+@dataclass
+class StatementBuilder(Builder):
+    """Base class of builders that write the statements of a world.
+
+    Args:
+        world: topics and their statements, by ``class_path``; null for the embedded people.
+    """
+
+    world: StatementWorld | None = None
+
+    @property
+    def _world(self) -> StatementWorld:
+        return EmbeddedPeople() if self.world is None else self.world
+
+    def inputs(self) -> list[str]:
+        return self._world.files
+
+    def config(self) -> dict[str, object]:
+        return super().config() | {"world": self._world.identity}
+
+    def plan(self) -> list[Step]:
+        return [Step("statements", type(self._world).__name__, self.limit, "topics")]
+
+    def topics(self) -> list[StatementTopic]:
+        return self._world.topics(self.seed)[: self.limit]
+
+
+@dataclass
+class Ladders(StatementBuilder):
+    """Honest texts of known quality about each topic, and statements with their credit.
+
+    Args:
+        bank: phrases of the ladder ``affirmed``; its ``seen`` phrases may be trained on.
+    """
+
+    bank: Bank = "unseen"
+
+    def files(self) -> dict[str, dict[str, str]]:
+        return {name: {"test": f"{name}.jsonl"} for name in (*LADDERS, "complete", "statements")}
+
+    def make(self, work: Work) -> Made:
+        topics = self.topics()
+        k = self._world.k
+        files: dict[str, list] = {f"{name}.jsonl": [] for name in (*LADDERS, "complete")}
+        runs: dict[str, list[float]] = defaultdict(list)
+        for topic in topics:
+            for rung in RUNGS:
+                rng = random.Random(f"{self.seed}:{topic.id}:{rung}")
+                drawn = _draw(rng, topic, k, rung)
+                for name in LADDERS:
+                    claims = getattr(self, f"_{name}")(rng, topic, drawn)
+                    document = _rung_document(topic, name, rung, list(claims), k)
+                    files[f"{name}.jsonl"].append(document)
+                    runs[name] += [shared_runs(document.text, p.text) for p in topic.pages]
+                if rung == 1:
+                    complete = _with_versions(files["ladder.jsonl"][-1], drawn.statements)
+                    files["complete.jsonl"].append(complete)
+        files["statements.jsonl"] = [row for t in topics for row in _bank_rows(self.seed, t, k)]
+        figures = {
+            "topics": len(topics),
+            "shared_five_word_runs": {n: round(float(np.mean(v)), 3) for n, v in runs.items()},
+        }
+        pages = {"statistics.json": json.dumps(figures, indent=2) + "\n"}
+        return Made(files, read_card("ladders", k=k, bank=self.bank), pages)
+
+    def _ladder(
+        self, rng: random.Random, topic: StatementTopic, rung: Rung
+    ) -> Iterator[SentenceClaim]:
+        for statement, false in zip(*rung, strict=True):
+            text = rng.choice(statement.wordings) if false is None else false.text
+            yield state(statement, false, text)
+
+    def _quoted(
+        self, rng: random.Random, topic: StatementTopic, rung: Rung
+    ) -> Iterator[SentenceClaim]:
+        for statement, false in zip(*rung, strict=True):
+            text = (statement.quoted or statement.text) if false is None else false.text
+            yield state(statement, false, text)
+
+    def _affirmed(
+        self, rng: random.Random, topic: StatementTopic, rung: Rung
+    ) -> Iterator[SentenceClaim]:
+        true = [s for s, false in zip(*rung, strict=True) if false is None]
+        for statement, false in zip(*rung, strict=True):
+            others = [s for s in true if s != statement]
+            if others and rng.random() < COMPOUNDS:
+                stated = state(statement, false, false.text if false else statement.text)
+                yield compound(rng, topic, stated, rng.choice(others))
+            else:
+                yield affirm(rng, topic, statement, false, self.bank)
+
+
+def _draw(rng: random.Random, topic: StatementTopic, k: int, rung: float) -> Rung:
+    able = [index for index, s in enumerate(topic.statements) if s.false]
+    statements = [topic.statements[index] for index in sorted(rng.sample(able, k))]
+    true = set(rng.sample(range(k), round(rung * k)))
+    false = [None if n in true else rng.choice(s.false) for n, s in enumerate(statements)]
+    return Rung(statements, false)
+
+
+def topic_document(
+    topic: StatementTopic, name: str, sentence_claims: Sequence[SentenceClaim], **fields: Any
+) -> Document:
+    """A document about a topic; each sentence is a claim."""
+    text = join_sentences(sentence_claims)
+    return Document(
+        id=f"{topic.id} {name}",
+        topic=topic.name,
+        text=text.text,
+        claims=text.claims,
+        generator="ladders",
+        **topic.fields,
+        **fields,
+    )
+
+
+def _rung_document(
+    topic: StatementTopic, kind: str, rung: float, sentence_claims: Sequence[SentenceClaim], k: int
+) -> Document:
+    gold = gold_scores([claim.rests_on for claim in sentence_claims], k, "construction")
+    return topic_document(topic, f"{kind} {rung}", sentence_claims, kind=kind, rung=rung, gold=gold)
+
+
+def _with_versions(document: Document, statements: Sequence[Statement]) -> Document:
+    """The claims with the versions that attacks use."""
+    claims = [
+        claim.model_copy(
+            update={
+                "reworded": [text for text in statement.wordings if text != claim.text],
+                "false": [version._asdict() for version in statement.false],
+            }
+        )
+        for claim, statement in zip(document.claims, statements, strict=True)
+    ]
+    return document.model_copy(update={"claims": claims})
+
+
+def _bank_rows(seed: int, topic: StatementTopic, k: int) -> Iterator[dict[str, Any]]:
+    rng = random.Random(f"{seed}:{topic.id}:bank")
+    number = 0
+    for kind, most in STATEMENTS.items():
+        for claim in draw_statements(rng, topic, kind, "seen", most):
+            yield {
+                "id": f"{topic.id} {number}",
+                "topic": topic.name,
+                "text": as_sentence(claim.text),
+                "credits": list(claim.rests_on),
+                "kind": kind,
+                "k": k,
+            }
+            number += 1

@@ -1,0 +1,124 @@
+"""Statements about a topic by kind: true, false in one respect, or uninformative."""
+
+import random
+from collections.abc import Iterator, Sequence
+
+from data_builders.written.attacks.phrases import (
+    Bank,
+    Kind,
+    family_of,
+    fill,
+    join_claims,
+    phrase_bank,
+    phrases,
+)
+from data_builders.written.claims.validity import SentenceClaim
+from data_builders.written.ladders.statement_world import FalseVersion, Statement, StatementTopic
+
+JUDGE: tuple[Kind, ...] = tuple(phrase_bank()["judge"])
+# A kind that stands for several.
+GROUPS = {
+    "false": ("number", "name"),
+    "subject": ("relative", "rival", "namesake"),
+    "frame": ("refuted", "fictional"),
+}
+TRIES = 20  # per statement
+
+
+def state(statement: Statement, false: FalseVersion | None, text: str) -> SentenceClaim:
+    """A statement in the words of ``text``, or its false version."""
+    return SentenceClaim(text, "NS" if false else "S", () if false else (statement.fact,))
+
+
+def affirm(
+    rng: random.Random,
+    topic: StatementTopic,
+    statement: Statement,
+    false: FalseVersion | None,
+    bank: Bank,
+) -> SentenceClaim:
+    """Put a statement, or its false version, into a true twin of a phrase of attacks."""
+    if false is None:
+        pairs = [(text, None) for text in statement.wordings]
+        pairs += [(version.instead_of, version.text) for version in statement.false]
+    else:
+        pairs = [(false.text, false.instead_of)]
+    rng.shuffle(pairs)
+    for kind in rng.sample(JUDGE, len(JUDGE)):
+        templates = phrases(kind, f"true_{bank}")
+        for template in rng.sample(templates, len(templates)):
+            for pair in pairs:
+                text = fill(template, pair[0], topic.name, pair[1])
+                if text is not None:
+                    return state(statement, false, text)
+    raise ValueError(f"{topic.name}: no twin fits {statement.text!r}")
+
+
+def compound(
+    rng: random.Random, topic: StatementTopic, first: SentenceClaim, second: Statement
+) -> SentenceClaim:
+    """Join a claim and a true statement; a compound with a false part is false."""
+    template = rng.choice(phrase_bank()["joined"].splitlines())
+    text = join_claims(template, first.text, rng.choice(second.wordings), topic.name)
+    facts = (*first.rests_on, second.fact) if first.label == "S" else ()
+    return SentenceClaim(text, first.label, facts)
+
+
+def draw_statements(
+    rng: random.Random,
+    topic: StatementTopic,
+    kind: str,
+    bank: Bank,
+    number: int,
+    others: Sequence[StatementTopic] = (),
+) -> Iterator[SentenceClaim]:
+    """Draw at most ``number`` different statements of a kind.
+
+    Args:
+        kind: ``true``, ``reworded``, ``affirmed``, ``number``, ``name``, ``compound``, ``part``,
+            ``off topic``, a kind of phrase, or a key of ``GROUPS``.
+        others: topics of statements that are off topic.
+    """
+    texts: set[str] = set()
+    kinds = GROUPS.get(kind, (kind,))
+    left = rng.sample(topic.statements, len(topic.statements))
+    for attempt in range(number * TRIES):
+        claim = _draw(rng, topic, left[attempt % len(left)], rng.choice(kinds), bank, others)
+        if claim is not None and claim.text not in texts:
+            texts.add(claim.text)
+            yield claim
+        if len(texts) == number:
+            return
+
+
+def _draw(
+    rng: random.Random,
+    topic: StatementTopic,
+    statement: Statement,
+    kind: str,
+    bank: Bank,
+    others: Sequence[StatementTopic],
+) -> SentenceClaim | None:
+    true = SentenceClaim(statement.text, "S", (statement.fact,))
+    second = rng.choice([s for s in topic.statements if s != statement])
+    false = [SentenceClaim(v.text, "NS") for v in statement.false if kind in (v.changed, "part")]
+    match kind:
+        case "true":
+            return true
+        case "reworded":
+            return (
+                true._replace(text=rng.choice(statement.reworded)) if statement.reworded else None
+            )
+        case "affirmed":
+            return affirm(rng, topic, statement, None, bank)
+        case "compound":
+            return compound(rng, topic, true, second)
+        case "number" | "name":
+            return rng.choice(false) if false else None
+        case "part":
+            return compound(rng, topic, rng.choice(false), second) if false else None
+        case "off topic":
+            text = rng.choice(rng.choice(others).statements).text
+            return SentenceClaim(text, "S")
+    text = fill(rng.choice(phrases(kind, bank)), rng.choice(statement.wordings), topic.name)
+    return text and SentenceClaim(text, "NS" if family_of(kind) == "judge" else "S")

@@ -1,0 +1,142 @@
+"""Ladders, probes and phrase banks: texts whose gold is known by construction."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from components.english import content_stems
+from data_builders.written.attacks.attacks import SHIPPED, Attacks
+from data_builders.written.attacks.phrases import fill, phrase_bank, phrases
+from data_builders.written.ladders.embedded_people import EmbeddedPeople
+from data_builders.written.ladders.ladders import LADDERS, RUNGS, Ladders
+from data_builders.written.ladders.probes import PROBES, Probes
+from records import Document, read_records
+
+ROOT = Path(__file__).parents[2]
+# May be in both banks: words that carry no meaning of a kind.
+NEUTRAL = content_stems(
+    "X p rest head v w anoth another no not this which who whose one some something person people "
+    "other there but had it had that two did do left asid are another not here about"
+)
+
+
+@pytest.fixture(scope="module")
+def world(dataset) -> EmbeddedPeople:
+    return EmbeddedPeople(str(dataset / "profiles.jsonl"), str(dataset / "passages.jsonl"))
+
+
+@pytest.fixture(scope="module")
+def folder(world, tmp_path_factory) -> Path:
+    return Ladders(tmp_path_factory.mktemp("ladders"), world=world).build().parent
+
+
+@pytest.fixture(scope="module")
+def attacks_folder(folder, dataset, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("attacks")
+    pages = [str(dataset / "passages.jsonl")]
+    return Attacks(output, [str(folder / "complete.jsonl")], pages=pages).build().parent
+
+
+@pytest.mark.parametrize("kind", LADDERS)
+def test_gold_of_a_rung_is_the_rung(folder, kind):
+    rows = read_records(folder / f"{kind}.jsonl", Document)
+    topics = {row.topic for row in rows}
+    assert len(topics) >= 15
+    assert [row.rung for row in rows] == [*RUNGS] * len(topics)
+    for row in rows:
+        assert row.gold.f1 == pytest.approx(row.rung)
+        assert len({claim.text for claim in row.claims}) == len(row.claims) == 10
+        assert all(bool(claim.rests_on) == (claim.label == "S") for claim in row.claims)
+
+
+def test_false_statements_differ_from_the_true_ones_of_their_topic(folder):
+    for row in read_records(folder / "complete.jsonl", Document):
+        true = {text for claim in row.claims for text in (claim.text, *claim.reworded)}
+        false = [version for claim in row.claims for version in claim.false]
+        assert not true & {version["text"] for version in false}
+        assert all(version["changed"] in ("number", "name") for version in false)
+        assert all(version["instead_of"] in true for version in false)
+
+
+def test_statements_of_the_bank_credit_facts_by_kind(folder):
+    rows = [json.loads(line) for line in (folder / "statements.jsonl").read_text().splitlines()]
+    assert len(rows) == 30 * len({row["topic"] for row in rows})
+    numbers = {"true": {1}, "reworded": {1}, "compound": {2}}
+    for kind in {row["kind"] for row in rows}:
+        credited = {len(set(row["credits"])) for row in rows if row["kind"] == kind}
+        assert credited == numbers.get(kind, {0}), kind
+
+
+def test_attacks_on_ladders_have_low_gold_and_all_kinds(attacks_folder):
+    for kind in set(SHIPPED) - {"namesake", "merged"}:
+        rows = read_records(attacks_folder / f"{kind}.jsonl", Document)
+        assert max(row.gold.f1 for row in rows) <= 0.6
+        assert len(rows) >= 10, kind
+
+
+def test_two_builds_are_equal(world, folder, tmp_path):
+    again = Ladders(tmp_path, world=world).build().parent
+    for path in folder.glob("*.jsonl"):
+        assert path.read_bytes() == (again / path.name).read_bytes()
+
+
+def test_probes_are_even_over_families_and_topics(world, tmp_path):
+    folder = Probes(tmp_path, world=world, per_family=60).build().parent
+    rows = read_records(folder / "probes.jsonl", Document)
+    numbers = {key: 0 for key in PROBES}
+    for row in rows:
+        numbers[row.probe, row.bank] += 1
+        assert row.passages
+        assert (row.claims[0].label == "NS") == row.probe.startswith("false")
+    assert min(numbers.values()) >= 60
+    assert max(numbers.values()) - min(numbers.values()) <= 6
+
+
+def templates_of(bank: str) -> list[str]:
+    kinds = [kind for family in ("judge", "relevance") for kind in phrase_bank()[family]]
+    names = (bank, f"true_{bank}")
+    return [
+        template
+        for kind in kinds
+        for name in names
+        if name == bank or kind in phrase_bank()["judge"]
+        for template in phrases(kind, name)
+    ]
+
+
+def test_banks_share_no_key_word():
+    seen, unseen = (
+        {stem for template in templates_of(bank) for stem in content_stems(template)}
+        for bank in ("seen", "unseen")
+    )
+    assert seen & unseen - NEUTRAL == set()
+
+
+@pytest.mark.parametrize("family", ["judge", "relevance"])
+def test_banks_have_enough_phrases(family):
+    for kind in phrase_bank()[family]:
+        assert len(set(phrases(kind, "seen"))) >= 6
+        assert len(set(phrases(kind, "unseen"))) >= 10
+
+
+def test_no_training_text_contains_an_unseen_phrase():
+    files = [
+        *ROOT.glob("data_builders/kb/language/wording/*.yaml"),
+        *ROOT.glob("configs/data/**/*.yaml"),
+        *ROOT.glob("configs/train/**/*.yaml"),
+        *ROOT.glob("data_builders/**/*.jinja"),
+    ]
+    text = " ".join(" ".join(path.read_text("utf-8").lower().split()) for path in files)
+    for template in templates_of("unseen"):
+        parts = [part.strip(" ,.;:").lower() for part in re.split(r"\{\w+\}", template)]
+        longest = max(parts, key=len)
+        assert " " not in longest or longest not in text, template
+
+
+def test_phrase_with_both_values_moves_the_preposition():
+    template = "{head} not {w} but {v}."
+    true, false = "Ann Lee was born in Warsaw.", "Ann Lee was born in Paris."
+    assert fill(template, true, "Ann Lee", false) == "Ann Lee was born not in Paris but in Warsaw."
+    assert fill("A rival of {X} {rest}.", "Ann Lee's home was Oslo.", "Ann Lee") is None
