@@ -98,9 +98,9 @@ def _statements(
         if fact.key in wordings() and not any(fact in other.coarser for other in of_property)
     ]
     # The sex is a fact of last resort: it has one other value.
-    others = [pair for pair in facts if pair[1].prop != "P21"]
+    without_sex = [pair for pair in facts if pair[1].prop != "P21"]
     values: set[Fact] = set()  # of false versions; each is used for one statement
-    for world, fact in others if len(others) >= K else facts:
+    for world, fact in without_sex if len(without_sex) >= K else facts:
         templates = [t for t in wordings()[fact.key] if slots_of(t) <= fact.slots.keys()]
         rng.shuffle(templates)
         first, *reworded = [_say(template, person, fact.slots) for template in templates]

@@ -144,10 +144,10 @@ class Ladders(StatementBuilder):
     ) -> Iterator[SentenceClaim]:
         true = [s for s, false in zip(*rung, strict=True) if false is None]
         for statement, false in zip(*rung, strict=True):
-            others = [s for s in true if s != statement]
-            if others and rng.random() < COMPOUNDS:
+            other_true = [s for s in true if s != statement]
+            if other_true and rng.random() < COMPOUNDS:
                 stated = state(statement, false, false.text if false else statement.text)
-                yield compound(rng, topic, stated, rng.choice(others))
+                yield compound(rng, topic, stated, rng.choice(other_true))
             else:
                 yield affirm(rng, topic, statement, false, self.bank)
 

@@ -58,8 +58,8 @@ class Probes(StatementBuilder):
         for (probe, bank), kind in PROBES.items():
             for topic in topics:
                 rng = random.Random(f"{self.seed}:{topic.id}:{probe}:{bank}")
-                others = [other for other in topics if other.id != topic.id]
-                claims = draw_statements(rng, topic, kind, bank, per_topic, others)
+                other_topics = [other for other in topics if other.id != topic.id]
+                claims = draw_statements(rng, topic, kind, bank, per_topic, other_topics)
                 for number, claim in enumerate(claims):
                     yield topic_document(
                         topic,

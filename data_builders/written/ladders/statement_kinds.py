@@ -70,20 +70,20 @@ def draw_statements(
     kind: str,
     bank: Bank,
     number: int,
-    others: Sequence[StatementTopic] = (),
+    other_topics: Sequence[StatementTopic] = (),
 ) -> Iterator[SentenceClaim]:
     """Draw at most ``number`` different statements of a kind.
 
     Args:
         kind: ``true``, ``reworded``, ``affirmed``, ``number``, ``name``, ``compound``, ``part``,
             ``off topic``, a kind of phrase, or a key of ``GROUPS``.
-        others: topics of statements that are off topic.
+        other_topics: topics of statements that are off topic.
     """
     texts: set[str] = set()
     kinds = GROUPS.get(kind, (kind,))
     left = rng.sample(topic.statements, len(topic.statements))
     for attempt in range(number * TRIES):
-        claim = _draw(rng, topic, left[attempt % len(left)], rng.choice(kinds), bank, others)
+        claim = _draw(rng, topic, left[attempt % len(left)], rng.choice(kinds), bank, other_topics)
         if claim is not None and claim.text not in texts:
             texts.add(claim.text)
             yield claim
@@ -97,7 +97,7 @@ def _draw(
     statement: Statement,
     kind: str,
     bank: Bank,
-    others: Sequence[StatementTopic],
+    other_topics: Sequence[StatementTopic],
 ) -> SentenceClaim | None:
     true = SentenceClaim(statement.text, "S", (statement.fact,))
     second = rng.choice([s for s in topic.statements if s != statement])
@@ -118,7 +118,7 @@ def _draw(
         case "part":
             return compound(rng, topic, rng.choice(false), second) if false else None
         case "off topic":
-            text = rng.choice(rng.choice(others).statements).text
+            text = rng.choice(rng.choice(other_topics).statements).text
             return SentenceClaim(text, "S")
     text = fill(rng.choice(phrases(kind, bank)), rng.choice(statement.wordings), topic.name)
     return text and SentenceClaim(text, "NS" if family_of(kind) == "judge" else "S")
