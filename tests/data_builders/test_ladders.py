@@ -77,9 +77,9 @@ def test_attacks_on_ladders_have_low_gold_and_all_kinds(attacks_folder):
 
 
 def test_two_builds_are_equal(world, folder, tmp_path):
-    again = Ladders(tmp_path, world=world).build().parent
+    second = Ladders(tmp_path, world=world).build().parent
     for path in folder.glob("*.jsonl"):
-        assert path.read_bytes() == (again / path.name).read_bytes()
+        assert path.read_bytes() == (second / path.name).read_bytes()
 
 
 def test_probes_are_even_over_families_and_topics(world, tmp_path):
