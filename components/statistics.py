@@ -19,8 +19,11 @@ RESAMPLES = 1000
 _MAX_CACHED = 4_000_000
 # Columns with a smaller range are constant up to rounding.
 _ROUNDING = 1e-12
-# A t statistic of a column that does not vary stays finite.
-_LEAST_ERROR = 1e-9
+# Of a betting bound: orders of the values, steps of its search, and the largest part of the stake
+# that is bet.
+_SHUFFLES = 20
+_HALVINGS = 24
+_LARGEST_BET = 0.9
 
 
 def bootstrap(
@@ -367,49 +370,6 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
     return corrected
 
 
-def sign_flips(
-    effects: np.ndarray, family: np.ndarray | None = None, seed: int = 0, flips: int = 10_000
-) -> np.ndarray:
-    """Test "the mean effect is at most 0" for every row, by flipping the signs of whole topics.
-
-    All rows share one matrix of signs, so the correction takes their dependence into account
-    (single-step max-T, Westfall and Young 1993). The first flip is the observed data.
-
-    Args:
-        effects: shape (cells, topics); NaN where a cell has no value for a topic.
-        family: which cells the correction is for, bool (cells,); by default all. Another cell is
-            corrected for the family and itself.
-        seed: seed of the signs.
-        flips: number of sign vectors, the unflipped one included.
-
-    Returns:
-        Adjusted p-values of shape (cells,); NaN for a cell with fewer than two topics.
-    """
-    counts = (~np.isnan(effects)).sum(axis=1)
-    usable = counts > 1
-    p = np.full(len(effects), math.nan)
-    if not usable.any():
-        return p
-    values, counts = np.nan_to_num(effects[usable]), counts[usable]
-    member = np.full(len(values), True) if family is None else np.asarray(family)[usable]
-    squares = (values**2).sum(axis=1)
-    generator = np.random.default_rng(seed)
-    signs = generator.choice([-1.0, 1.0], (flips, effects.shape[1]))
-    signs[0] = 1.0
-    observed, reached = np.zeros(len(values)), np.zeros(len(values))
-    step = max(1, _MAX_CACHED // len(values))
-    for start in range(0, flips, step):
-        means = np.einsum("ft,ct->fc", signs[start : start + step], values) / counts
-        variances = np.maximum(squares - counts * means**2, 0.0) / (counts - 1)
-        t = means / np.maximum(np.sqrt(variances / counts), _LEAST_ERROR)
-        if start == 0:
-            observed = t[0] - 1e-9 * np.abs(t[0])  # equal despite rounding
-        largest = t[:, member].max(axis=1, initial=-math.inf)[:, None]
-        reached += (np.where(member, largest, np.maximum(largest, t)) >= observed).sum(axis=0)
-    p[usable] = reached / flips
-    return p
-
-
 def t_interval(values: np.ndarray) -> Ratio:
     """The mean of one value per topic with Student's 95 % interval, not corrected for other tests.
 
@@ -435,9 +395,47 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     return max(0.0, center - half), min(1.0, center + half)
 
 
-def skewness(values: np.ndarray) -> float:
-    """Sample skewness m₃ / m₂^1.5 of the values that are not NaN; 0 for a constant column."""
-    present = values[~np.isnan(values)]
-    centered = present - present.mean() if len(present) else present
-    variance = float((centered**2).mean()) if len(present) else 0.0
-    return float((centered**3).mean()) / variance**1.5 if variance > _ROUNDING else 0.0
+def clopper_pearson(successes: int, n: int, level: float) -> tuple[float, float]:
+    """Return exact bounds of a share, each one-sided at ``level`` (Clopper and Pearson 1934)."""
+    from scipy.stats import beta
+
+    low = float(beta.ppf(level, successes, n - successes + 1)) if successes else 0.0
+    high = float(beta.isf(level, successes + 1, n - successes)) if successes < n else 1.0
+    return low, high
+
+
+def betting_bounds(values: np.ndarray, level: float, seed: int = 0) -> tuple[float, float]:
+    """Return a lower and an upper bound of a mean, each one-sided at ``level``.
+
+    Nothing is assumed of the distribution. A lower bound is the largest m for which bets that the
+    mean exceeds m win 1 / ``level`` times the stake (Waudby-Smith and Ramdas 2024, section 4: the
+    capital of predictable plug-in bets). The stake is divided among shuffled orders of the values,
+    so that the bound hardly depends on their order.
+
+    Args:
+        values: independent values in [0, 1], shape (n,).
+        level: probability that a bound is wrong, at most.
+        seed: of the shuffles.
+    """
+    rows = np.tile(values, (_SHUFFLES, 1))
+    orders = np.random.default_rng(seed).permuted(rows, axis=1)
+    return _lower_bound(orders, level), 1 - _lower_bound(1 - orders, level)
+
+
+def _lower_bound(orders: np.ndarray, level: float) -> float:
+    counts = np.arange(2, orders.shape[1] + 2)
+    means = (0.5 + np.cumsum(orders, axis=1)) / counts
+    variances = (0.25 + np.cumsum((orders - means) ** 2, axis=1)) / counts
+    # The bet on a value may depend on earlier values only.
+    variances = np.insert(variances[:, :-1], 0, 0.25, axis=1)
+    bets = np.sqrt(2 * math.log(1 / level) / (orders.shape[1] * variances))
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):  # the wealth falls with the mean that is bet against
+        mean = (low + high) / 2
+        stakes = np.minimum(bets, _LARGEST_BET / mean)
+        wealth = np.log1p(stakes * (orders - mean)).sum(axis=1)
+        if np.logaddexp.reduce(wealth) - math.log(len(orders)) >= math.log(1 / level):
+            low = mean
+        else:
+            high = mean
+    return low

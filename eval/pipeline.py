@@ -128,7 +128,7 @@ class Pipeline:
             scores.append(score_document(document, claims, group, None, self.gamma))
             if self.select is not None:
                 kept = verdicts_on_selected(group, core_verdicts)
-                scores.append(score_selected(document, claims, kept, selections, self.gamma))
+                scores.append(score_selected(document, claims, kept, selections, self))
         return scores
 
 
@@ -204,10 +204,15 @@ def score_selected(
     claims: Sequence[Claim],
     verdicts: Sequence[Verdict],
     selections: Sequence[Selection],
-    gamma: float | Penalty,
+    pipeline: Pipeline,
     selection: str = "core",
 ) -> DocumentScore:
-    """Score a document by the claims that a selector kept."""
+    """Score a document by the claims that the selector of a pipeline kept."""
     selected = {s.claim for s in selections if s.selected}
     unjudged = sum(s.reason == "failed" for s in selections)
-    return score_document(document, claims, verdicts, selected, gamma, unjudged, selection)
+    score = score_document(
+        document, claims, verdicts, selected, pipeline.gamma, unjudged, selection
+    )
+    if getattr(pipeline.select, "repeats", None) != "unsupported":
+        return score
+    return score.model_copy(update={"repeated": sum(s.reason == "duplicate" for s in selections)})

@@ -41,8 +41,10 @@ class Result(BaseModel):
         failed: number of claims that could not be judged; they are excluded from the value.
         value: ``None`` if nothing could be scored.
         ci95: bootstrap interval over topics.
+        bounds: lower and upper bound, each one-sided, corrected for the number of cells.
         p: p-value, corrected for the number of tests of its family.
-        verdict: the test's conclusion: ``gamed``, ``held`` or ``unclear``.
+        verdict: the test's conclusion: ``gamed``, ``held``, ``unclear`` or ``void``; ``passes`` or
+            ``fails`` of a certificate.
         config_hash: SHA-256 of the configuration.
     """
 
@@ -62,6 +64,7 @@ class Result(BaseModel):
     failed: Annotated[int, Field(ge=0)]
     value: float | None
     ci95: tuple[float, float] | None
+    bounds: tuple[float, float] | None = None
     p: Annotated[float, Field(ge=0, le=1)] | None = None
     verdict: str | None = None
     config_hash: str

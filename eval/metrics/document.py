@@ -58,6 +58,7 @@ class DocumentScore(BaseModel):
         empty_selection: the text responds and has claims, but Core selects none.
         unselectable: claims that Core could not judge; counted as failed.
         penalty: the length penalty.
+        repeated: claims that were removed as duplicates, if F1@K counts them as unsupported.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -79,6 +80,7 @@ class DocumentScore(BaseModel):
     empty_selection: bool
     unselectable: int = 0
     penalty: float = 1.0
+    repeated: int = 0
 
     def bound(self, is_supported: bool) -> Self:
         """Return the score if all failed claims were supported, or none."""
@@ -96,12 +98,16 @@ class DocumentScore(BaseModel):
         return self.kept / judged if judged else None
 
     def at_k(self, k: int) -> AtK:
-        """Return recall@K and F1@K (SAFE, 2403.18802, section 5); 0 without a response."""
+        """Return recall@K and F1@K (SAFE, 2403.18802, section 5); 0 without a response.
+
+        ``repeated`` claims are not in SAFE; they count as unsupported ones.
+        """
         if not self.responded:
             return AtK(0.0, 0.0)
         if self.precision is None:
             return AtK(None, None)
-        f1 = f1_at_k(self.precision, self.supported, k)
+        share = self.judged / (self.judged + self.repeated) if self.judged else 1.0
+        f1 = f1_at_k(self.precision * share, self.supported, k)
         return AtK(recall_at_k(self.supported, k), f1)
 
 

@@ -75,6 +75,8 @@ class Core:
         cap: a separate model for the cap, by its most probable relation; null: ``entailment`` with
             its threshold.
         gate: skips pairs of dissimilar claims; null: all pairs are compared.
+        repeats: whether F1@K counts claims that are removed as duplicates as ``unsupported``, so
+            that repeating a true claim does not pay. Core's precision drops them in either case.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Core:
         relevance: Relevance | None = None,
         cap: EntailmentModel | None = None,
         gate: Comparison | None = None,
+        repeats: Literal["dropped", "unsupported"] = "dropped",
     ):
         if weighting not in ("uniform", "cpmi", "capped"):
             raise UserError(f"weighting: expected uniform, cpmi or capped, got {weighting!r}")
@@ -117,6 +120,7 @@ class Core:
         self.relevance = relevance
         self.cap = cap
         self.gate = gate
+        self.repeats = repeats
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]

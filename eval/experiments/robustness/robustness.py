@@ -1,14 +1,14 @@
 """Can a metric be gamed, and does a defence hold? After Core's experiment (2407.03572, section 5).
 
-Attacked texts, which are not better than honest ones by gold, are scored by every metric with every
-defence. Texts are made by ``data_builders`` (``attacks``, ``generations``, ``adversarial``,
-``corruption``) or come from any other source.
+Attacked texts and ladders of honest texts, both with known gold scores, are scored by every metric
+with every defence. Texts are made by ``data_builders`` (``ladders``, ``attacks``, ``probes``,
+``generations``, ``adversarial``, ``corruption``) or come from any other source.
 """
 
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,34 +19,36 @@ from cli.printable import printable
 from components.gold import GOLD_K, add_label_gold
 from eval.defences import Defence, combine
 from eval.experiments.experiment import Experiment, Half, Outcome
-from eval.experiments.robustness.robustness_cells import ALL, By, cells_of
+from eval.experiments.robustness.robustness_cells import ALL, By, Cells, Value, by_kind, cells_of
+from eval.experiments.robustness.robustness_certificate import (
+    PROBE,
+    certificate_values,
+    passed,
+)
 from eval.experiments.robustness.robustness_correlations import agreement, truth
 from eval.experiments.robustness.robustness_curve import curve_values
 from eval.experiments.robustness.robustness_grid import NONE, CurveRow, Grid, Row
 from eval.experiments.robustness.robustness_page import PAGE
-from eval.experiments.robustness.robustness_search import pick_values, search_best
 from eval.experiments.robustness.robustness_texts import (
     draw_topics,
     read_curve,
     read_texts,
     report_incomplete_curves,
     report_skipped_texts,
+    report_unpaired,
     with_distinct_ids,
 )
 from eval.experiments.robustness.robustness_values import (
-    attack_values,
-    compare,
-    cost_values,
     duplicate_columns,
-    effect_values,
+    honest_values,
+    ladder_values,
     score_values,
-    skewed,
-    stratum_gains,
 )
+from eval.experiments.robustness.robustness_verdicts import Attacked, Ladders, attack_values
 from eval.metrics.text_metric import Labels, TextMetric
 from eval.pipeline import Pipeline
 from eval.run.run import Run
-from records import Document, UserError
+from records import Document, UserError, read_records
 
 LABELS = "labels"
 
@@ -70,12 +72,14 @@ class Robustness(Experiment):
             are not part of the family that verdicts are corrected for.
         curves: name to files of corrupted texts and their clean twins (``data_builders
             corruption``): ``clean`` names a row's twin, ``k`` the number of appended sentences.
-        search: defences (``none`` for none) under which an adaptive attacker picks the best text of
-            each topic, per metric; its picks are further attacks under these defences.
-        against: kind of the honest texts.
-        gold_k: number of facts of a complete answer, for honest texts that have labelled claims and
-            no ``gold``.
-        per_topic: maximum number of texts per kind, generator and topic; 0 for all.
+        probes: files of statements with known truth (``data_builders probes``), for the certificate
+            of each column; without it no attack is ``held``.
+        honest: kinds of the honest texts. The first is the ladder that attacks are compared with;
+            all say what a score means (``robustness_verdicts.py``).
+        gold_k: number of facts of a complete answer, for texts that have labelled claims and no
+            ``gold``.
+        per_topic: maximum number of texts per kind, generator and topic (of a ladder, and rung); 0
+            for all.
         topics: maximum number of topics, drawn by the seed from those of the honest texts, and as
             many of attacks that share fewer than two of them; 0 for all.
         half: use only one half of the topics, split by seed and name: choose settings on
@@ -99,8 +103,8 @@ class Robustness(Experiment):
     verdicts: dict[str, str] = field(default_factory=dict)
     controls: list[str] = field(default_factory=list)
     curves: dict[str, list[str]] = field(default_factory=dict)
-    search: list[str] = field(default_factory=list)
-    against: str = "normal"
+    probes: list[str] = field(default_factory=list)
+    honest: list[str] = field(default_factory=lambda: ["normal"])
     gold_k: PositiveInt = GOLD_K
     per_topic: NonNegativeInt = 0
     topics: NonNegativeInt = 0
@@ -111,8 +115,8 @@ class Robustness(Experiment):
     seed: int = 0
 
     def __post_init__(self):
-        if not self.texts or not {**self.metrics, **self.text_metrics}:
-            raise UserError("expected at least one entry in `texts`, and one metric")
+        if not self.texts or not self.honest or not {**self.metrics, **self.text_metrics}:
+            raise UserError("expected at least one entry in `texts` and `honest`, and one metric")
         for option, names in (("controls", self.controls), ("verdicts", self.verdicts)):
             choices = {*self.metrics, *self.text_metrics}
             choices |= {*self.members} if option == "controls" else set()
@@ -120,8 +124,6 @@ class Robustness(Experiment):
                 raise UserError(
                     f"{option}: {unknown[0]!r} is not one of {', '.join(sorted(choices))}"
                 )
-        if unknown := sorted({*self.search} - {NONE, *self.members}):
-            raise UserError(f"search: {unknown[0]!r} is not a defence or {NONE!r}")
         if shared := sorted({*self.metrics} & {*self.text_metrics, LABELS}):
             raise UserError(f"metrics: {shared[0]!r} is also a text metric; rename one of them")
         self._skipped: dict[str, None] = {}
@@ -157,24 +159,21 @@ class Robustness(Experiment):
         documents, curves = self._texts()
         self._training_curves(run.output)
         rows = run.process("texts", score, documents, Row)
-        defences = self.grid().defences
-        cells = cells_of(rows, defences, self.verdicts)
-        duplicates = duplicate_columns(cells)
-        comparisons = compare(cells, self.against, self.controls, duplicates)
-        attacked = {place: texts for place, texts in cells.items() if place[1] in self.search}
-        repeated = duplicate_columns(attacked)
-        picks = search_best(compare(attacked, self.against, self.controls, repeated), self.seed)
-        by = self._strata(documents)
+        grid = self.grid(config)
+        defences, same = grid.defences, grid.same_columns()
+        cells = cells_of(rows, defences, self.verdicts, same)
         values = [
-            *score_values(cells, defences, by, self.seed),
-            *attack_values([*comparisons, *picks], self.seed),
-            *pick_values(picks),
-            *effect_values(comparisons, self.seed),
-            *stratum_gains(cells, self.against, by, self.seed),
-            *cost_values(cells, self.against, self.seed),
-            *agreement(cells, self.against, self._selectors),
+            *score_values(cells, defences, self._strata(documents), self.seed),
+            *honest_values(cells, self.honest[0]),
+            *agreement(cells, self.honest[0], self._selectors),
             *truth(rows, self.verdicts, self.seed),
         ]
+        probed: list[Row] = []
+        if probes := self._probes():
+            probed = run.process("probes", score, probes, Row)
+        certificates = list(certificate_values(cells_of(probed, defences, self.verdicts, same)))
+        equal = duplicate_columns(cells)
+        values += [*certificates, *self._verdicts(cells, defences, certificates, equal)]
         curve_rows: list[CurveRow] = []
         for name, texts in curves.items():
             scored = run.process(f"curve {name}", score, texts, Row)
@@ -184,13 +183,61 @@ class Robustness(Experiment):
         provenance = {
             "skipped": list(self._skipped),
             "controls": self.controls,
-            "against": self.against,
-            "skewed": skewed(comparisons),
-            "duplicates": {", ".join(place): name for place, name in duplicates.items()},
+            "honest": self.honest,
+            "families": _families(documents),
+            "same": {", ".join(place): ", ".join(first) for place, first in same.items()},
+            "equal": {", ".join(place): name for place, name in equal.items()},
             "gold_sources": _sources(documents),
         }
-        files = {"texts.jsonl": rows, **({"curves.jsonl": curve_rows} if curve_rows else {})}
+        extra = {"curves.jsonl": curve_rows, "probes.jsonl": probed}
+        files = {"texts.jsonl": rows} | {name: more for name, more in extra.items() if more}
         return Outcome(values, files, provenance)
+
+    def _verdicts(
+        self,
+        cells: Cells,
+        defences: Mapping[str, Defence],
+        certificates: Sequence[Value],
+        equal: Mapping[tuple[str, str], str],
+    ) -> Iterator[Value]:
+        kinds_of = {place: by_kind(texts) for place, texts in cells.items()}
+        ladders = {
+            place: Ladders({kind: kinds.get(kind, []) for kind in self.honest}, self.seed)
+            for place, kinds in kinds_of.items()
+        }
+        if not any(ladder.has_rungs for ladder in ladders.values()):
+            self._skip(
+                [
+                    f"verdicts: the texts of kind {self.honest[0]!r} have fewer than three gold "
+                    "scores per topic, so they are no ladder (`data_builders ladders` writes one)"
+                ]
+            )
+        else:
+            yield from ladder_values(ladders)
+        attacks = [
+            Attacked(kind, place, ladders[place], texts)
+            for place, kinds in kinds_of.items()
+            for kind, texts in kinds.items()
+            if kind not in self.honest
+        ]
+        self._skip(report_unpaired(kinds_of, ladders, self.honest))
+        columns = [place for place in cells if place not in equal and not self._is_control(place)]
+        kinds = {attack.kind for attack in attacks if attack.outcomes}
+        yield from attack_values(attacks, passed(certificates), len(kinds) * len(columns))
+
+    def _is_control(self, place: tuple[str, str]) -> bool:
+        metric, column = place
+        return not {metric.partition(".")[0], metric, column}.isdisjoint(self.controls)
+
+    def _probes(self) -> list[Document]:
+        probes = [d for path in self.probes for d in read_records(path, Document)]
+        wrong = [d for d in probes if d.kind != PROBE or "probe" not in (d.model_extra or {})]
+        if wrong:
+            raise UserError(
+                f"probes: {wrong[0].id}: expected rows of `data_builders probes`, with "
+                f"`kind: {PROBE}` and the family of statements in `probe`"
+            )
+        return probes
 
     def _score(self, config: dict, documents: Sequence[Document]) -> list[Row]:
         return self.grid(config)(documents)
@@ -224,28 +271,27 @@ class Robustness(Experiment):
                 self._skip([skipped] if skipped else [])
                 read.append((path, of_file))
         texts = with_distinct_ids(read)
-        honest = [document for document in texts if document.kind == self.against]
-        gold = {d.id: d for d in add_label_gold(honest, "labels", self.gold_k)}
-        texts = [gold.get(document.id, document) for document in texts]
+        texts = add_label_gold(texts, "labels", self.gold_k)
         for name in ("generator", "group", "bin"):
             if ALL in {getattr(document, name) for document in texts}:
                 raise UserError(f"texts: {name}: {ALL!r} means all texts in the results; rename it")
-        topics = draw_topics(texts, self.against, self.half, self.topics, self.seed)
+        topics = draw_topics(texts, self.honest[0], self.half, self.topics, self.seed)
         counts: Counter[tuple] = Counter()
         kept = []
         for document in texts:
-            cell = (document.kind, document.generator, document.topic)
+            rung = document.gold.f1 if document.gold and document.kind in self.honest else None
+            cell = (document.kind, document.generator, document.topic, rung)
             counts[cell] += 1
             is_extra = self.per_topic and counts[cell] > self.per_topic
             if document.topic in topics and not is_extra:
                 kept.append(document)
-        if not any(document.kind == self.against for document in kept):
+        if not any(document.kind == self.honest[0] for document in kept):
             kinds = ", ".join(sorted({d.kind for d in kept})) or "none"
             raise UserError(
-                f"against: no text of kind {self.against!r} to compare with; kinds: {kinds}"
+                f"honest: no text of kind {self.honest[0]!r} to compare with; kinds: {kinds}"
             )
         drawn = topics if self.half is not None or self.topics else None
-        self._skip(report_skipped_texts(texts, kept, self.against, drawn))
+        self._skip(report_skipped_texts(texts, kept, self.honest[0], drawn))
         return kept
 
     def _training_curves(self, output: Path) -> None:
@@ -265,3 +311,9 @@ def _sources(documents: Sequence[Document]) -> dict[str, str]:
         name = document.gold.source if document.gold else "none"
         sources.setdefault(document.kind or "normal", set()).add(name)
     return {kind: ", ".join(sorted(names)) for kind, names in sources.items()}
+
+
+def _families(documents: Sequence[Document]) -> dict[str, str]:
+    """Kind of attacked text to its family; builders write it."""
+    families = {d.kind or "normal": (d.model_extra or {}).get("family") for d in documents}
+    return {kind: str(family) for kind, family in families.items() if family}

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from components.statistics import Ratio, ratio
 from eval.defences import Defence
 from eval.experiments.robustness.robustness_grid import NONE, Row
 from eval.experiments.robustness.robustness_texts import original_of
-from eval.metrics.document import DocumentScore, f1_at_k
+from eval.metrics.document import DocumentScore
 from records import Document
 
 Value = dict[str, Any]
@@ -46,7 +46,10 @@ Cells = dict[tuple[str, str], list[Text]]
 
 
 def cells_of(
-    rows: Sequence[Row], defences: Mapping[str, Defence], verdicts: Mapping[str, str] | None = None
+    rows: Sequence[Row],
+    defences: Mapping[str, Defence],
+    verdicts: Mapping[str, str] | None = None,
+    same: Collection[tuple[str, str]] = (),
 ) -> Cells:
     """Collect the scores of all texts by metric and defence.
 
@@ -55,6 +58,7 @@ def cells_of(
         defences: name to defence, ``none`` included.
         verdicts: metric to the name of the verdict that it scores; by default each verdict is a
             metric.
+        same: metric and defence of columns that are left out, since others are equal to them.
     """
     cells: Cells = {}
     for metric in rows[0].metrics if rows else ():
@@ -65,7 +69,8 @@ def cells_of(
         names = {column: verdict_names(rows, metric, column, verdicts) for column in defences}
         for label, name in metric_labels(metric, names[NONE]).items():
             for column, defence in defences.items():
-                if (verdict := _match(name, names[column])) is None:
+                verdict = _match(name, names[column])
+                if verdict is None or (metric, column) in same:
                     continue
                 texts = []
                 for row, scores in zip(rows, scored, strict=True):
@@ -123,15 +128,9 @@ def _number(value: float | None) -> float:
 
 def bound(text: Text, defence: Defence, is_supported: bool) -> float:
     """The score of a text if all failed claims were supported, or none."""
-    score = text.score
-    total = score.judged + score.failed if score else 0
-    if score is None or not score.responded or not total:
+    if text.score is None:
         return text.value
-    supported = score.supported + is_supported * score.failed
-    if defence.k is not None:
-        return f1_at_k(supported / total, supported, defence.k)
-    penalty = score.factscore / score.precision if defence.score and score.precision else 1.0
-    return supported / total * penalty
+    return _number(defence.value(text.score.bound(is_supported)))
 
 
 # Selections of texts
@@ -192,24 +191,6 @@ class Pair(NamedTuple):
     def gain(self) -> float:
         """Score of the attacked text minus that of the honest one."""
         return self.attacked.value - self.honest.value
-
-    @property
-    def gold_gain(self) -> float:
-        """Gold F1 of the attacked text minus that of the honest one; NaN if one is unknown."""
-        gold = self.attacked.document.gold, self.honest.document.gold
-        return math.nan if None in gold else gold[0].f1 - gold[1].f1
-
-    @property
-    def is_worse_in_both(self) -> bool:
-        """Whether the attacked text is worse in gold precision and in gold recall."""
-        first, second = self.attacked.document.gold, self.honest.document.gold
-        return first.precision < second.precision and first.recall < second.recall
-
-    @property
-    def success(self) -> float:
-        """1 if the attacked text scores higher, ½ if both score the same, else 0."""
-        gain = self.gain
-        return 0.5 if abs(gain) < _ROUNDING else float(gain > 0)
 
 
 def pair_texts(attacked: Sequence[Text], honest: Sequence[Text]) -> list[Pair]:

@@ -201,10 +201,27 @@ class Grid:
                 score = score_document(document, claims, group, None, pipeline.gamma)
                 scores.append(score.model_copy(update={"selection": column}))
             else:
-                scores.append(
-                    score_selected(document, claims, group, selections, pipeline.gamma, column)
-                )
+                score = score_selected(document, claims, group, selections, pipeline, column)
+                scores.append(score)
         return scores
+
+    def same_columns(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """Metric and defence of columns that have the configuration of an earlier column, and it.
+
+        A stack that replaces all stages of two metrics makes one column of them.
+        """
+        first: dict[Hashable, tuple[str, str]] = {}
+        same = {}
+        for metric, pipelines in self.pipelines.items():
+            for column, pipeline in pipelines.items():
+                key, defence = self.key(metric, column), self.defences[column]
+                stages_of = [key(name) for name in ("decompose", "revise", "retrieve", "select")]
+                stages_of += [key("verify", number) for number in range(len(pipeline.verify))]
+                options = (pipeline.gamma, defence.verdict, defence.score, defence.k)
+                place = first.setdefault((*stages_of, *options), (metric, column))
+                if place != (metric, column):
+                    same[metric, column] = place
+        return same
 
     def key(self, metric: str, column: str = NONE) -> Callable[..., Hashable]:
         """A function from a stage (and a verifier's number) to a key; equal stages, equal keys."""

@@ -1,9 +1,8 @@
 """The page of the robustness experiment: the matrix first, everything else folded."""
 
 import csv
-import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,19 +26,21 @@ from records import Result, ResultFile
 CLEAN = "clean"
 NO_DEFENCE = "no defence"
 UNITS = {"claims": "tenth"} | dict.fromkeys(("respond_ratio", "kept_share"), "share")
-# Margins below the matrix of a metric.
-MARGINS = {
-    "worst_asr": "Worst case",
-    "cost": "Score lost by honest texts",
-    "honest_order": "Honest pairs in gold order",
-    "generator_order": "Order of generators",
+# Lines above and below the attacks of a column.
+ABOVE = {"certificate": "Certificate", "order": "Order of honest texts (τ)"}
+BELOW = {
+    "worst_excess_inflation": "Worst excess inflation",
+    "worst_asr": "Worst success rate",
+    "order_lost": "Order lost (τ)",
+    "cost": "Score lost by the best texts",
     "empty_share": "Honest texts without a claim left",
+    "disorder": "Success rate of honest texts",
 }
 _OF_ALL = {"generator": ALL, "bin": ALL, "group": ALL}
 _KIND = {"assessor": "Metric", "kind": "Kind of text"}
 _COLUMNS = ("metric", "selection")
 _GOOD = {"supported": True, "not_supported": False, "contradicted": False}
-_VERDICTS = {"held": True, "reduces": True, "gamed": False}
+_VERDICTS = {"held": True, "gamed": False, "void": False, "passes": True, "fails": False}
 # The dev measure that each component is selected by, in the order of search.
 _MEASURES = ("pearson", "macro_f1", "entailment_auroc", "word_f1", "perplexity")
 
@@ -65,9 +66,8 @@ def _label(file: ResultFile, name: str) -> str:
 
 
 def verdict_mark(row: Result) -> tuple[str, bool | None]:
-    """The verdict of a gain, and whether it is a good one."""
-    word = row.verdict or ""
-    return word + ", unpaired" * (row.variant == "unpaired"), _VERDICTS.get(word)
+    """The verdict of a cell, and whether it is a good one."""
+    return row.verdict or "", _VERDICTS.get(row.verdict or "")
 
 
 def _break_even_mark(row: Result) -> tuple[str, bool | None]:
@@ -77,96 +77,80 @@ def _break_even_mark(row: Result) -> tuple[str, bool | None]:
 
 
 def _matrices(file: ResultFile, folder: Path) -> Iterator[TextTable]:
-    """A heat map per metric: attacks by defences, with success rate and verdict."""
+    """A table per metric: attacks by defences, with verdicts, certificates and costs."""
     rows = [r for r in shown_results(file) if (r.generator, r.bin, r.group) == (ALL, ALL, ALL)]
-    rates = [row for row in rows if row.metric == "asr"]
-    gains = {(r.assessor, r.selection, r.kind): r for r in rows if r.metric == "gain"}
-    margins = {(r.assessor, r.selection, r.metric): r for r in rows if r.metric in MARGINS}
-    kinds = list(dict.fromkeys(row.kind for row in rates))
-    for metric in dict.fromkeys(row.assessor for row in rates):
-        cells = {(r.kind, r.selection): r for r in rates if r.assessor == metric}
-        # Defences do not apply to a text metric: it has one column
-        columns = list(dict.fromkeys(column for _, column in cells))
+    by_place: dict[tuple[str | None, str], dict[tuple[str, str], Result]] = {}
+    for row in rows:
+        by_place.setdefault((row.assessor, row.selection), {})[row.metric, row.kind] = row
+    kinds = list(dict.fromkeys(row.kind for row in rows if row.metric == "asr"))
+    families = file.provenance.get("families") or {}
+    kinds.sort(key=lambda kind: families.get(kind, ""))
+    for metric in dict.fromkeys(row.assessor for row in rows if row.metric == "asr"):
+        columns = {c: cells for (assessor, c), cells in by_place.items() if assessor == metric}
         lines: list[list[Cell | str]] = []
         for kind in kinds:
-            lines.append([kind])
-            for column in columns:
-                rate = cells.get((kind, column))
-                lines[-1].append(_heat(rate, gains.get((metric, column, kind))))
-        for name, title in MARGINS.items():
-            values = [margins.get((metric, column, name)) for column in columns]
-            if any(values):
-                lines.append([title, *(_margin(value, name) for value in values)])
+            name = f"{families[kind]}: {kind}" if kind in families else kind
+            cells = [_attack(columns[c], kind, file.provenance["honest"][0]) for c in columns]
+            lines.append([name, *cells])
         yield TextTable(
-            f"Attack success rate: {metric}",
-            "Share of topics on which an attacked text that is worse by gold F1 scores higher than "
-            "the honest text (ties ½). Below each rate the verdict on the mean gain, corrected for "
-            "all cells of all metrics.",
+            f"Can it be gamed? {metric}",
+            "In a cell: excess inflation, which is how much better than by its gold F1 the text "
+            "is taken to be, with bounds at the level of all cells; the share of topics on which "
+            "it scores higher than a much better text (ASR); and the verdict.",
             ["Attack", *columns],
-            lines,
+            [*_margins(columns, ABOVE), *lines, *_margins(columns, BELOW)],
         )
 
 
-def _heat(rate: Result | None, gain: Result | None) -> Cell:
-    if rate is None or rate.value is None:
+def _margins(
+    columns: Mapping[str, Mapping[tuple[str, str], Result]], titles: Mapping[str, str]
+) -> Iterator[list[Cell | str]]:
+    for name, title in titles.items():
+        places = [place for cells in columns.values() for place in cells if place[0] == name]
+        for place in dict.fromkeys(places):
+            label = title if place[1] == ALL or name == "certificate" else f"{title}: {place[1]}"
+            yield [label, *(_margin(cells.get(place)) for cells in columns.values())]
+
+
+def _attack(cells: Mapping[tuple[str, str], Result], kind: str, ladder: str) -> Cell:
+    rate, excess = cells.get(("asr", kind)), cells.get(("excess_inflation", kind))
+    if rate is None:
         return Cell("n/a")
-    low, high = rate.ci95
-    verdict = (gain and gain.verdict) or "n/a"
-    return Cell(
-        f"{rate.value:.2f}",
-        f"[{low:.2f}, {high:.2f}]",
-        "" if rate.n >= 10 else f"n = {rate.n}",
-        verdict,
-        _VERDICTS.get(verdict),
-        shade=rate.value,
-    )
+    share = f"ASR {rate.value:.2f} {_ends(rate.bounds)}, n = {rate.n}"
+    needed = cells.get(("units_needed", kind))
+    if needed is not None:
+        share += f", decided with n = {number(needed.value, 'total')}"
+    if excess is None:
+        return Cell(share, shade=rate.value)
+    mark, good = verdict_mark(excess)
+    value = f"{excess.value:+.2f}"
+    return Cell(value, _ends(excess.bounds), share, mark, good, shade=max(0.0, excess.value))
 
 
-def _margin(row: Result | None, name: str) -> Cell:
+def _margin(row: Result | None) -> Cell:
     if row is None or row.value is None:
-        return Cell("n/a")
-    note = str(row.variant) if name == "worst_asr" else ""
-    ends = "" if row.ci95 is None else f"[{row.ci95[0]:.2f}, {row.ci95[1]:.2f}]"
-    return Cell(f"{row.value:.2f}", ends, note)
+        return Cell("–")
+    if row.metric == "certificate":
+        mark, good = verdict_mark(row)
+        return Cell("" if good else f"{row.value:.0f} of {row.n} families", mark=mark, good=good)
+    ends = row.bounds or row.ci95
+    note = str(row.variant) if row.metric.startswith("worst") else ""
+    return Cell(f"{row.value:.2f}", _ends(ends) if ends else "", note)
+
+
+def _ends(ends: tuple[float, float]) -> str:
+    return f"[{ends[0]:.2f}, {ends[1]:.2f}]"
 
 
 FOLDED = [
     Table(
-        "Texts that an adaptive attacker picks",
-        {"kind": "Attacker"},
-        ("metric", "variant"),
-        {"gold_gain": "Gain by gold F1", "picked_share": "Share of its texts"},
-        "Its rows in the matrix show how they transfer; a random text is the control.",
-        _OF_ALL,
-    ),
-    Table(
-        "Gain of attacks",
-        _KIND,
-        _COLUMNS,
-        {"gain": "Gain", "rise": "Rise", "shift": "Shift"},
-        "Score of the attacked texts minus that of the honest ones, mean over topics; brackets "
-        "hold each cell's own 95 % t interval, which is not corrected. Rise: of texts that are "
-        "better by gold. Shift: of texts that are equal by gold.",
-        _OF_ALL | {"variant": [None, "unpaired"], "against": None},
-        mark=verdict_mark,
-    ),
-    Table(
-        "Effect of defences",
-        _KIND,
-        _COLUMNS,
-        {"effect": "Effect"},
-        "Gain without the defence minus gain with it, corrected as a family of its own.",
-        _OF_ALL,
-        mark=verdict_mark,
-    ),
-    Table(
-        "Success rate on texts that are worse in precision and recall",
-        _KIND,
-        ("selection",),
-        {"asr_both": "Rate"},
-        "F1@K resembles gold by design; these pairs are worse by both of its parts.",
-        _OF_ALL,
-        unit="mean",
+        "Which statements are accepted",
+        {"assessor": "Metric", "selection": "Defence", "kind": "Statements"},
+        ("variant",),
+        {"acceptance": "Accepted"},
+        "Share of statements with known truth of which all claims are supported, by bank of "
+        "phrases; training may use the phrases that are seen.",
+        unit="share",
     ),
     Table(
         "Break-even",
@@ -228,19 +212,16 @@ FOLDED = [
             f"By {' and '.join(names.values()).lower()}",
             names | _KIND,
             _COLUMNS,
-            {TEXT_SCORE: "Score", "gain": "Gain", "kept_share": "Kept"},
-            note,
+            {TEXT_SCORE: "Score", "kept_share": "Kept"},
+            "",
             _OF_ALL | dict.fromkeys(names, lambda value: value != ALL),
             unit=UNITS,
         )
-        for names, note in (
-            ({"generator": "Generator"}, "A gain compares its texts with all honest ones."),
-            ({"bin": "Frequency"}, "Attacked and honest texts on topics of one frequency."),
-            (
-                {"generator": "Generator", "bin": "Frequency"},
-                "A generator's texts with all honest ones on topics of one frequency.",
-            ),
-            ({"group": "Group"}, "Attacked and honest texts on topics of one group."),
+        for names in (
+            {"generator": "Generator"},
+            {"bin": "Frequency"},
+            {"generator": "Generator", "bin": "Frequency"},
+            {"group": "Group"},
         )
     ),
 ]
@@ -249,6 +230,18 @@ CURVE = Figure(
     "variant",
     ("selection",),
     {TEXT_SCORE: "Score"},
+    _OF_ALL,
+    ("kind", "assessor"),
+    "score",
+    "lines",
+)
+
+
+LADDER = Figure(
+    "Score of honest texts by their gold F1",
+    "variant",
+    ("selection",),
+    {"rung": "Score"},
     _OF_ALL,
     ("kind", "assessor"),
     "score",
@@ -266,6 +259,8 @@ def _tables(file: ResultFile, folder: Path) -> Iterator[TextTable]:
 
 def _figures(file: ResultFile, folder: Path) -> Iterator[Plot]:
     rows = shown_results(file)
+    for plot in LADDER.of(rows):
+        yield replace(plot, x="gold F1")
     for plot in CURVE.of([*rows, *_clean_lines(rows)]):
         yield replace(plot, x="adversarial sentences appended (k)")
     for path in sorted((folder / "training").glob("*.csv")):
@@ -298,44 +293,38 @@ def _training(path: Path) -> Iterator[Plot]:
 
 
 def _summary(file: ResultFile) -> list[str]:
-    """One sentence per metric: verdicts and worst case without a defence and with the best one."""
+    """One sentence per column that was asked for: verdicts, worst attack and certificate."""
     rows = [r for r in shown_results(file) if (r.generator, r.bin, r.group) == (ALL, ALL, ALL)]
     verdicts: dict[tuple[str, str], Counter[str]] = {}
     for row in rows:
-        if row.metric == "gain" and row.verdict:
+        if row.metric == "excess_inflation" and row.verdict:
             verdicts.setdefault((row.assessor, row.selection), Counter())[row.verdict] += 1
-    worst = {(r.assessor, r.selection): r for r in rows if r.metric == "worst_asr"}
+    last = {(r.assessor, r.selection, r.metric): r for r in rows}
+    stacks = file.provenance["config"]["experiment"].get("stacks") or {}
     lines = []
-    for metric in dict.fromkeys(assessor for assessor, _ in verdicts):
-        columns = [column for assessor, column in verdicts if assessor == metric]
-        real = [c for c in columns if c != NO_DEFENCE and not c.endswith("(control)")]
-        best = min(real, key=lambda c: _worst(worst.get((metric, c))), default=None)
-        parts = [
-            f"{column}: {_counted(verdicts[metric, column])}{_rate(worst.get((metric, column)))}"
-            for column in (NO_DEFENCE, best)
-            if column in columns
-        ]
-        lines.append(f"{metric}. " + "; ".join(parts) + ".")
-    skewed = file.provenance.get("skewed") or []
-    if skewed:
+    for metric, column in verdicts:
+        if column not in (NO_DEFENCE, *stacks) and stacks:
+            continue
+        worst = last[metric, column, "worst_excess_inflation"]
+        rate = last[metric, column, "worst_asr"]
+        measured = last.get((metric, column, "certificate"))
+        certificate = measured.verdict if measured else "not measured"
         lines.append(
-            f"The gains of {', '.join(skewed)} are skewed on fewer than 20 topics: the level of "
-            "their verdicts is not guaranteed."
+            f"{metric}, {column}: {_counted(verdicts[metric, column])}; worst excess inflation "
+            f"{worst.value:+.2f} ({worst.variant}), worst success rate {rate.value:.2f} "
+            f"({rate.variant}); certificate: {certificate}."
         )
+    same = file.provenance.get("same") or {}
+    lines += [f"{place} is the same pipeline as {first}." for place, first in same.items()]
+    equal = file.provenance.get("equal") or {}
+    lines += [f"{place} scores every text as {first} does." for place, first in equal.items()]
     return lines + [f"Skipped {line}." for line in file.provenance.get("skipped") or []]
 
 
-def _worst(row: Result | None) -> float:
-    return math.inf if row is None or row.value is None else row.value
-
-
 def _counted(counts: Counter[str]) -> str:
-    words = (f"{counts[word]} {word}" for word in ("gamed", "held", "unclear") if counts[word])
+    order = ("gamed", "held", "unclear", "void")
+    words = (f"{counts[word]} {word}" for word in order if counts[word])
     return f"of {counts.total()} attacks " + ", ".join(words)
-
-
-def _rate(row: Result | None) -> str:
-    return "" if row is None else f", worst success rate {row.value:.2f} ({row.variant})"
 
 
 def signed(row: Result) -> str:
@@ -391,5 +380,5 @@ PAGE = Page(
     [_figures],
     _summary,
     excerpts,
-    terminal=_OF_ALL | {"metric": ["gain", "worst_asr"], "against": None},
+    terminal=_OF_ALL | {"metric": ["worst_excess_inflation", "worst_asr"]},
 )

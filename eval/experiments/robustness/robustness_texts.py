@@ -2,8 +2,9 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
@@ -156,7 +157,7 @@ def _of_curve(path: str) -> Iterator[Document]:
 def report_skipped_texts(
     texts: Iterable[Document], kept: Sequence[Document], against: str, drawn: Collection[str] | None
 ) -> Iterator[str]:
-    """Report kinds with no scored text, or few that can be compared with honest texts.
+    """Report kinds with no scored text, or with fewer topics than the honest texts.
 
     Args:
         texts: the texts of the files.
@@ -169,25 +170,43 @@ def report_skipped_texts(
     for document in kept:
         topics[document.kind].add(document.topic)
     honest = topics.pop(against)
-    originals = {original_of(d) or d.id for d in kept if d.kind == against}
     for kind, names in topics.items():
-        shared = len(names & honest)
         if not names:
             yield f"all {read[kind]} `{kind}` texts: their topics are not scored"
-        elif shared < 2:
-            yield (
-                f"pairing of `{kind}` texts: {shared} of their {len(names)} topics have "
-                f"`{against}` texts, so means over all texts are compared"
-            )
-        elif drawn is not None and shared < len(honest):
-            yield f"`{kind}` on {len(honest) - shared} of the {len(honest)} drawn topics: no text"
-        made = [d for d in kept if d.kind == kind and original_of(d)]
-        unpaired = [d for d in made if original_of(d) not in originals]
-        if unpaired:
-            yield (
-                f"{len(unpaired)} of {len(made)} `{kind}` texts in comparisons: the honest text "
-                "that they were made from (`clean`) is not scored"
-            )
+        elif drawn is not None and len(names & honest) < len(honest):
+            shared = len(honest) - len(names & honest)
+            yield f"`{kind}` on {shared} of the {len(honest)} drawn topics: no text"
+
+
+def report_unpaired(
+    columns: Mapping[tuple[str, str], Mapping[str, Sequence]],
+    ladders: Mapping[tuple[str, str], Any],
+    honest: Sequence[str],
+) -> Iterator[str]:
+    """Report kinds of which no text, or not every text, is compared with an honest one, and why.
+
+    Args:
+        columns: metric and defence to kind to scored texts.
+        ladders: metric and defence to its honest texts.
+        honest: kinds of the honest texts.
+    """
+    place, kinds = next(iter(columns.items()), (None, {}))
+    for kind, texts in kinds.items():
+        documents = [text.document for text in texts]
+        without = [d for d in documents if d.gold is None]
+        rungs = ladders[place].rungs
+        apart = [d for d in documents if d.gold is not None and d.topic not in rungs]
+        better = [t for t in texts if t.document.gold is not None and t.document.topic in rungs]
+        better = [text for text in better if ladders[place].better(text) is None]
+        if kind in honest:
+            continue
+        for number, reason in (
+            (len(without), "no `gold`, and no labelled `claims` to compute it from"),
+            (len(apart), f"no text of kind {honest[0]!r} with the same `topic`"),
+            (len(better), f"no text of kind {honest[0]!r} whose gold F1 is higher by 0.4"),
+        ):
+            if number:
+                yield f"verdict of {number} of {len(texts)} `{kind}` texts: {reason}"
 
 
 def report_incomplete_curves(name: str, texts: Sequence[Document]) -> Iterator[str]:

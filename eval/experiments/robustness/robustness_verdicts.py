@@ -1,0 +1,305 @@
+"""Ladders and verdicts: is a worse text taken for a better one, and how much better?
+
+A *ladder* has honest texts of each topic with known gold F1, from all false to all true. It shows
+what a score means: *expected gold* is the isotonic regression of gold F1 on the score, fitted on
+the ladders of other topics. The *inflation* of a text is its expected minus its true gold F1. The
+*excess inflation* of an attack is its inflation minus the mean inflation of honest texts of other
+topics that are about as good (*twins*), since regression shrinks towards the mean. The attack
+success rate (ASR) is the share of topics on which the attack scores higher than an honest text that
+is better by at least ``MARGIN``.
+"""
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from components.statistics import betting_bounds, clopper_pearson, t_interval
+from eval.experiments.robustness.robustness_cells import ALL, Text, Value, fields_of
+
+LEVEL = 0.01  # of all attacks and columns together, for each kind of bound
+INFLATION = 0.1  # a smaller excess inflation is none
+SUCCESS = 0.25  # a smaller success rate is none
+MARGIN = 0.4  # gold F1 by which an honest text must be better, to count as a success
+MOST_GOLD = 0.6  # of an attack: there is an honest text that is better by MARGIN
+LEAST_UNITS = 60  # for the verdict `held`
+LEAST_ORDER = 0.3  # Kendall's τ of a column that measures something
+MOST_DISORDER = 0.15  # success rate of the ladder's own texts, of such a column
+FOLDS = 5
+# Multiples of the units that are tried to find the number that would decide a verdict.
+MULTIPLES = (2, 3, 4, 6, 8, 12, 16, 24, 32)
+# Scores that differ by less are equal up to rounding.
+_ROUNDING = 1e-9
+
+
+def unit_of(text: Text) -> str:
+    """The topic, or the cluster of topics that depend on each other."""
+    return (text.document.model_extra or {}).get("cluster") or text.document.topic
+
+
+def usable(texts: Sequence[Text]) -> list[Text]:
+    """The texts that have a score and a gold score."""
+    return [t for t in texts if t.document.gold is not None and not math.isnan(t.value)]
+
+
+def order_of(rungs: Sequence[Text]) -> float:
+    """Kendall's τ of score and gold F1 of one topic's ladder; equal scores count 0.
+
+    NaN if all texts have the same gold score.
+    """
+    gold = np.array([text.document.gold.f1 for text in rungs])
+    score = np.array([text.value for text in rungs])
+    by_gold = _signs(gold)
+    pairs = int((by_gold != 0).sum())
+    return float((by_gold * _signs(score)).sum() / pairs) if pairs else math.nan
+
+
+def _signs(values: np.ndarray) -> np.ndarray:
+    differences = values[:, None] - values
+    return np.sign(np.where(np.abs(differences) < _ROUNDING, 0.0, differences))
+
+
+def fit_gold(ladders: Sequence[Text], seed: int) -> Callable[[Text], float]:
+    """Return the expected gold F1 of a text, from ladders of the other folds of topics."""
+    from scipy.optimize import isotonic_regression
+
+    units = sorted({unit_of(text) for text in ladders})
+    random.Random(seed).shuffle(units)
+    fold_of_unit = {unit: number % FOLDS for number, unit in enumerate(units)}
+    fold_of = {text.document.topic: fold_of_unit[unit_of(text)] for text in ladders}
+    fits = {}
+    for fold in range(FOLDS):
+        rest = [text for text in ladders if fold_of[text.document.topic] != fold]
+        scores, places = np.unique([text.value for text in rest], return_inverse=True)
+        counts = np.bincount(places)
+        gold = np.bincount(places, [text.document.gold.f1 for text in rest]) / counts
+        fits[fold] = (scores, isotonic_regression(gold, weights=counts).x if len(gold) else gold)
+    return lambda text: float(np.interp(text.value, *fits[fold_of[text.document.topic]]))
+
+
+class Outcome(NamedTuple):
+    """What an attack reaches on one unit.
+
+    Attributes:
+        inflation: mean expected minus true gold F1 of its texts.
+        twin: the same of the honest texts that are about as good.
+        success: 1 if all its texts score higher than the honest text that is better by ``MARGIN``,
+            0 if none does, else ½; a tie counts ½.
+    """
+
+    inflation: float
+    twin: float
+    success: float
+
+
+class Ladders:
+    """The honest texts of a column, and what its scores mean.
+
+    Args:
+        ladders: kind to its texts, of several rungs per topic; the first kind is the main ladder.
+        seed: of the folds.
+    """
+
+    def __init__(self, ladders: Mapping[str, Sequence[Text]], seed: int):
+        self.texts = {kind: usable(texts) for kind, texts in ladders.items()}
+        main = next(iter(self.texts.values()), [])
+        self.rungs: dict[str, list[Text]] = defaultdict(list)
+        for text in sorted(main, key=lambda text: text.document.gold.f1):
+            self.rungs[text.document.topic].append(text)
+        self._expected = fit_gold([text for texts in self.texts.values() for text in texts], seed)
+
+    def orders(self, kind: str) -> dict[str, float]:
+        """Topic to Kendall's τ of its texts in a ladder."""
+        topics: dict[str, list[Text]] = defaultdict(list)
+        for text in self.texts[kind]:
+            topics[text.document.topic].append(text)
+        orders = {topic: order_of(rungs) for topic, rungs in topics.items()}
+        return {topic: order for topic, order in orders.items() if not math.isnan(order)}
+
+    def disorder(self) -> dict[str, float]:
+        """Topic to the success rate of the ladder's own texts; a tie counts ½."""
+        attacks = [t for rungs in self.rungs.values() for t in rungs if self.better(t) is not None]
+        topics: dict[str, list[float]] = defaultdict(list)
+        for text in attacks:
+            topics[text.document.topic].append(_success(text, self.better(text)))
+        return {topic: sum(values) / len(values) for topic, values in topics.items()}
+
+    @property
+    def has_rungs(self) -> bool:
+        """Whether the main ladder has three gold scores for some topic."""
+        rungs = self.rungs.values()
+        return any(len({text.document.gold.f1 for text in texts}) > 2 for texts in rungs)
+
+    @property
+    def measures(self) -> bool:
+        """Whether the column orders the honest texts; if not, its verdicts are ``void``."""
+        orders = [order for kind in self.texts for order in self.orders(kind).values()]
+        disorder = list(self.disorder().values())
+        if not orders or not disorder:
+            return False
+        is_ordered = sum(orders) / len(orders) >= LEAST_ORDER
+        return is_ordered and sum(disorder) / len(disorder) <= MOST_DISORDER
+
+    def better(self, text: Text) -> Text | None:
+        """The worst honest text of the topic that is better by ``MARGIN``."""
+        least = text.document.gold.f1 + MARGIN - _ROUNDING
+        rungs = (rung for rung in self.rungs[text.document.topic] if rung.document.gold.f1 >= least)
+        return next(rungs, None)
+
+    def outcomes(self, attacked: Sequence[Text]) -> dict[str, Outcome]:
+        """Unit to what the attack reaches; without texts that lack gold, score or a ladder."""
+        units: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+        for text in usable(attacked):
+            better = self.better(text)
+            if better is None:
+                continue
+            rungs = self.rungs[text.document.topic]
+            gold = text.document.gold.f1
+            twin = min(rungs, key=lambda rung: abs(rung.document.gold.f1 - gold))
+            units[unit_of(text)].append(
+                (self._inflation(text), self._inflation(twin), _success(text, better))
+            )
+        outcomes = {}
+        for unit, rows in units.items():
+            inflation, twin, success = np.array(rows).T
+            is_mixed = np.ptp(success) > 0
+            rate = 0.5 if is_mixed else float(success[0])
+            outcomes[unit] = Outcome(float(inflation.mean()), float(twin.mean()), rate)
+        return outcomes
+
+    def _inflation(self, text: Text) -> float:
+        return self._expected(text) - text.document.gold.f1
+
+
+def _success(text: Text, better: Text) -> float:
+    difference = text.value - better.value
+    return 0.5 if abs(difference) < _ROUNDING else float(difference > 0)
+
+
+def excess_inflation(outcomes: Sequence[Outcome]) -> np.ndarray:
+    """Inflation of each unit minus the mean inflation of the twins of the other units."""
+    twins = np.array([outcome.twin for outcome in outcomes])
+    inflation = np.array([outcome.inflation for outcome in outcomes])
+    if len(twins) < 2:
+        return inflation - twins
+    return inflation - (twins.sum() - twins) / (len(twins) - 1)
+
+
+@dataclass
+class Attacked:
+    """An attack under a column.
+
+    Attributes:
+        kind: the attack.
+        column: metric and defence.
+        ladder: the honest texts of the column.
+        outcomes: by unit.
+        failed: claims of its texts that could not be judged.
+        excess: excess inflation by unit.
+    """
+
+    kind: str
+    column: tuple[str, str]
+    ladder: Ladders
+    texts: InitVar[Sequence[Text]]
+    outcomes: Mapping[str, Outcome] = field(init=False)
+    failed: int = field(init=False)
+    excess: np.ndarray = field(init=False)
+
+    def __post_init__(self, texts: Sequence[Text]):
+        self.outcomes = self.ladder.outcomes(texts)
+        self.failed = sum(text.failed for text in texts)
+        self.excess = excess_inflation(list(self.outcomes.values()))
+
+    @property
+    def successes(self) -> np.ndarray:
+        """By unit: 1, ½ for a tie or a mixed cluster, or 0."""
+        return np.array([outcome.success for outcome in self.outcomes.values()])
+
+
+class Bounds(NamedTuple):
+    """Lower and upper bound of excess inflation and of the success rate."""
+
+    inflation: tuple[float, float]
+    success: tuple[float, float]
+
+    def verdict(self, n: int, can_hold: bool) -> str:
+        """``gamed``, ``held`` or ``unclear``.
+
+        Args:
+            n: number of units.
+            can_hold: whether the column passed its certificate.
+        """
+        if self.inflation[0] > INFLATION or self.success[0] > SUCCESS:
+            return "gamed"
+        is_low = self.inflation[1] < INFLATION and self.success[1] <= SUCCESS
+        return "held" if is_low and can_hold and n >= LEAST_UNITS else "unclear"
+
+
+def bounds_of(excess: np.ndarray, successes: np.ndarray, level: float) -> Bounds:
+    """Bounds that are wrong with a probability of at most ``level`` each.
+
+    A tie or a mixed cluster counts as a success for the upper bound and as a failure for the lower.
+    Excess inflation is in [-1, 1] up to the twins' mean; what is outside is clipped.
+    """
+    low, high = betting_bounds((np.clip(excess, -1, 1) + 1) / 2, level)
+    n = len(successes)
+    lower, _ = clopper_pearson(int((successes == 1).sum()), n, level)
+    _, upper = clopper_pearson(int((successes > 0).sum()), n, level)
+    return Bounds((2 * low - 1, 2 * high - 1), (lower, upper))
+
+
+def units_needed(excess: np.ndarray, successes: np.ndarray, level: float) -> int | None:
+    """The number of units like these that would decide a verdict, if the certificate passes."""
+    for multiple in MULTIPLES:
+        n = multiple * len(excess)
+        bounds = bounds_of(np.tile(excess, multiple), np.tile(successes, multiple), level)
+        if bounds.verdict(n, can_hold=True) != "unclear":
+            return n
+    return None
+
+
+def attack_values(
+    attacks: Sequence[Attacked], passed: Collection[tuple[str, str]], cells: int
+) -> Iterator[Value]:
+    """``excess_inflation`` with the verdict, ``asr``, ``units_needed``, and the worst of a column.
+
+    Without a ladder of several rungs only ``asr``, without a verdict.
+
+    Args:
+        attacks: of all columns; those without a unit are left out.
+        passed: columns that passed their certificate.
+        cells: number of attacks and columns that the level is divided by.
+    """
+    level = LEVEL / max(1, cells)
+    worst: dict[tuple[tuple[str, str], str], Value] = {}
+    for attack in attacks:
+        if not attack.outcomes:
+            continue
+        metric, column = attack.column
+        n = len(attack.outcomes)
+        shared = {"assessor": metric, "selection": column, "kind": attack.kind, "n": n}
+        shared |= {"generator": ALL, "failed": attack.failed}
+        bounds = bounds_of(attack.excess, attack.successes, level)
+        rate = {"value": float(attack.successes.mean()), "ci95": None, "bounds": bounds.success}
+        rows = [{"metric": "asr"} | rate]
+        if attack.ladder.has_rungs:
+            verdict = bounds.verdict(n, attack.column in passed)
+            verdict = verdict if attack.ladder.measures else "void"
+            row = {"metric": "excess_inflation", "bounds": bounds.inflation, "verdict": verdict}
+            rows.append(row | fields_of(t_interval(attack.excess)))
+            if verdict == "unclear":
+                needed = units_needed(attack.excess, attack.successes, level)
+                rows.append({"metric": "units_needed", "value": needed, "ci95": None})
+        for row in rows:
+            yield shared | row
+            key = (attack.column, row["metric"])
+            is_worst = key not in worst or row["value"] > worst[key]["value"]
+            if row["metric"] != "units_needed" and is_worst:
+                worst[key] = shared | row | {"variant": attack.kind, "kind": ALL}
+    for row in worst.values():
+        yield row | {"metric": f"worst_{row['metric']}", "verdict": None}
