@@ -22,7 +22,7 @@ _ROUNDING = 1e-12
 # Of a betting bound: orders of the values, steps of its search, and the largest part of the stake
 # that is bet.
 _SHUFFLES = 20
-_HALVINGS = 24
+_HALVINGS = 16
 _LARGEST_BET = 0.9
 
 
@@ -385,14 +385,6 @@ def t_interval(values: np.ndarray) -> Ratio:
     mean, error = float(present.mean()), float(present.std(ddof=1)) / math.sqrt(n)
     half = float(t.ppf(0.975, n - 1)) * error
     return Ratio(mean, (mean - half, mean + half), n)
-
-
-def wilson(share: float, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of ``n`` trials (Wilson 1927)."""
-    z = 1.959964
-    center = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return max(0.0, center - half), min(1.0, center + half)
 
 
 def clopper_pearson(successes: int, n: int, level: float) -> tuple[float, float]:

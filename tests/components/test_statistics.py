@@ -250,46 +250,35 @@ def test_a_ratio_of_many_groups_is_drawn_in_blocks(monkeypatch):
     assert ratio(values, np.ones(600), groups, seed=2) == whole
 
 
-def level(kind, topics, families=60):
-    """Family-wise error rates of both tests, at the level of 1 %, under zero effect."""
-    rng = np.random.default_rng(topics)
-    gamed = negated = 0
-    for seed in range(families):
-        shape = (40, topics)
-        draws = rng.normal(size=shape) if kind == 0 else kind * (rng.gamma(4, 1, shape) - 4) / 2
-        effects = 0.1 * (draws + draws[:1])  # cells of one family depend on each other
-        gamed += bool((statistics.sign_flips(effects, seed=seed, flips=1000) <= 0.01).any())
-        negated += bool((statistics.sign_flips(-effects, seed=seed, flips=1000) <= 0.01).any())
-    return gamed / families, negated / families
-
-
-@pytest.mark.parametrize("topics", [10, 16, 26])
-@pytest.mark.parametrize("kind", [0, 1, -1])
-def test_sign_flips_keep_the_family_wise_level(kind, topics):
-    assert max(level(kind, topics)) <= 0.1  # 5 % and the noise of 60 families
-
-
-def test_sign_flips_find_an_effect_and_correct_for_the_family():
-    rng = np.random.default_rng(0)
-    effects = rng.normal(scale=0.1, size=(30, 16))
-    effects[0] += 0.15
-    effects[1, 5:] = np.nan
-    p = statistics.sign_flips(effects)
-    assert p[0] < 0.01
-    assert (p[1:] > 0.05).all()
-    assert statistics.sign_flips(effects[:1])[0] <= p[0]
-    # A control is compared with the family, which it does not change.
-    family = np.arange(30) > 0
-    assert statistics.sign_flips(effects, family)[0] < 0.01
-    assert np.isnan(statistics.sign_flips(np.full((1, 3), np.nan))).all()
-
-
 def test_intervals_of_means_and_shares():
     value, (low, high), n = statistics.t_interval(np.array([1.0, 2.0, 3.0, np.nan]))
     assert (value, n) == (2, 3)
     assert (low, high) == pytest.approx((2 - 2.4841, 2 + 2.4841), abs=1e-3)
     assert statistics.t_interval(np.array([np.nan])) == (None, None, 0)
-    assert statistics.wilson(0.5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
-    assert statistics.wilson(1.0, 10) == pytest.approx((0.7225, 1.0), abs=1e-4)
-    assert statistics.skewness(np.array([0.0, 0, 0, 4])) == pytest.approx(1.1547, abs=1e-4)
-    assert statistics.skewness(np.ones(4)) == 0
+    # Clopper and Pearson (1934): (1 - p) ** 10 is the level at the ends.
+    low, high = statistics.clopper_pearson(0, 10, 0.01)
+    assert (low, high) == pytest.approx((0.0, 1 - 0.01**0.1))
+    assert statistics.clopper_pearson(10, 10, 0.01) == pytest.approx((1 - high, 1.0))
+    low, high = statistics.clopper_pearson(3, 10, 0.025)
+    assert (low, high) == pytest.approx((0.0667, 0.6525), abs=1e-4)
+
+
+def test_betting_bounds_are_sharp_for_values_with_a_small_spread():
+    draw = np.random.default_rng(0)
+    uppers = []
+    for _ in range(50):
+        values = np.clip(0.5 + draw.normal(0, 0.1, 200), 0, 1)
+        low, high = statistics.betting_bounds(values, 1e-4)
+        assert low < 0.5 < high
+        uppers.append(high)
+    assert np.mean(np.array(uppers) < 0.55) > 0.9
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
+def test_betting_bounds_are_rarely_wrong_for_values_of_0_and_1(share):
+    draw = np.random.default_rng(1)
+    wrong = 0
+    for _ in range(400):
+        low, high = statistics.betting_bounds((draw.random(100) < share).astype(float), 0.05)
+        wrong += not low <= share <= high
+    assert wrong / 400 <= 0.1

@@ -32,6 +32,7 @@ KINDS = {
     "info": "{topic} lived. {topic} was.",
 }
 TOPICS = ("Ann Lee", "Bob Ray", "Cy Poe")
+HONEST = {"x": 0.2, "y": 0.5, "z": 1.0}  # generator to the gold F1 of its texts
 GOLD = {"precision": 0.5, "recall": 0.5, "k": 4, "source": "construction"}
 COLUMNS = ("none", "core", "untrained", "page", "recall", "robust")
 COLUMNS += tuple(f"robust - {name}" for name in ("core", "page", "recall"))
@@ -39,7 +40,7 @@ COLUMNS += tuple(f"robust - {name}" for name in ("core", "page", "recall"))
 
 def texts(kind, topics=TOPICS, **more):
     for number, topic in enumerate(topics):
-        for generator in ("x", "y"):
+        for generator, f1 in HONEST.items() if kind == "normal" else (("x", 0.0), ("y", 0.0)):
             yield {
                 "id": f"{kind}-{number}-{generator}",
                 "topic": topic,
@@ -47,7 +48,7 @@ def texts(kind, topics=TOPICS, **more):
                 "generator": generator,
                 "group": "A" if number else "B",
                 "bin": "rare" if number else "often",
-                "gold": GOLD | {"f1": 0.5 if kind == "normal" else 0.0},
+                "gold": GOLD | {"f1": f1},
                 **more,
             }
 
@@ -97,7 +98,10 @@ def config(tmp_path, monkeypatch, relation, unli):
     for kind in KINDS:
         write_jsonl(f"{kind}.jsonl", texts(kind))
     write_jsonl("curve.jsonl", appended())
-    write_jsonl("passages.jsonl", [{"id": "p", "title": "Ann Lee", "text": "Ann Lee won."}])
+    probes = [{"id": f"p{n}", "topic": t, "text": f"{t} won."} for n, t in enumerate(TOPICS)]
+    write_jsonl("probes.jsonl", [p | {"kind": "probe", "probe": "true single"} for p in probes])
+    passages = [{"id": topic, "title": topic, "text": f"{topic} won."} for topic in TOPICS]
+    write_jsonl("passages.jsonl", passages)
     (tmp_path / "logs/version_0").mkdir(parents=True)
     (tmp_path / "logs/version_0/metrics.csv").write_text("step,train/loss\n1,0.5\n")
     content = {
@@ -105,6 +109,7 @@ def config(tmp_path, monkeypatch, relation, unli):
             "texts": {kind: [f"{kind}.jsonl"] for kind in KINDS},
             "curves": {"appended": ["curve.jsonl"]},
             "controls": ["untrained"],
+            "probes": ["probes.jsonl"],
             "training_logs": {"unli": "logs"},
             **stages(relation, unli),
         }
@@ -135,21 +140,21 @@ def test_an_interrupted_grid_resumes_byte_identical(config, monkeypatch, capsys)
     whole = ("all", "all", "all")
     for metric in ("nli", "bare"):
         for defence in COLUMNS:
-            assert ("gain", metric, defence, "info", *whole) in actual
-            assert ("asr", metric, defence, "info", *whole) in actual
+            if metric == "nli":  # without evidence there is no score
+                assert ("excess_inflation", metric, defence, "info", *whole) in actual
+                assert ("asr", metric, defence, "info", *whole) in actual
+            assert ("certificate", metric, defence, "all", *whole) in actual
             is_precision = defence in ("none", "core", "untrained", "page", "robust - recall")
             score = "factual_precision" if is_precision else "f1_at_k"
             assert (score, metric, defence, "normal", *whole) in actual
             assert ("break_even", metric, defence, "appended", *whole) in actual
-            if defence != "none":
+            if defence != "none" and metric == "nli":
                 assert ("cost", metric, defence, "normal", *whole) in actual
-                assert ("effect", metric, defence, "info", *whole) in actual
         for stratum in (("x", "all", "all"), ("all", "A", "all"), ("all", "all", "rare")):
-            assert ("gain", metric, "core", "info", *stratum) in actual
-    assert ("gain", "labels", "none", "info", *whole) in actual
+            assert ("factual_precision", metric, "core", "info", *stratum) in actual
     assert file.provenance["controls"] == ["untrained"]
     rows = [json.loads(line) for line in Path("one/texts.jsonl").read_text().splitlines()]
-    assert [row["document"]["kind"] for row in rows] == ["normal"] * 6 + ["info"] * 6
+    assert [row["document"]["kind"] for row in rows] == ["normal"] * 9 + ["info"] * 6
     selections = rows[0]["metrics"]["nli"]["selections"]
     assert {*selections} == {*COLUMNS} - {"none", "page", "recall", "robust - core"}
     assert run(config, "one") == first, "it is finished"
@@ -158,7 +163,14 @@ def test_an_interrupted_grid_resumes_byte_identical(config, monkeypatch, capsys)
         run(config, "two")
     monkeypatch.setattr(Run, "process", DOCUMENTS)
     assert run(config, "two") == first, "it goes on from what was done"
-    for name in ("texts.jsonl", "curves.jsonl", "tables.md", "tables.csv", "report.html"):
+    for name in (
+        "texts.jsonl",
+        "curves.jsonl",
+        "probes.jsonl",
+        "tables.md",
+        "tables.csv",
+        "report.html",
+    ):
         assert Path("one", name).read_bytes() == Path("two", name).read_bytes()
     Path("answers.sqlite").unlink()
     recomputed = run(config, "three")
@@ -291,7 +303,7 @@ def test_halves_of_the_topics_share_none_and_are_all(folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"against": "honest"}, "against: no text of kind 'honest' to compare with"),
+        ({"honest": ["ladder"]}, "honest: no text of kind 'ladder' to compare with"),
         ({"controls": ["nobody"]}, "controls: 'nobody' is not one of m"),
         ({"half": "tuning", "seed": 1}, "half: none of 1 topics is in the half 'tuning'"),
     ],

@@ -3,10 +3,12 @@
 import csv
 
 from eval.commands.report import build_report
+from eval.decompose.sentences import Sentences
 from eval.experiments.robustness.robustness_grid import Judged, Row
 from eval.metrics.document import score_document
-from eval.pipeline import score_selected
+from eval.pipeline import Pipeline, score_selected
 from eval.stages import Selection
+from eval.verify.labels import Labels
 from records import (
     Claim,
     Document,
@@ -19,6 +21,7 @@ from records import (
 )
 from tests.eval.html_page import Page
 
+PIPELINE = Pipeline(Sentences(), [Labels()])
 ATTACK = "</script><script>alert('gamed')</script><img src=x onerror=alert(1)>"
 LOG = "epoch,step,train/loss,dev/loss,dev/pearson\n0,9,0.7,,\n0,19,,0.5,0.41\n0,29,0.6,,\n"
 
@@ -40,13 +43,21 @@ def rows_of(assessor="nli", honest=0.5, gains=(0.3, -0.02), cost=0.02, defences=
             yield row("claims", 12.4, kind=kind, **key)
             if defence != "none":
                 yield row("kept_share", 0.7 if kind == "normal" else 0.04, kind=kind, **key)
-        verdict = "gamed" if gain > 0.05 else "held"
-        yield row("gain", gain, kind="info", verdict=verdict, p=0.001, **key)
-        yield row("asr", 0.9 if gain > 0.05 else 0.1, kind="info", **key)
-        yield row("worst_asr", 0.9 if gain > 0.05 else 0.1, kind="all", variant="info", **key)
+        verdict = "gamed" if gain > 0.05 else "unclear"
+        rate, bounds = (0.9, (0.8, 1.0)) if gain > 0.05 else (0.1, (0.0, 0.3))
+        excess = row("excess_inflation", gain, kind="info", verdict=verdict, **key)
+        yield excess.model_copy(update={"bounds": (gain - 0.1, gain + 0.1)})
+        yield row("asr", rate, kind="info", bounds=bounds, **key)
+        if verdict == "unclear":
+            yield row("units_needed", 72, kind="info", **key)
+        for name, value in (("excess_inflation", gain), ("asr", rate)):
+            yield row(f"worst_{name}", value, kind="all", variant="info", bounds=bounds, **key)
+        yield row("certificate", 2, kind="all", verdict="fails", **key)
+        yield row("order", 0.7, **key)
+        yield row("acceptance", 0.9, kind="false negation", variant="unseen", **key)
+        yield row("rung", 0.4, variant=0.2, **key)
         if defence != "none":
             yield row("cost", cost, against="none", **key)
-            yield row("effect", 0.3 - gain, kind="info", against="none", verdict="reduces", **key)
 
 
 def curve_rows(assessor="nli"):
@@ -79,7 +90,7 @@ def text(number=0, kind="normal", words="Ann Lee was a painter.", generator="kb"
     ]
     scores = [
         score_document(document, claims, verdicts, None),
-        score_selected(document, claims, verdicts, selections, 10, "core"),
+        score_selected(document, claims, verdicts, selections, PIPELINE, "core"),
     ]
     judged_text = Judged(
         claims=claims,
@@ -96,7 +107,8 @@ def write_run(folder, results, texts=(), training=(), **provenance):
         "config": {"seed": 7},
         "versions": {"torch": "2.13.0"},
         "controls": [],
-        "against": "normal",
+        "honest": ["normal"],
+        "families": {"info": "relevance"},
     } | provenance
     file = ResultFile(experiment="robustness", provenance=all_provenance, results=list(results))
     write_results(folder / "results.json", file)
@@ -118,21 +130,28 @@ def table_of(folder, title):
     return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
 
 
-def test_the_matrix_comes_first_with_rates_verdicts_and_margins(tmp_path):
-    results = [*rows_of(), *rows_of("two", defences=("none", "bad")), row("rise", 0.3, kind="up")]
-    folder = write_run(tmp_path / "run", results, controls=["bad"], skipped=["1 row"])
+def test_the_matrix_comes_first_with_certificate_order_verdicts_and_costs(tmp_path):
+    results = [*rows_of(), *rows_of("two", defences=("none", "bad"))]
+    more = {"same": {"three, core": "nli, core"}, "skipped": ["1 row"]}
+    folder = write_run(tmp_path / "run", results, controls=["bad"], **more)
     page = page_of(folder)
-    assert page.text.index("Attack success rate: nli") < page.text.index("Gain of attacks")
-    attack, worst, cost = table_of(folder, "Attack success rate: nli")
-    assert attack["no defence"] == "0.90 [0.85, 0.95] gamed"
-    assert attack["core"] == "0.10 [0.05, 0.15] held"
-    assert worst["core"] == "0.10 [0.05, 0.15] (info)"
-    assert (cost["no defence"], cost["core"]) == ("n/a", "0.02 [-0.03, 0.07]")
+    title = "Can it be gamed? nli"
+    assert page.text.index(title) < page.text.index("Scores by kind of text")
+    certificate, order, attack, inflation, rate, cost = table_of(folder, title)
+    assert certificate["core"] == "2 of 24 families fails"
+    assert order["core"] == "0.70 [0.65, 0.75]"
+    assert attack["Attack"] == "relevance: info"
+    assert attack["no defence"] == "+0.30 [0.20, 0.40] gamed (ASR 0.90 [0.80, 1.00], n = 24)"
+    core = "-0.02 [-0.12, 0.08] unclear (ASR 0.10 [0.00, 0.30], n = 24, decided with n = 72)"
+    assert attack["core"] == core
+    assert rate["core"] == "0.10 [0.00, 0.30] (info)"
+    assert inflation["no defence"] == "0.30 [0.80, 1.00] (info)"
+    assert (cost["no defence"], cost["core"]) == ("–", "0.02 [-0.03, 0.07]")
     assert (
-        "nli. no defence: of 1 attacks 1 gamed, worst success rate 0.90 (info); "
-        "core: of 1 attacks 1 held, worst success rate 0.10 (info). "
-        "two. no defence: of 1 attacks 1 gamed, worst success rate 0.90 (info)."
+        "nli, no defence: of 1 attacks 1 gamed; worst excess inflation +0.30 (info), "
+        "worst success rate 0.90 (info); certificate: fails."
     ) in page.text
+    assert "three, core is the same pipeline as nli, core." in page.text
     assert "Skipped inputs (1) Skipped 1 row." in page.text
 
 
@@ -149,10 +168,9 @@ def test_other_tables_are_folded_and_have_each_metric_with_n_and_failures(tmp_pa
     def first(name):
         return table_of(folder, name)[0]
 
-    gain = first("Gain of attacks")
-    assert gain.items() >= {"n": "24", "failed": "3"}.items()
-    assert gain["Gain, no defence"] == "0.300 [0.250, 0.350] gamed"
-    assert first("Effect of defences")["Effect, core"].startswith("0.320 [0.270, 0.370] reduces")
+    scores = first("Scores by kind of text")
+    assert scores.items() >= {"n": "24", "failed": "3"}.items()
+    assert first("Which statements are accepted")["unseen"].startswith("90.0 %")
     assert first("Break-even")["no defence"].endswith("overtaken")
     assert first("Break-even")["core"] == "– never"
     assert first("Scores by kind of text")["Score, no defence"] == "0.500 [0.450, 0.550]"

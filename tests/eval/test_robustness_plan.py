@@ -44,7 +44,7 @@ def test_limit_processes_some_texts_and_the_next_run_resumes(config, capsys):
     part, each, total = capsys.readouterr().out.splitlines()
     assert part == "part 'texts'"
     assert re.match(r"per document: [\d.]+ pairs, [\d.]+ s$", each)
-    assert total.startswith("all 12 documents: ")
+    assert total.startswith("all 15 documents: ")
     assert not Path("run/results.json").exists()
     (journal,) = Path("run").glob(".texts.*")
     assert journal.read_text().count("\n") == 3  # two rows, and the end of their chunk
@@ -93,10 +93,11 @@ def test_skipped_kinds_are_reported(tmp_path, monkeypatch, capsys):
         by=["group", "bin"],
     )
     assert actual == [
-        "skipped pairing of `far` texts: 0 of their 1 topics have `normal` texts, so means over "
-        "all texts are compared",
         "skipped 1 of 3 texts of curve added: they lack some k of 0, 2",
+        "skipped verdict of 2 of 2 `far` texts: no `normal` text with `gold` and the same topic",
         "skipped training curve unli: empty has no metrics.csv",
+        "skipped verdicts: the texts of kind 'normal' have fewer than three gold scores per topic, "
+        "so they are no ladder (`data_builders ladders` writes one)",
     ]
 
 
@@ -113,6 +114,5 @@ def test_kinds_missing_from_drawn_topics_are_reported(tmp_path, monkeypatch, cap
     assert info_topics == {*topics[:8]}  # those that two kinds have come first
     assert capsys.readouterr().err.splitlines() == [
         f"skipped `info` on {9 - len(info_topics)} of the 9 drawn topics: no text",
-        "skipped pairing of `rare` texts: 0 of their 2 topics have `normal` texts, so means over "
-        "all texts are compared",
+        "skipped `rare` on 9 of the 9 drawn topics: no text",
     ]

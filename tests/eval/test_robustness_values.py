@@ -1,6 +1,5 @@
-"""Gains, success rates, verdicts and costs, checked by hand on hand-made scores."""
+"""Scores, order, costs, certificates and agreement, checked by hand on hand-made scores."""
 
-import random
 from itertools import permutations
 
 import numpy as np
@@ -8,21 +7,17 @@ import pytest
 
 from components.gold import add_label_gold
 from eval.defences import NO_DEFENCE, Defence
-from eval.experiments.robustness.robustness_cells import cells_of
+from eval.experiments.robustness.robustness_cells import by_kind, cells_of
+from eval.experiments.robustness.robustness_certificate import certificate_values, passed
 from eval.experiments.robustness.robustness_correlations import agreement, truth
 from eval.experiments.robustness.robustness_curve import curve_values
 from eval.experiments.robustness.robustness_grid import NONE, Judged, Row
-from eval.experiments.robustness.robustness_search import RANDOM, pick_values, search_best
 from eval.experiments.robustness.robustness_values import (
-    attack_values,
-    compare,
-    cost_values,
     duplicate_columns,
-    effect_values,
+    ladder_values,
     score_values,
-    skewed,
-    stratum_gains,
 )
+from eval.experiments.robustness.robustness_verdicts import Ladders
 from eval.metrics.document import score_document
 from records import Claim, Document, Gold, Verdict, gold_scores
 
@@ -38,24 +33,11 @@ def document(topic, kind="normal", number=0, **more):
     return Document(id=f"{topic}-{kind}-{number}", topic=topic, text="x", kind=kind, **more)
 
 
-def rows(scores):
-    """Rows of one text metric ``m``: ``{kind: (score by topic number, gold F1)}``."""
-    return [
-        Row(
-            document=document(topic, kind, gold=None if f1 is None else gold(f1)),
-            metrics={},
-            text_scores={"m": score(number)},
-        )
-        for kind, (score, f1) in scores.items()
-        for number, topic in enumerate(TOPICS)
-    ]
-
-
-def judged_row(topic, kind, columns, **more):
+def judged_row(topic, kind, columns, number=0, **more):
     """A row of the metric ``m``; ``columns``: defence to one label per claim, ``-`` is dropped."""
     labels = {"S": "supported", "N": "not_supported", "F": "failed"}
     claims = [Claim(id=f"c{n}", text=f"claim {n}") for n in range(len(columns[NONE]))]
-    doc = document(topic, kind, **more)
+    doc = document(topic, kind, number, **more)
     verdicts, scores = {}, []
     for column, letters in columns.items():
         verdicts[column] = [
@@ -76,139 +58,17 @@ def only(values, **fields):
     return row
 
 
-def attacks(table, **options):
-    cells = cells_of(rows(table), {NONE: NO_DEFENCE})
-    return list(attack_values(compare(cells, "normal", [], {}), **{"seed": 0} | options))
+def test_columns_with_equal_scores_are_named():
+    scores = {"m": 0.5, "twin": 0.5, "other": 0.4}
+    table = [Row(document=document(t), metrics={}, text_scores=scores) for t in TOPICS]
+    cells = cells_of(table, {NONE: NO_DEFENCE})
+    assert duplicate_columns(cells) == {("twin", NONE): "m, none"}
 
 
-def test_success_rate_stays_1_while_the_gain_shrinks_as_honest_texts_improve():
-    for honest, gain in ((0.5, 0.5), (0.8, 0.2)):
-        values = attacks(
-            {"normal": (lambda n, honest=honest: honest, 0.5), "info": (lambda n: 1.0, 0.1)}
-        )
-        assert only(values, metric="asr")["value"] == 1
-        assert only(values, metric="gain")["value"] == pytest.approx(gain)
-        assert only(values, metric="gain")["verdict"] == "gamed"
-        low, high = only(values, metric="asr")["ci95"]
-        assert 0.7 < low < high == 1
-        assert only(values, metric="worst_asr")["variant"] == "info"
-
-
-def test_gold_is_never_gamed_and_a_random_metric_half_the_time():
-    values = attacks({"normal": (lambda n: 0.5, 0.5), "info": (lambda n: 0.1, 0.1)})
-    assert only(values, metric="asr")["value"] == 0
-    assert only(values, metric="gain")["verdict"] == "held"
-    draw = random.Random(1)
-    rates, verdicts = [], []
-    for _ in range(60):
-        table = {kind: (lambda n: draw.random(), f1) for kind, f1 in (("normal", 0.5), ("a", 0.1))}
-        values = attacks(table)
-        rates.append(only(values, metric="asr")["value"])
-        verdicts.append(only(values, metric="gain")["verdict"])
-    assert 0.45 < sum(rates) / len(rates) < 0.55
-    assert verdicts.count("gamed") <= 2  # 0.6 are expected at the level of 1 %
-
-
-def test_equal_gold_is_a_shift_and_better_gold_a_rise_and_no_gold_has_no_verdict():
-    table = {
-        "normal": (lambda n: 0.5, 0.5),
-        "edited": (lambda n: 0.5, 0.5),
-        "corrected": (lambda n: 0.9, 0.9),
-        "sampled": (lambda n: 0.9, None),
-    }
-    values = attacks(table)
-    assert only(values, kind="edited", metric="shift")["value"] == 0
-    assert only(values, kind="corrected", metric="rise")["value"] == pytest.approx(0.4)
-    assert "verdict" not in only(values, kind="sampled", metric="gain")
-    assert not [v for v in values if v["metric"] in ("asr", "worst_asr")]
-
-
-def test_a_tie_counts_half_and_fewer_than_ten_topics_are_unclear():
-    values = attacks({"normal": (lambda n: 0.5, 0.5), "info": (lambda n: 0.5, 0.1)})
-    assert only(values, metric="asr")["value"] == 0.5
-    few = {"normal": (lambda n: 0.5, 0.5), "info": (lambda n: None if n > 8 else 1.0, 0.1)}
-    values = attacks(few)
-    assert only(values, metric="gain")["verdict"] == "unclear"
-    assert only(values, metric="asr")["n"] == 9
-    assert not [v for v in values if v["metric"] == "worst_asr"]
-    # Three topics, of which a quarter of the flips has one sign, take no power from other cells.
-    few["info"] = (lambda n: None if n > 2 else 0.9, 0.1)
-    few["trivia"] = (lambda n: 0.6 + n / 100, 0.1)
-    assert only(attacks(few), metric="gain", kind="trivia")["verdict"] == "gamed"
-
-
-def test_texts_are_paired_with_the_text_they_were_made_of():
-    honest = [document("A", number=n, gold=gold(0.5)) for n in (0, 1)]
-    honest.append(document("B", gold=gold(0.5)))
-    made = [document("A", "info", gold=gold(0.1), clean="A-normal-1")]
-    made.append(document("B", "info", gold=gold(0.1)))
-    scores = dict(zip((d.id for d in honest + made), (0.1, 0.4, 0.5, 0.9, 0.6), strict=True))
-    table = [Row(document=d, metrics={}, text_scores={"m": scores[d.id]}) for d in honest + made]
-    comparison = compare(cells_of(table, {NONE: NO_DEFENCE}), "normal", [], {})[0]
-    assert comparison.gains == pytest.approx({"A": 0.5, "B": 0.1})
-
-
-def test_controls_and_duplicates_are_outside_the_family():
-    table = {"normal": (lambda n: 0.5, 0.5), "info": (lambda n: 0.52 + n / 100, 0.1)}
-    table_rows = rows(table)
-    cells = cells_of(table_rows, {NONE: NO_DEFENCE})
-    cells["twin", NONE] = cells["m", NONE]
-    duplicates = duplicate_columns(cells)
-    assert duplicates == {("twin", NONE): "m, none"}
-    comparisons = compare(cells, "normal", ["m"], duplicates)
-    assert [c.is_control for c in comparisons] == [True, True]
-    # The control's own p-value is computed all the same.
-    assert only(attack_values(comparisons, 0), metric="gain", assessor="m")["p"] < 0.01
-
-
-def test_an_adaptive_attacker_takes_the_best_text_of_each_topic_and_may_not_transfer():
-    # Two metrics like different variants on even and on odd topics; the honest text scores 0.5.
-    scored = rows(
-        {"normal": (lambda n: 0.5, 0.5), "better": (lambda n: 1.0, 0.9)}
-        | {f"v{v}": (lambda n, v=v: 0.9 if n % 2 == v else 0.3, 0.4) for v in range(2)}
-    )
-    for row in scored:
-        score = row.text_scores["m"]
-        row.text_scores["w"] = 1.2 - score if row.document.kind in ("v0", "v1") else score
-    comparisons = compare(cells_of(scored, {NONE: NO_DEFENCE}), "normal", [], {})
-    picks = search_best(comparisons, seed=0)
-    values = list(attack_values(picks, 0))
-    best = f"best of m, {NONE}"
-    for metric, gain, rate in (("m", 0.4, 1.0), ("w", -0.2, 0.0)):
-        row = only(values, metric="gain", kind=best, assessor=metric)
-        assert (row["value"], row["n"]) == (pytest.approx(gain), 12)
-        assert only(values, metric="asr", kind=best, assessor=metric)["value"] == rate
-    assert only(values, metric="gain", kind=best, assessor="m")["verdict"] == "gamed"
-    assert [c.is_control for c in picks if c.kind == RANDOM] == [True, True]
-    picked = list(pick_values(picks))
-    assert only(picked, metric="gold_gain", kind=best)["value"] == pytest.approx(-0.1)
-    assert only(picked, metric="picked_share", kind=best, variant="v0")["value"] == 0.5
-    assert search_best([], seed=0) == []
-
-
-def test_the_effect_of_a_defence_is_the_gain_that_it_removes():
-    table = [
-        judged_row(topic, kind, {NONE: plain, "core": kept}, gold=gold(f1))
-        for topic in TOPICS
-        for kind, plain, kept, f1 in (
-            ("normal", "SSNN", "SSNN", 0.5),
-            ("info", "SSSS", "S---", 0.1),
-        )
-    ]
-    defences = {name: SCORED[name] for name in (NONE, "core")}
-    comparisons = compare(cells_of(table, defences), "normal", [], {})
-    effect = only(effect_values(comparisons, 0), metric="effect")
-    assert (effect["value"], effect["verdict"]) == (0, "unclear")
-    recall = {name: SCORED[name] for name in (NONE, "recall")}
-    table = [
-        judged_row(d.topic, d.kind, {NONE: letters, "recall": letters}, gold=d.gold)
-        for d in (row.document for row in table)
-        for letters in ["SSNN" if d.kind == "normal" else "S"]
-    ]
-    effect = only(effect_values(compare(cells_of(table, recall), "normal", [], {}), 0))
-    # Gain 0.5 without; F1@4 0.4 against 0.5 with it.
-    assert effect["value"] == pytest.approx(0.5 - (0.4 - 0.5))
-    assert effect["verdict"] == "reduces"
+def test_columns_of_one_configuration_are_left_out():
+    table = [judged_row(t, "normal", {NONE: "SN", "core": "SN"}) for t in TOPICS]
+    defences = {NONE: NO_DEFENCE, "core": Defence()}
+    assert [*cells_of(table, defences, None, {("m", "core")})] == [("m", NONE)]
 
 
 def test_scores_have_bounds_by_failures_and_kept_shares():
@@ -222,57 +82,49 @@ def test_scores_have_bounds_by_failures_and_kept_shares():
     assert only(values, selection="core", metric="kept_share")["value"] == 0.5
 
 
-def test_costs_are_on_the_defences_own_scale():
-    table = [judged_row(t, "normal", {NONE: "SSNN", "core": "S-N-"}) for t in TOPICS]
-    values = list(cost_values(cells_of(table, {NONE: NO_DEFENCE, "core": Defence()}), "normal", 0))
-    assert only(values, metric="cost")["value"] == 0
-    assert only(values, metric="empty_share")["value"] == 0
+def ladders_of(table, defences):
+    cells = cells_of(table, defences)
+    return {place: Ladders(by_kind(texts), 0) for place, texts in cells.items()}
+
+
+def test_order_and_costs_of_a_ladder_are_on_the_scale_of_the_defence():
+    letters = {0.0: "NNNN", 0.5: "SSNN", 1.0: "SSSS"}
+    table = [
+        judged_row(topic, "ladder", {NONE: row, "core": f"{row[0]}---"}, gold=gold(f1), number=n)
+        for topic in TOPICS
+        for n, (f1, row) in enumerate(letters.items())
+    ]
     recall = {NONE: NO_DEFENCE, "core": SCORED["recall"]}
-    values = list(cost_values(cells_of(table, recall), "normal", 0))
-    # F1@4 of two supported claims with precision 0.5, and of one.
-    assert only(values, metric="cost")["value"] == pytest.approx(0.5 - 1 / 3)
+    values = list(ladder_values(ladders_of(table, recall)))
+    assert only(values, metric="order", selection=NONE)["value"] == pytest.approx(1)
+    # Of one claim the texts of 0.5 and 1.0 have the same score.
+    assert only(values, metric="order", selection="core")["value"] == pytest.approx(2 / 3)
+    assert only(values, metric="order_lost")["value"] == pytest.approx(1 / 3)
+    # F1@4 of one supported claim with precision 1, and of four.
+    assert only(values, metric="cost")["value"] == pytest.approx(1 - 0.4)
+    assert only(values, metric="empty_share")["value"] == 0
+    assert only(values, metric="rung", selection=NONE, variant=0.5)["value"] == 0.5
 
 
-def test_honest_pairs_are_ordered_as_by_gold():
-    table = rows({"normal": (lambda n: n / 12, None)})
-    for number, row in enumerate(table):
-        f1 = number / 12 if number < 6 else (17 - number) / 12  # the second half is reversed
-        table[number] = row.model_copy(
-            update={"document": row.document.model_copy(update={"gold": gold(f1)})}
-        )
-    value = only(
-        cost_values(cells_of(table, {NONE: NO_DEFENCE}), "normal", 0), metric="honest_order"
-    )
-    assert value["value"] == pytest.approx((66 - 15) / 66)
-    assert value["ci95"][0] < value["value"] < value["ci95"][1]
+def test_a_certificate_fails_if_an_unseen_family_of_false_statements_is_accepted():
+    def probes(family, bank, label, count):
+        for number in range(count):
+            yield judged_row("T", "probe", {NONE: label}, number=number, probe=family, bank=bank)
 
-
-def test_strata_and_unpaired_gains_have_no_verdict():
-    table = rows({"normal": (lambda n: 0.5, 0.5), "info": (lambda n: 1.0, 0.1)})
-    for row in table:
-        row.document = row.document.model_copy(
-            update={"bin": "rare" if row.document.topic < "T3" else "often"}
-        )
-    far = Row(document=document("Z", "far"), metrics={}, text_scores={"m": 0.9})
-    cells = cells_of([*table, far], {NONE: NO_DEFENCE})
-    values = list(stratum_gains(cells, "normal", ["bin"], 0))
-    assert only(values, bin="rare", kind="info")["value"] == 0.5
-    for row in table[
-        -6:
-    ]:  # attacks of another generator, crossed with the frequency (Figures 7-10)
-        row.document = row.document.model_copy(update={"generator": "B"})
-    cells = cells_of(table, {NONE: NO_DEFENCE})
-    crossed = list(stratum_gains(cells, "normal", ["generator+bin"], 0))
-    assert {(v["generator"], v["bin"]) for v in crossed} >= {("B", "often")}
-    assert all(v["value"] == 0.5 for v in crossed)
-    assert only(values, kind="far", variant="unpaired")["value"] == pytest.approx(0.4)
-    assert not any("verdict" in value for value in values)
-
-
-def test_skewed_gains_on_few_topics_are_named():
-    table = {"normal": (lambda n: 0.2, 0.5), "info": (lambda n: 1.0 if n == 3 else 0.2, 0.1)}
-    cells = cells_of(rows(table), {NONE: NO_DEFENCE})
-    assert skewed(compare(cells, "normal", [], {})) == ["info"]
+    true = [*probes("true single", "plain", "S", 8), *probes("true single", "plain", "N", 2)]
+    seen = [*probes("false negation", "seen", "S", 10)]
+    unseen = [
+        *probes("false negation", "unseen", "N", 9),
+        *probes("false negation", "unseen", "S", 1),
+    ]
+    values = list(certificate_values(cells_of([*true, *seen, *unseen], {NONE: NO_DEFENCE})))
+    assert only(values, metric="acceptance", kind="true single")["value"] == 0.8
+    assert only(values, metric="acceptance", variant="unseen")["value"] == 0.1
+    assert passed(values) == {("m", NONE)}
+    worse = [*probes("false negation", "unseen", "S", 5)]
+    values = list(certificate_values(cells_of([*true, *unseen, *worse], {NONE: NO_DEFENCE})))
+    assert only(values, metric="certificate")["verdict"] == "fails"
+    assert passed(values) == set()
 
 
 def test_break_even_that_is_never_reached_has_no_value():

@@ -157,6 +157,7 @@ class Robustness(Experiment):
         config = {name: run.config.get(name) for name in ("metrics", "defences")}
         score = partial(self._score, config)
         documents, curves = self._texts()
+        self._skip(report_unpaired(documents, self.honest))
         self._training_curves(run.output)
         rows = run.process("texts", score, documents, Row)
         grid = self.grid(config)
@@ -185,6 +186,7 @@ class Robustness(Experiment):
             "controls": self.controls,
             "honest": self.honest,
             "families": _families(documents),
+            "stacks": list(self.stacks),
             "same": {", ".join(place): ", ".join(first) for place, first in same.items()},
             "equal": {", ".join(place): name for place, name in equal.items()},
             "gold_sources": _sources(documents),
@@ -220,7 +222,6 @@ class Robustness(Experiment):
             for kind, texts in kinds.items()
             if kind not in self.honest
         ]
-        self._skip(report_unpaired(kinds_of, ladders, self.honest))
         columns = [place for place in cells if place not in equal and not self._is_control(place)]
         kinds = {attack.kind for attack in attacks if attack.outcomes}
         yield from attack_values(attacks, passed(certificates), len(kinds) * len(columns))

@@ -300,7 +300,7 @@ def _summary(file: ResultFile) -> list[str]:
         if row.metric == "excess_inflation" and row.verdict:
             verdicts.setdefault((row.assessor, row.selection), Counter())[row.verdict] += 1
     last = {(r.assessor, r.selection, r.metric): r for r in rows}
-    stacks = file.provenance["config"]["experiment"].get("stacks") or {}
+    stacks = file.provenance.get("stacks") or []
     lines = []
     for metric, column in verdicts:
         if column not in (NO_DEFENCE, *stacks) and stacks:

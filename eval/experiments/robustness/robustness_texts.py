@@ -2,15 +2,16 @@
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from eval.experiments.experiment import Half, half_of
 from eval.run.run import check_ids
 from records import BadInput, Document, UserError, read_records, to_bad_input
+
+MARGIN = 0.4  # gold F1 by which an honest text must be better, to count as a success
 
 
 class _Point(BaseModel):
@@ -178,35 +179,31 @@ def report_skipped_texts(
             yield f"`{kind}` on {shared} of the {len(honest)} drawn topics: no text"
 
 
-def report_unpaired(
-    columns: Mapping[tuple[str, str], Mapping[str, Sequence]],
-    ladders: Mapping[tuple[str, str], Any],
-    honest: Sequence[str],
-) -> Iterator[str]:
-    """Report kinds of which no text, or not every text, is compared with an honest one, and why.
+def report_unpaired(texts: Sequence[Document], honest: Sequence[str]) -> Iterator[str]:
+    """Report attacked texts without a verdict: what they lack to be compared with an honest text.
 
     Args:
-        columns: metric and defence to kind to scored texts.
-        ladders: metric and defence to its honest texts.
-        honest: kinds of the honest texts.
+        texts: all texts.
+        honest: kinds of the honest texts; attacks are compared with the first.
     """
-    place, kinds = next(iter(columns.items()), (None, {}))
-    for kind, texts in kinds.items():
-        documents = [text.document for text in texts]
-        without = [d for d in documents if d.gold is None]
-        rungs = ladders[place].rungs
-        apart = [d for d in documents if d.gold is not None and d.topic not in rungs]
-        better = [t for t in texts if t.document.gold is not None and t.document.topic in rungs]
-        better = [text for text in better if ladders[place].better(text) is None]
-        if kind in honest:
+    best: dict[str, float] = {}
+    for text in texts:
+        if text.kind == honest[0] and text.gold is not None:
+            best[text.topic] = max(text.gold.f1, best.get(text.topic, 0.0))
+    reasons: dict[str, Counter[str]] = defaultdict(Counter)
+    for text in texts:
+        if text.kind in honest:
             continue
-        for number, reason in (
-            (len(without), "no `gold`, and no labelled `claims` to compute it from"),
-            (len(apart), f"no text of kind {honest[0]!r} with the same `topic`"),
-            (len(better), f"no text of kind {honest[0]!r} whose gold F1 is higher by 0.4"),
-        ):
-            if number:
-                yield f"verdict of {number} of {len(texts)} `{kind}` texts: {reason}"
+        if text.gold is None:
+            reasons[text.kind]["no `gold`, and no labelled `claims` to compute it from"] += 1
+        elif text.topic not in best:
+            reasons[text.kind][f"no `{honest[0]}` text with `gold` and the same topic"] += 1
+        elif best[text.topic] < text.gold.f1 + MARGIN - 1e-9:
+            reasons[text.kind][f"no `{honest[0]}` text whose gold F1 is higher by {MARGIN}"] += 1
+    total = Counter(text.kind for text in texts)
+    for kind, counts in reasons.items():
+        for reason, number in counts.items():
+            yield f"verdict of {number} of {total[kind]} `{kind}` texts: {reason}"
 
 
 def report_incomplete_curves(name: str, texts: Sequence[Document]) -> Iterator[str]:

@@ -20,12 +20,11 @@ import numpy as np
 
 from components.statistics import betting_bounds, clopper_pearson, t_interval
 from eval.experiments.robustness.robustness_cells import ALL, Text, Value, fields_of
+from eval.experiments.robustness.robustness_texts import MARGIN
 
 LEVEL = 0.01  # of all attacks and columns together, for each kind of bound
 INFLATION = 0.1  # a smaller excess inflation is none
 SUCCESS = 0.25  # a smaller success rate is none
-MARGIN = 0.4  # gold F1 by which an honest text must be better, to count as a success
-MOST_GOLD = 0.6  # of an attack: there is an honest text that is better by MARGIN
 LEAST_UNITS = 60  # for the verdict `held`
 LEAST_ORDER = 0.3  # Kendall's τ of a column that measures something
 MOST_DISORDER = 0.15  # success rate of the ladder's own texts, of such a column
@@ -77,7 +76,9 @@ def fit_gold(ladders: Sequence[Text], seed: int) -> Callable[[Text], float]:
         scores, places = np.unique([text.value for text in rest], return_inverse=True)
         counts = np.bincount(places)
         gold = np.bincount(places, [text.document.gold.f1 for text in rest]) / counts
-        fits[fold] = (scores, isotonic_regression(gold, weights=counts).x if len(gold) else gold)
+        has_texts = len(rest) > 0
+        fit = isotonic_regression(gold, weights=counts).x if has_texts else [math.nan]
+        fits[fold] = (scores if has_texts else [0.0], fit)
     return lambda text: float(np.interp(text.value, *fits[fold_of[text.document.topic]]))
 
 
@@ -130,9 +131,9 @@ class Ladders:
 
     @property
     def has_rungs(self) -> bool:
-        """Whether the main ladder has three gold scores for some topic."""
-        rungs = self.rungs.values()
-        return any(len({text.document.gold.f1 for text in texts}) > 2 for texts in rungs)
+        """Whether the main ladder has three gold scores for two topics."""
+        levels = [{text.document.gold.f1 for text in texts} for texts in self.rungs.values()]
+        return sum(len(scores) > 2 for scores in levels) > 1
 
     @property
     def measures(self) -> bool:
@@ -246,7 +247,9 @@ def bounds_of(excess: np.ndarray, successes: np.ndarray, level: float) -> Bounds
     A tie or a mixed cluster counts as a success for the upper bound and as a failure for the lower.
     Excess inflation is in [-1, 1] up to the twins' mean; what is outside is clipped.
     """
-    low, high = betting_bounds((np.clip(excess, -1, 1) + 1) / 2, level)
+    low, high = 0.0, 1.0
+    if not np.isnan(excess).any():  # without a ladder no expected gold
+        low, high = betting_bounds((np.clip(excess, -1, 1) + 1) / 2, level)
     n = len(successes)
     lower, _ = clopper_pearson(int((successes == 1).sum()), n, level)
     _, upper = clopper_pearson(int((successes > 0).sum()), n, level)
