@@ -5,6 +5,7 @@ with every defence. Texts are made by ``data_builders`` (``ladders``, ``attacks`
 ``generations``, ``adversarial``, ``corruption``) or come from any other source.
 """
 
+import math
 import shutil
 import sys
 from collections import Counter
@@ -17,8 +18,15 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from cli.printable import printable
 from components.gold import GOLD_K, add_label_gold
-from eval.defences import Defence, combine
+from eval.defences import Defence, PipelineScore, combine
 from eval.experiments.experiment import Experiment, Half, Outcome
+from eval.experiments.robustness.robustness_bank import (
+    BankAttack,
+    BankText,
+    BankTopic,
+    bank_curve_values,
+    search,
+)
 from eval.experiments.robustness.robustness_cells import ALL, By, Cells, Value, by_kind, cells_of
 from eval.experiments.robustness.robustness_certificate import (
     PROBE,
@@ -74,6 +82,7 @@ class Robustness(Experiment):
             corruption``): ``clean`` names a row's twin, ``k`` the number of appended sentences.
         probes: files of statements with known truth (``data_builders probes``), for the certificate
             of each column; without it no attack is ``held``.
+        bank: an attacker that composes texts from statements with known credit, per column.
         honest: kinds of the honest texts. The first is the ladder that attacks are compared with;
             all say what a score means (``robustness_verdicts.py``).
         gold_k: number of facts of a complete answer, for texts that have labelled claims and no
@@ -104,6 +113,7 @@ class Robustness(Experiment):
     controls: list[str] = field(default_factory=list)
     curves: dict[str, list[str]] = field(default_factory=dict)
     probes: list[str] = field(default_factory=list)
+    bank: BankAttack | None = None
     honest: list[str] = field(default_factory=lambda: ["normal"])
     gold_k: PositiveInt = GOLD_K
     per_topic: NonNegativeInt = 0
@@ -124,6 +134,9 @@ class Robustness(Experiment):
                 raise UserError(
                     f"{option}: {unknown[0]!r} is not one of {', '.join(sorted(choices))}"
                 )
+        under = [] if self.bank is None else self.bank.under
+        if unknown := sorted({*under} - {NONE, *self.members}):
+            raise UserError(f"bank.under: {unknown[0]!r} is not a defence or {NONE!r}")
         if shared := sorted({*self.metrics} & {*self.text_metrics, LABELS}):
             raise UserError(f"metrics: {shared[0]!r} is also a text metric; rename one of them")
         self._skipped: dict[str, None] = {}
@@ -162,12 +175,16 @@ class Robustness(Experiment):
         rows = run.process("texts", score, documents, Row)
         grid = self.grid(config)
         defences, same = grid.defences, grid.same_columns()
+        searched, bank_values = self._bank(run, grid, documents)
+        if searched:
+            rows += run.process("bank", score, searched, Row)
         cells = cells_of(rows, defences, self.verdicts, same)
         values = [
             *score_values(cells, defences, self._strata(documents), self.seed),
             *honest_values(cells, self.honest[0]),
             *agreement(cells, self.honest[0], self._selectors),
             *truth(rows, self.verdicts, self.seed),
+            *bank_values,
         ]
         probed: list[Row] = []
         if probes := self._probes():
@@ -185,7 +202,7 @@ class Robustness(Experiment):
             "skipped": list(self._skipped),
             "controls": self.controls,
             "honest": self.honest,
-            "families": _families(documents),
+            "families": _families([row.document for row in rows]),
             "stacks": list(self.stacks),
             "same": {", ".join(place): ", ".join(first) for place, first in same.items()},
             "equal": {", ".join(place): name for place, name in equal.items()},
@@ -239,6 +256,41 @@ class Robustness(Experiment):
                 f"`kind: {PROBE}` and the family of statements in `probe`"
             )
         return probes
+
+    def _bank(
+        self, run: Run, grid: Grid, documents: Sequence[Document]
+    ) -> tuple[list[Document], list[Value]]:
+        """The best texts of the bank attacker under each column, and the course of its search."""
+        texts: list[Document] = []
+        values: list[Value] = []
+        if self.bank is None:
+            return texts, values
+        honest = [d for d in documents if d.kind == self.honest[0]]
+        topics = self.bank.topics({document.topic for document in honest})
+        same = grid.same_columns()
+        for metric in self.bank.metrics or self.metrics:
+            for column in self.bank.under:
+                if (metric, column) in same:
+                    continue
+                kind = f"bank against {metric}, {column}"
+                work = partial(self._search, metric, column, kind)
+                best = run.process(kind, work, topics, BankText, chunk=max(1, len(topics)))
+                texts += [row.document for row in best if row.document is not None]
+                values += bank_curve_values((metric, column), kind, [row.curve for row in best])
+        return texts, values
+
+    def _search(
+        self, metric: str, column: str, kind: str, topics: Sequence[BankTopic]
+    ) -> list[BankText]:
+        defences = {name: self.defences[name] for name in self.members.get(column, ())}
+        if metric in self.verdicts and not any(d.verdict for d in defences.values()):
+            defences[self.verdicts[metric]] = Defence(verdict=self.verdicts[metric])
+        judge = PipelineScore(self.metrics[metric], defences, list(defences))
+
+        def score(documents: Sequence[Document]) -> list[float]:
+            return [math.nan if value is None else value for value in judge.score(documents)]
+
+        return search(topics, score, self.bank, kind, self.seed)
 
     def _score(self, config: dict, documents: Sequence[Document]) -> list[Row]:
         return self.grid(config)(documents)

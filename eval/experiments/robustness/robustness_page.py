@@ -153,6 +153,13 @@ FOLDED = [
         unit="share",
     ),
     Table(
+        "Search of the bank attacker",
+        {"assessor": "Metric", "selection": "Defence", "variant": "Scored texts"},
+        ("metric",),
+        {"bank_score": "Best score", "bank_gold": "Its gold F1"},
+        "Mean over topics of the best text so far; its rows in the matrix show how it transfers.",
+    ),
+    Table(
         "Break-even",
         {"assessor": "Metric", "kind": "Curve"},
         ("selection",),
