@@ -8,10 +8,13 @@ optimises: one number per text.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Literal
 
+import yaml
 from jsonargparse.typing import PositiveInt
 
+from cli.parser import command_parser
 from components.sentences import split_sentences
 from eval.metrics.document import DocumentScore
 from eval.metrics.text_metric import TextMetric
@@ -39,6 +42,8 @@ class Defence:
         score: share of supported claims (``precision``), with FActScore's length penalty
             (``factscore``), or F1@K (``f1_at_k``, SAFE, 2403.18802, section 5).
         k: K of F1@K, the number of supported claims of a complete answer.
+        config: a configuration of ``eval score``, for example ``configs/eval/small/robust.yaml``,
+            whose retriever, selector and verifiers replace those of the pipeline.
     """
 
     retrieve: Retriever | None = None
@@ -49,8 +54,13 @@ class Defence:
     verdict: str | None = None
     score: ScoreName | None = None
     k: PositiveInt | None = None
+    config: str | None = None
 
     def __post_init__(self):
+        if self.config is not None:
+            pipeline = _read_pipeline(self.config)
+            for name in ("retrieve", "select", "verify"):
+                object.__setattr__(self, name, getattr(self, name) or getattr(pipeline, name))
         if (self.score == "f1_at_k") != (self.k is not None):
             raise UserError("defences: `k` and `score: f1_at_k` must be set together")
 
@@ -75,11 +85,25 @@ class Defence:
 
     def settings(self) -> dict[str, object]:
         """The fields that are set."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        names = [field.name for field in fields(self) if field.name != "config"]
+        values = {name: getattr(self, name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
 
 NO_DEFENCE = Defence()
+
+
+def _read_pipeline(config: str) -> Pipeline:
+    parser = command_parser("defences: config", config=False)
+    parser.add_class_arguments(Pipeline, "pipeline")
+    try:
+        options = yaml.safe_load(Path(config).read_text(encoding="utf-8"))["pipeline"]
+    except (OSError, KeyError, TypeError, yaml.YAMLError) as error:
+        raise UserError(
+            f"defences: config: {config}: expected a configuration of `eval score` with "
+            f"`pipeline` ({type(error).__name__})"
+        ) from None
+    return parser.instantiate(parser.parse_object({"pipeline": options})).pipeline
 
 
 def stack(name: str, parts: Mapping[str, Defence]) -> Defence:

@@ -51,6 +51,21 @@ def test_a_stack_sets_every_field_of_its_parts_once():
         Defence(k=3)
 
 
+def test_the_stages_of_a_score_configuration_are_a_defence(tmp_path):
+    config = tmp_path / "stack.yaml"
+    config.write_text(
+        "pipeline:\n  decompose: {class_path: eval.decompose.given.Given}\n"
+        "  select: {class_path: eval.select.controls.DistinctWords}\n"
+        "  verify: [{class_path: eval.verify.labels.Labels}]\n"
+    )
+    defence = Defence(config=str(config), score="f1_at_k", k=4)
+    patched = defence.patch(Pipeline(Given(), []))
+    assert isinstance(patched.select, DistinctWords)
+    assert isinstance(patched.verify[0], Labels)
+    with pytest.raises(UserError, match="expected a configuration of `eval score` with `pipeline`"):
+        Defence(config=str(tmp_path / "nothing.yaml"))
+
+
 def test_what_an_adversary_optimises_is_a_score_of_the_defended_pipeline_or_three_parts():
     documents = [document()]
     pipeline, defences = Pipeline(Given(), [Labels()]), {"recall": Defence(score="f1_at_k", k=6)}
