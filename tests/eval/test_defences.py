@@ -59,7 +59,7 @@ def test_the_stages_of_a_score_configuration_are_a_defence(tmp_path):
         "  verify: [{class_path: eval.verify.labels.Labels}]\n"
     )
     defence = Defence(config=str(config), score="f1_at_k", k=4)
-    patched = defence.patch(Pipeline(Given(), []))
+    patched = defence.patch(Pipeline(Given(), [Labels()]))
     assert isinstance(patched.select, DistinctWords)
     assert isinstance(patched.verify[0], Labels)
     with pytest.raises(UserError, match="expected a configuration of `eval score` with `pipeline`"):
