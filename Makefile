@@ -96,7 +96,7 @@ data/corruption/manifest.json: configs/data/small/corruption.yaml data/generatio
 	@mkdir -p $(LOGS); echo "building  data/corruption (log: $(LOGS)/corruption.log)"
 	@$(PY) -m data_builders corruption --config $< > $(LOGS)/corruption.log 2>&1 || { tail -n 20 $(LOGS)/corruption.log; exit 1; }
 
-runs/demo/results.json: configs/experiments/small/robustness.yaml data/corruption/manifest.json $(TRAINED:%=$(SMALL)/%/component.json) $(EVAL)
+runs/demo/results.json: configs/experiments/small/robustness.yaml data/corruption/manifest.json data/attacks/manifest.json $(TRAINED:%=$(SMALL)/%/component.json) $(EVAL)
 	@mkdir -p $(LOGS); echo "scoring   runs/demo (log: $(LOGS)/robustness.log)"
 	@rm -f $@  # results of other components or code cannot be resumed
 	@OMP_NUM_THREADS=2 $(PY) -m eval experiment robustness --config $< --output runs/demo > $(LOGS)/robustness.log 2>&1 \
