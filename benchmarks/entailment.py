@@ -132,7 +132,7 @@ class MeteredEngine(Entailment):
         config = self._model.config
         layers, width = config.num_hidden_layers, config.hidden_size
         weights = layers * (4 * width**2 + 2 * width * config.intermediate_size)
-        for row in rows:
+        for row in (row for windows in rows for row in windows):
             length = len(row.features["input_ids"])
             self.flop += 2 * length * weights + 4 * layers * width * length**2
         return rows

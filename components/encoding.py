@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from jinja2 import TemplateError
@@ -24,55 +23,113 @@ Pair = tuple[str, str]
 _PAIRS_PER_CALL = 4096
 
 
+# A text that is read in windows gets at least this share of the input's tokens.
+_LEAST_SHARE = 1 / 8
+
+# Model inputs by name, e.g. ``input_ids``.
+Features = dict[str, list[int]]
+
+
+def has_room(tokens: int, max_length: int) -> bool:
+    """Whether so many tokens of an input suffice for the windows of a long text."""
+    return tokens >= max(1, max_length * _LEAST_SHARE)
+
+
+def window_starts(length: int, size: int) -> range:
+    """Return the starts of windows of ``size`` items that overlap by half and cover a list."""
+    step = max(1, size // 2)
+    return range(0, max(0, length - size) + step, step)
+
+
 def encode_pairs(
     tokenizer: PreTrainedTokenizerBase, pairs: Sequence[Pair], max_length: int
-) -> dict[str, list[list[int]]]:
+) -> list[list[Features]]:
     """Encode (premise, hypothesis) pairs without padding, each independently of the others.
 
-    The premise is truncated to ``max_length`` tokens, including special tokens. If the hypothesis
-    alone fills the input, tokens are removed from the longer of the two.
-
     Returns:
-        ``input_ids``, ``attention_mask`` and further tokenizer outputs: one list per pair.
+        The inputs of each pair: one, or several windows of a premise that does not fit into
+        ``max_length`` tokens next to the hypothesis and special tokens. Empty if the hypothesis
+        leaves too little room.
     """
-
-    def encode(batch: Sequence[Pair], truncation: str = "only_first") -> BatchEncoding:
-        premises, hypotheses = map(list, zip(*batch, strict=True))
-        return tokenizer(premises, hypotheses, truncation=truncation, max_length=max_length)
-
-    def encode_alone(pair: Pair) -> BatchEncoding:
-        try:
-            return encode([pair])
-        except Exception:  # the type of tokenizer errors is not public
-            return encode([pair], "longest_first")
-
-    rows: dict[str, list[list[int]]] = defaultdict(list)
+    rows: list[list[Features]] = []
     for start in range(0, len(pairs), _PAIRS_PER_CALL):
-        batch = pairs[start : start + _PAIRS_PER_CALL]
-        try:
-            parts = [encode(batch)]
-        except Exception:  # a hypothesis fills the input
-            parts = map(encode_alone, batch)
-        for part in parts:
-            for name, values in part.items():
-                rows[name].extend(values)
-    return dict(rows)
+        premises, hypotheses = map(list, zip(*pairs[start : start + _PAIRS_PER_CALL], strict=True))
+        encoding = tokenizer(premises, hypotheses, verbose=False)
+        rows += [token_windows(encoding, row, max_length, 0) for row in range(len(premises))]
+    return rows
 
 
-def row_features(encoding: Mapping[str, list], row: int) -> dict[str, list[int]]:
-    """Return token ids and token types of one row; unpadded rows need no attention mask."""
-    return {name: encoding[name][row] for name in encoding if name != "attention_mask"}
+def token_windows(encoding: BatchEncoding, row: int, max_length: int, side: int) -> list[Features]:
+    """Return the inputs of a pair of which text ``side`` (0 or 1) is read in windows.
+
+    Unpadded inputs need no attention mask. Windows overlap by half. The result is empty if the
+    other text leaves too little room.
+    """
+    features = {name: encoding[name][row] for name in encoding if name != "attention_mask"}
+    length = len(features["input_ids"])
+    if length <= max_length:
+        return [features]
+    places = [place for place, text in enumerate(encoding.sequence_ids(row)) if text == side]
+    room = max_length - (length - len(places))
+    if not has_room(room, max_length):
+        return []
+    head, tail = places[0], places[-1] + 1
+    return [
+        {
+            name: [*ids[:head], *ids[head:tail][first : first + room], *ids[tail:]]
+            for name, ids in features.items()
+        }
+        for first in window_starts(len(places), room)
+    ]
+
+
+def text_windows(
+    tokenizer: PreTrainedTokenizerBase,
+    text: str,
+    encode: Callable[[str], Features],
+    max_length: int,
+) -> Iterator[tuple[str, Features]]:
+    """Yield half overlapping windows of a text, and their inputs of at most ``max_length`` tokens.
+
+    Args:
+        encode: returns the input with a window of the text.
+
+    A text that fits is one window. There is none if the rest of the input leaves too little room.
+    """
+    features = encode(text)
+    excess = len(features["input_ids"]) - max_length
+    if excess <= 0:
+        yield text, features
+        return
+    spans = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)[
+        "offset_mapping"
+    ]
+    room = len(spans) - excess
+    start = end = 0
+    while has_room(room, max_length) and end < len(spans):
+        end = min(start + room, len(spans))
+        while end > start:
+            window = text[spans[start][0] if start else 0 : spans[end - 1][1]]
+            features = encode(window)
+            excess = len(features["input_ids"]) - max_length
+            if excess <= 0:
+                yield window, features
+                break
+            end -= excess
+        start += max(1, (end - start) // 2)
 
 
 def encode_words(
     tokenizer: PreTrainedTokenizerBase,
     words: Sequence[Word],
     reference: str,
-    max_length: int,
+    max_length: int | None,
     focus_words: int | None = None,
     mark_new: bool = False,
 ) -> BatchEncoding:
     """Encode a claim's words and a reference for a keep/drop tagger; the claim comes first.
+
+    The reference is truncated to ``max_length`` tokens; ``None`` truncates nothing.
 
     Words of the claim are ``encoding.word_ids(0)`` with ``encoding.sequence_ids(0) == 0``. For
     ``focus_words`` and ``mark_new`` see ``components.windows.windows_of``.
@@ -88,8 +145,9 @@ def encode_words(
         [[f" {text}" for text in marked]],
         [[f" {word}" for word in extract.split()] or [""]],
         is_split_into_words=True,
-        truncation="only_second",
+        truncation="only_second" if max_length else False,
         max_length=max_length,
+        verbose=False,
     )
 
 
@@ -109,29 +167,23 @@ def fill_prompt(template: str, **fields: str) -> str:
     return re.sub(rf"\{{({names})\}}", lambda match: fields[match[1]], template)
 
 
-def encode_grounded(
+def grounded_windows(
     tokenizer: PreTrainedTokenizerBase, template: str, reference: str, claim: str, max_length: int
-) -> list[int] | None:
-    """Encode a prompt with ``{reference}`` and ``{claim}``, truncating only the reference.
+) -> Iterator[tuple[str, list[int]]]:
+    """Yield windows of a reference, and token ids of their prompts.
 
-    Returns at most ``max_length`` token ids, or ``None`` if claim and template exceed the length.
+    See :func:`text_windows`. There are none if claim and template leave too little room.
+
+    Args:
+        template: has ``{reference}`` and ``{claim}``.
     """
 
-    def encode(text: str) -> list[int]:
+    def encode(text: str) -> Features:
         prompt = fill_prompt(template, reference=text, claim=claim)
-        return tokenizer(prompt, verbose=False)["input_ids"]
+        return {"input_ids": tokenizer(prompt, verbose=False)["input_ids"]}
 
-    ids = encode(reference)
-    if len(ids) <= max_length:
-        return ids
-    pieces = tokenizer(
-        reference, add_special_tokens=False, return_offsets_mapping=True, verbose=False
-    )["offset_mapping"]
-    kept_tokens = len(pieces)
-    while kept_tokens and len(ids) > max_length:
-        kept_tokens = max(0, kept_tokens - (len(ids) - max_length))
-        ids = encode(reference[: pieces[kept_tokens - 1][1]] if kept_tokens else "")
-    return ids if len(ids) <= max_length else None
+    for window, features in text_windows(tokenizer, reference, encode, max_length):
+        yield window, features["input_ids"]
 
 
 def encode_completion(

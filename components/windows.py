@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from components.encoding import Pair
+from components.encoding import Pair, window_starts
 from components.overlap import focus_premise, mark_new_words
 
 
@@ -19,8 +19,7 @@ def chunk_premise(premise: str, chunk_words: int | None) -> list[str]:
     words = premise.split()
     if chunk_words is None or len(words) <= chunk_words:
         return [premise]
-    step = max(1, chunk_words // 2)
-    starts = range(0, len(words) - chunk_words + step, step)
+    starts = window_starts(len(words), chunk_words)
     return [" ".join(words[start : start + chunk_words]) for start in starts]
 
 
@@ -44,6 +43,8 @@ def windows_of(
         chunk_words: words per window; ``None`` for whole premises.
         focus_words: longer windows are reduced to an extract; see ``focus_premise``.
         mark_new: mark hypothesis words that the window lacks; see ``mark_new_words``.
+
+    ``components.encoding.encode_pairs`` cuts a window with too many tokens into further ones.
 
     Returns:
         The ascending row of each window, at least one per row, and (window, hypothesis) pairs.

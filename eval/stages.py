@@ -29,7 +29,8 @@ class EntailmentModel(Protocol):
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Calibrated probabilities of shape (n, 3): entailment, neutral, contradiction.
 
-        A row of NaN is a pair that could not be judged; callers count it as failed.
+        A row of NaN is a pair that could not be judged; callers count it as failed. An attribute
+        ``no_answer`` of the model can give the reason.
         """
 
 
@@ -69,7 +70,7 @@ class UnliModel(Protocol):
     """Estimates the probability of a hypothesis given a premise."""
 
     def likelihood(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Probabilities p(hypothesis | premise) in [0, 1] of shape (n,)."""
+        """Probabilities p(hypothesis | premise) in [0, 1] of shape (n,); NaN: not judged."""
 
 
 class Selection(BaseModel):
@@ -270,6 +271,11 @@ def model_probabilities(
             f"{np.nanmax(answers):.3g}"
         )
     return answers
+
+
+def no_answer(model: object, reason: str) -> str:
+    """Return why a model leaves pairs without an answer: its ``no_answer``, or ``reason``."""
+    return getattr(model, "no_answer", reason)
 
 
 def _output(stage: Callable, *args: Sequence) -> object:

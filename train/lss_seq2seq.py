@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerBase
 
 from components.base import load_seq2seq, load_tokenizer, random_t5
 from components.checkpoint import LSS_TEMPLATE
-from components.encoding import encode_grounded, pad
+from components.encoding import grounded_windows, pad
 from components.lengths import balance_lengths, drop_full_length, length_ratio
 from components.measures import Measures, lss_measures, target_measures
 from components.subsequence import LssDecoder
@@ -178,12 +178,14 @@ class LssSeq2Seq(ComponentModule):
         """
         items, skipped, unusable, truncated = [], 0, 0, 0
         for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
-            ids = encode_grounded(
+            windows = grounded_windows(
                 self.tokenizer, self.prompt_template, record.reference, record.claim,
                 self.max_length,
             )  # fmt: skip
-            if ids is None:
+            first = next(windows, None)
+            if first is None:
                 raise self.too_long_error(row, record.claim)
+            ids = first[1]  # a long reference is truncated
             texts = self._targets(record)
             total = sum(texts.values())
             skipped, unusable = skipped + len(record.annotations) - total, unusable + (not total)

@@ -3,15 +3,27 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from torch import Tensor
 
 from components.base import load_classifier, skip_unread_tokens
-from components.encoding import encode_pairs, row_features
-from components.windows import windows_of
+from components.calibration import probabilities
+from components.encoding import encode_pairs
+from components.windows import best_windows, windows_of
 from records.types import Record
 from train.module import ComponentModule, Item, Loss, to_numpy
+
+
+def best_of(items: Sequence[Item], predicted: np.ndarray) -> np.ndarray:
+    """Index of each row's window with the largest probability of its hypothesis.
+
+    Args:
+        predicted: shape (windows,), or (windows, classes) with entailment first.
+    """
+    support = predicted if predicted.ndim == 1 else predicted[:, 0]
+    return best_windows(support, [item.row for item in items])
 
 
 class PairClassifier(ComponentModule):
@@ -56,19 +68,46 @@ class PairClassifier(ComponentModule):
                 self.model = skip_unread_tokens(model).train()
 
     def encode(self, records: Sequence, train: bool) -> list[Item]:
+        """One item per row in training, with a truncated premise; else one per window.
+
+        A row whose hypothesis does not fit is skipped, as in inference. Prints their number.
+        """
         pairs = [(record.premise, record.hypothesis) for record in records]
         chunk_words = None if train else self.chunk_words
         rows, windows = windows_of(pairs, chunk_words, self.focus_words, self.mark_new)
-        encoding = encode_pairs(self.tokenizer, windows, self.max_length)
+        encoded = encode_pairs(self.tokenizer, windows, self.max_length)
+        too_long = {row for row, inputs in zip(rows, encoded, strict=True) if not inputs}
+        if too_long and len(too_long) == len(records):
+            raise self.too_long_error(0, records[0].hypothesis)
+        if too_long:
+            print(
+                f"{self.component} {'train' if train else 'dev'}: skipped {len(too_long)} of "
+                f"{len(records)} rows: the hypothesis is too long for {self.max_length} tokens"
+            )
         return [
             Item(
                 row=row,
-                inputs=row_features(encoding, index),
+                inputs=features,
                 target=self.target_of(records[row]),
                 weight=1.0 if records[row].weight is None else records[row].weight,
             )
-            for index, row in enumerate(rows)
+            for row, inputs in zip(rows, encoded, strict=True)
+            if row not in too_long
+            for features in (inputs[:1] if train else inputs)
         ]
+
+    def loss_of_rows(self, items: Sequence[Item], outputs: Sequence) -> Loss:
+        logits = np.asarray(outputs)
+        best = best_of(items, probabilities(logits))
+        chosen = [items[i] for i in best]
+        losses = self.losses(torch.tensor(logits[best]), **self.collate_targets(chosen, 0))
+        return Loss((torch.tensor([item.weight for item in chosen]) * losses).sum(), len(losses))
+
+    def judged(self, items: Sequence[Item], outputs: Sequence) -> tuple[list[Item], np.ndarray]:
+        """The window of each row that counts, and its calibrated probabilities."""
+        predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)
+        best = best_of(items, predicted)
+        return [items[i] for i in best], predicted[best]
 
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
         return {"target": torch.tensor([item.target for item in items])}

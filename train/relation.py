@@ -16,11 +16,10 @@ from torch.nn.functional import log_softmax, one_hot
 from components.calibration import fit_classes, probabilities
 from components.checkpoint import RELATIONS
 from components.measures import Measures, relation_measures
-from components.windows import best_windows
 from records import RelationPair
 from train.checks import monitored_rows
-from train.module import Item, Loss, rows_of
-from train.pair_classifier import PairClassifier
+from train.module import Item, rows_of
+from train.pair_classifier import PairClassifier, best_of
 
 NOT_ENTAILMENT = len(RELATIONS)
 _TARGETS = {label: index for index, label in enumerate([*RELATIONS, "not_entailment"])}
@@ -61,16 +60,12 @@ def relation_loss(logits: Tensor, target: Tensor) -> Tensor:
     return -(target * log_p).sum(dim=-1)
 
 
-def _best(items: Sequence[Item], predicted: np.ndarray) -> np.ndarray:
-    """Index of each row's window with the largest entailment; predicted: shape (windows, 3)."""
-    return best_windows(predicted[:, 0], [item.row for item in items])
-
-
 class Relation(PairClassifier):
     """A sequence classifier over entailment, neutral, contradiction.
 
     Training truncates a premise at ``max_length``. On dev and in inference, a premise longer than
-    ``chunk_words`` is split into windows; the one with the largest entailment probability counts.
+    ``chunk_words`` or ``max_length`` is split into windows; the one with the largest entailment
+    probability counts.
 
     Args:
         chunk_words: words per window of a long premise on dev and in inference; null: one window.
@@ -119,26 +114,14 @@ class Relation(PairClassifier):
     def losses(self, logits: Tensor, target: Tensor) -> Tensor:
         return relation_loss(logits, target)
 
-    def loss_of_rows(self, items: Sequence[Item], outputs: Sequence) -> Loss:
-        logits = np.asarray(outputs)
-        best = _best(items, probabilities(logits))
-        chosen = [items[i] for i in best]
-        losses = relation_loss(torch.tensor(logits[best]), **self.collate_targets(chosen, 0))
-        return Loss((torch.tensor([item.weight for item in chosen]) * losses).sum(), len(losses))
-
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
         logits = np.asarray(outputs)
-        best = _best(items, probabilities(logits))
+        best = best_of(items, probabilities(logits))
         target = np.asarray([items[i].target for i in best])  # (rows, 4)
         self.temperature, self.shift = fit_classes(logits[best], target)
 
-    def _judged(self, items: Sequence[Item], outputs: Sequence) -> tuple[list[Item], np.ndarray]:
-        predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)  # (windows, 3)
-        best = _best(items, predicted)
-        return [items[i] for i in best], predicted[best]
-
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
-        items, predicted = self._judged(items, outputs)
+        items, predicted = self.judged(items, outputs)
         rows = rows_of(records, items)
         groups = [record.premise for record in rows]
         return relation_measures(predicted, [r.label for r in rows], groups, resamples=0)
@@ -147,5 +130,5 @@ class Relation(PairClassifier):
         self, records: Sequence, items: Sequence[Item], outputs: Sequence
     ) -> tuple[np.ndarray, np.ndarray]:
         """Predicted probability of entailment and its target: 0, 1 or a soft label's share."""
-        items, predicted = self._judged(items, outputs)
+        items, predicted = self.judged(items, outputs)
         return predicted[:, 0], np.asarray([item.target[0] for item in items], dtype=np.float64)

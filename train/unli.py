@@ -17,13 +17,16 @@ from components.calibration import fit_platt, probabilities
 from components.measures import Measures, unli_measures
 from records import UnliPair
 from train.module import Item, rows_of
-from train.pair_classifier import PairClassifier
+from train.pair_classifier import PairClassifier, best_of
 
 LABELS = ["probability"]
 
 
 class Unli(PairClassifier):
     """A sequence classifier with one logit, whose sigmoid is p(hypothesis | premise).
+
+    Training truncates a premise at ``max_length``. On dev and in inference, a longer premise is
+    read in windows; the largest probability counts.
 
     ``mark_new`` must equal that of the relation model used as ``base``.
     """
@@ -38,7 +41,8 @@ class Unli(PairClassifier):
     limits = (
         "Its labels are shares from annotators or a knowledge base, not real-world frequencies: it "
         "ranks hypotheses better than it estimates probabilities. It does not check the premise, "
-        "truncates long premises, and is calibrated only for text similar to its dev split."
+        "reads long premises in windows, whose largest probability counts, and is calibrated only "
+        "for text similar to its dev split."
     )
 
     def __init__(self, max_length: PositiveInt = 128, monitor: str = "dev/pearson", **shared: Any):
@@ -51,16 +55,18 @@ class Unli(PairClassifier):
         return binary_cross_entropy_with_logits(logits, target, reduction="none")
 
     def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
-        target = np.asarray([item.target for item in items])
-        self.temperature, self.shift = fit_platt(np.asarray(outputs), target)
+        logits = np.asarray(outputs)
+        best = best_of(items, probabilities(logits))
+        target = np.asarray([items[i].target for i in best])
+        self.temperature, self.shift = fit_platt(logits[best], target)
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
-        groups = [record.premise for record in rows_of(records, items)]
+        groups = [record.premise for record in rows_of(records, self.judged(items, outputs)[0])]
         probability_pairs = self.probabilities_of(records, items, outputs)
         return unli_measures(*probability_pairs, groups, resamples=0)
 
     def probabilities_of(
         self, records: Sequence, items: Sequence[Item], outputs: Sequence
     ) -> tuple[np.ndarray, np.ndarray]:
-        predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)
+        items, predicted = self.judged(items, outputs)
         return predicted, np.asarray([item.target for item in items], dtype=np.float64)

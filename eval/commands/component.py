@@ -95,18 +95,26 @@ def _pairs(
 
     if classes is not None:
         published["labels"] = classes
-    predicted = predict(checkpoint, **published)
+    tables = [predict(checkpoint, **published), *([predict(against)] if against else [])]
+    is_judged = ~np.any([np.isnan(table).reshape(len(pairs), -1).any(1) for table in tables], 0)
+    places = np.flatnonzero(is_judged)
+    _check_judged(places, len(pairs), "hypothesis", "the model's input")
+    judged = [pairs[place] for place in places]
+    predicted, *others = (table[is_judged] for table in tables)
+    failed = len(pairs) - len(judged)
     if predictions:
-        rows = zip(pairs, predicted, strict=True)
+        rows = zip(judged, predicted, strict=True)
         write_jsonl(predictions, (relabel(pair, output) for pair, output in rows))
-        return len(pairs), 0, {}
-    other = predict(against) if against else None
-    gold = [pair.label for pair in pairs]
+        return len(pairs), failed, {}
+    other = others[0] if others else None
+    gold = [pair.label for pair in judged]
     if component == "unli":
-        groups = [pair.premise for pair in pairs]
-        return len(pairs), 0, unli_measures(predicted, np.asarray(gold), groups, against=other)
-    groups = [group_of(pair) for pair in pairs]
-    return len(pairs), 0, relation_measures(predicted, gold, groups, against=other)
+        groups = [pair.premise for pair in judged]
+        measures = unli_measures(predicted, np.asarray(gold), groups, against=other)
+    else:
+        groups = [group_of(pair) for pair in judged]
+        measures = relation_measures(predicted, gold, groups, against=other)
+    return len(pairs), failed, measures
 
 
 def relabel(pair: UnliPair | RelationPair, predicted: np.ndarray) -> dict[str, Any]:
@@ -127,7 +135,8 @@ def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:
     examples = _read(data, "lss", checkpoint)
     outputs = engine.subsequences([(example.claim, example.reference) for example in examples])
     rows = [(e, lss.text) for e, lss in zip(examples, outputs, strict=True) if lss is not None]
-    _check_judged(rows, len(examples), "claim", "max_length", engine.component.max_length)
+    limit = f"max_length of {engine.component.max_length:,} tokens"
+    _check_judged(rows, len(examples), "claim", limit)
     judged, texts = [example for example, _ in rows], [text for _, text in rows]
     star = component.component == "lss_star"
     if star and all(a.lss_star is None for example in judged for a in example.annotations):
@@ -148,7 +157,8 @@ def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None =
     texts = _read(data, "adversary", checkpoint)
     outputs = engine.log_likelihoods([(engine.prompt_for(t.topic), t.text) for t in texts])
     rows = [(t, row) for t, row in zip(texts, outputs, strict=True) if not row.truncated]
-    _check_judged(rows, len(texts), "prompt and text", "the model's maximum", engine.positions)
+    limit = f"the model's maximum of {engine.positions:,} tokens"
+    _check_judged(rows, len(texts), "prompt and text", limit)
     measures = adversary_measures(
         negative_log_likelihood=np.asarray([row.nll for _, row in rows]),
         tokens=np.asarray([row.tokens for _, row in rows]),
@@ -158,11 +168,10 @@ def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None =
     return len(texts), len(texts) - len(rows), measures
 
 
-def _check_judged(rows: Sequence, total: int, content: str, limit: str, longest: int) -> None:
-    if not rows:
+def _check_judged(rows: Sequence, total: int, content: str, limit: str) -> None:
+    if len(rows) == 0:
         raise UserError(
-            f"none of {total} rows could be judged: each {content} is longer than "
-            f"{limit} of {longest:,} tokens"
+            f"none of {total} rows could be judged: each {content} is too long for {limit}"
         )
 
 

@@ -5,7 +5,7 @@ supports a claim. A long document is cut into chunks of whole sentences, and the
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from transformers import (
 
 from components.base import load_tokenizer, resolve_base
 from components.calibration import probabilities
-from components.encoding import Pair, row_features
+from components.encoding import Features, Pair, text_windows
 from components.sentences import split_sentences
 from components.windows import best_windows
 from eval.models.engine import Engine, Row
@@ -41,8 +41,9 @@ class Checker(Engine):
     As in the released code (Liyan06/MiniCheck, ``minicheck/inference.py``) the input is
     ``document</s>claim``, prefixed with ``predict: `` for a sequence-to-sequence model, whose first
     token is "1" or "0". Departure: the released code truncates the end of the input, and so the
-    claim; here the document is truncated first. Sentences longer than a chunk are split, and line
-    breaks in a document of several chunks become spaces.
+    claim; here a chunk that does not fit next to the claim is cut into windows, and a claim that
+    is too long has no answer. Sentences longer than a chunk are split, and line breaks in a
+    document of several chunks become spaces.
 
     Args:
         model: a hub id, a folder or ``package:…``; safetensors only.
@@ -106,7 +107,8 @@ class Checker(Engine):
         """Return the uncalibrated probabilities of (document, claim) pairs.
 
         Returns:
-            Shape (n, 3): supported, not supported, and 0 (contradiction is not predicted).
+            Shape (n, 3): supported, not supported, and 0 (contradiction is not predicted); NaN for
+            a claim that is too long.
         """
         distinct = dict.fromkeys(document for document, _ in pairs)
         chunks = {document: self._chunks(document) for document in distinct}
@@ -114,9 +116,11 @@ class Checker(Engine):
         inputs = [(piece, claim) for document, claim in pairs for piece in chunks[document]]
         if not inputs:
             return np.empty((0, 3))
-        support = np.asarray(self._judge(inputs))[:, 0]  # (chunks,)
+        answers = self._judge(inputs)
+        support = np.asarray([a[0] if a.size else np.nan for a in answers])  # (chunks,)
         best = support[best_windows(support, rows)]  # (pairs,)
-        return np.stack([best, 1 - best, np.zeros_like(best)], axis=1)
+        best[np.asarray(rows)[np.isnan(support)]] = np.nan
+        return np.stack([best, 1 - best, 0 * best], axis=1)
 
     def _chunks(self, document: str) -> list[str]:
         limit = self.chunk or (500 if self._seq2seq else 400)
@@ -190,29 +194,19 @@ class Checker(Engine):
             )
         return places
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
-        return [Row(self._features(chunk, claim)) for chunk, claim in inputs]
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
+        return [[Row(features) for _, features in self._windows(*pair)] for pair in inputs]
 
-    def _features(self, chunk: str, claim: str) -> dict[str, list[int]]:
-        spans = None
-        while True:
-            texts = ([chunk], [claim]) if self.segments else ([self._text(chunk, claim)],)
-            encoded = self._tokenizer(*texts, verbose=False)
-            excess = len(encoded["input_ids"][0]) - self._longest
-            if excess <= 0 or not chunk:
-                break
-            # Several tokens of one character have the same span.
-            spans = spans or self._spans(chunk)
-            del spans[-excess:]
-            chunk = chunk[: spans[-1][1]] if spans else ""
-        features = {name: ids[: self._longest] for name, ids in row_features(encoded, 0).items()}
-        if self._seq2seq:
-            features["decoder_input_ids"] = [self._config.decoder_start_token_id]
-        return features
+    def _windows(self, chunk: str, claim: str) -> Iterator[tuple[str, Features]]:
+        def encode(window: str) -> Features:
+            texts = (window, claim) if self.segments else (self._text(window, claim),)
+            features = dict(self._tokenizer(*texts, verbose=False))
+            del features["attention_mask"]
+            if self._seq2seq:
+                features["decoder_input_ids"] = [self._config.decoder_start_token_id]
+            return features
 
-    def _spans(self, chunk: str) -> list[tuple[int, int]]:
-        how = {"add_special_tokens": False, "return_offsets_mapping": True, "verbose": False}
-        return self._tokenizer(chunk, **how)["offset_mapping"]
+        return text_windows(self._tokenizer, chunk, encode, self._longest)
 
     def _text(self, chunk: str, claim: str) -> str:
         if self.template is None:

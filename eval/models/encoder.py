@@ -1,7 +1,8 @@
 """Trained encoders as batched engines: entailment, UNLI, and the LSS keep/drop tagger.
 
-A long premise is cut into windows (``chunk_words`` of ``component.json``), of which the best counts
-as in FactReasoner (2502.18573) and WiCE, or is reduced to one extract (``focus_words``).
+A long premise is cut into windows (``chunk_words`` and ``max_length`` of ``component.json``), of
+which the best counts as in FactReasoner (2502.18573) and WiCE, or is reduced to one extract
+(``focus_words``).
 """
 
 import hashlib
@@ -15,7 +16,7 @@ import numpy as np
 
 from components.calibration import probabilities
 from components.checkpoint import RELATIONS, TWO_CLASSES, Component, is_published, read_component
-from components.encoding import Pair, encode_pairs, encode_words, first_tokens, row_features
+from components.encoding import Pair, encode_pairs, encode_words, first_tokens, token_windows
 from components.windows import best_windows, chunks_of, windows_of
 from components.words import WORD, join_words, split_words
 from eval.models.cache import fingerprint
@@ -97,20 +98,26 @@ class Encoder(Engine):
             )
         return model
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
         encoded = encode_pairs(self._tokenizer, inputs, self.component.max_length)
-        return [Row(row_features(encoded, place)) for place in range(len(inputs))]
+        return [[Row(features) for features in windows] for windows in encoded]
 
     def _best_of_windows(self, pairs: Sequence[Pair], width: int) -> np.ndarray:
-        """Return the answer of the window with the highest first value, shape (n, width)."""
+        """Return the answer of the window with the highest first value, shape (n, width).
+
+        NaN for a pair whose hypothesis is too long.
+        """
         if not pairs:
             return np.empty((0, width))
         component = self.component
         rows, windows = windows_of(
             pairs, component.chunk_words, component.focus_words, component.mark_new
         )
-        answers = np.asarray(self._judge(windows))  # (windows, width)
-        return answers[best_windows(answers[:, 0], rows)]
+        failed = np.full(width, np.nan)
+        answers = np.asarray([a if a.size else failed for a in self._judge(windows)])
+        best = answers[best_windows(answers[:, 0], rows)]  # from (windows, width)
+        best[np.asarray(rows)[np.isnan(answers[:, 0])]] = np.nan
+        return best
 
 
 class Entailment(Encoder):
@@ -204,7 +211,7 @@ class Unli(Encoder):
             )
 
     def likelihood(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Return p(hypothesis | premise) of shape (n,), the maximum over windows."""
+        """Return p(hypothesis | premise) of shape (n,), the maximum over windows; NaN: too long."""
         return self._best_of_windows(pairs, 1)[:, 0]
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
@@ -250,11 +257,13 @@ class LssTagger(Encoder):
         kept = []
         for (claim, _), cs in zip(pairs, chunks, strict=True):
             probs, words = [next(answers) for _ in cs], len(split_words(claim))
-            # _encode skips claims that are too long; marks of new words can make a claim too long
-            # in some windows only.
+            # Marks of new words can make a claim too long in some windows only.
             fits = all(len(p) == words for p in probs)
-            kept.append(np.max(probs, axis=0) if fits else None)  # (windows, words) -> (words,)
+            kept.append(self._unite(probs) if fits else None)
         return kept
+
+    def _unite(self, answers: Sequence[np.ndarray]) -> np.ndarray:
+        return np.max(answers, axis=0)  # (windows, words) -> (words,)
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """Return the subsequence per (claim, reference); ``None`` if a claim is too long."""
@@ -266,24 +275,15 @@ class LssTagger(Encoder):
             kept.append(None if keep is None else Subsequence(keep, text))
         return kept
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
         rows, component = [], self.component
+        options = None, component.focus_words, component.mark_new
         for claim, reference in inputs:
             words = split_words(claim)
-            try:
-                encoded = encode_words(
-                    self._tokenizer,
-                    words,
-                    reference,
-                    component.max_length,
-                    component.focus_words,
-                    component.mark_new,
-                )
-            except Exception:  # raised only if the claim alone is too long
-                rows.append(Row({"input_ids": [self._tokenizer.pad_token_id or 0]}))
-                continue
-            places = first_tokens(encoded, 0, len(words))
-            rows.append(Row(row_features(encoded, 0), places))
+            encoded = encode_words(self._tokenizer, words, reference, *options)
+            places = first_tokens(encoded, 0, len(words))  # the claim comes first in all windows
+            windows = token_windows(encoded, 0, component.max_length, 1)
+            rows.append([Row(features, places) for features in windows])
         return rows
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:

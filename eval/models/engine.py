@@ -1,6 +1,7 @@
 """Batched engines: one answer per text pair, with deduplication, cache and batches.
 
-Inputs are deduplicated, looked up in the cache, and judged in batches of **equal length**. Without
+Inputs are deduplicated, looked up in the cache, and judged in batches of **equal length**. An input
+that is longer than the model's is read in windows of tokens, or has an empty answer. Without
 padding, an answer is independent of the other pairs and of interruptions (up to the last bits of a
 float32).
 """
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from components.encoding import Pair
+from components.encoding import Features, Pair
 from eval.models.cache import AnswerCache, answer_key
 from records import UserError
 
@@ -31,16 +32,26 @@ Dtype = Literal["float32", "bfloat16"]
 # Pairs that are tokenized and sorted together; bounds the memory.
 WINDOW = 16_384
 PROGRESS_AFTER = 5  # seconds until a progress bar appears
+# Why a pair has no answer.
+TOO_LONG = "the claim is too long for the model"
 # A batch has at most batch_size rows and batch_size times this many tokens. Larger batches exceed a
 # CPU's cache (half the speed at 6 000 tokens).
 _TOKENS_PER_ROW = {"cpu": 16, "cuda": 256}
 
 
 class Row(NamedTuple):
-    """One encoded input: features of one length, and the first tokens of words for a tagger."""
+    """One encoded input or window, and what reading its answer needs.
 
-    features: dict[str, list[int]]
-    places: Sequence[int | None] = ()
+    Attributes:
+        features: token ids and token types.
+        places: for a tagger, the first token of each word; for question answering, the characters
+            of each token of the context.
+        claim: for a sequence-to-sequence model, which is constrained to its words.
+    """
+
+    features: Features
+    places: Sequence = ()
+    claim: str = ""
 
 
 class Engine:
@@ -55,8 +66,10 @@ class Engine:
 
     Attributes:
         judged: number of inputs (windows of pairs) that the model judged, without cached ones.
+        no_answer: the reason why a pair has no answer.
     """
 
+    no_answer = TOO_LONG
     identity: dict[str, Any]
     _model: "PreTrainedModel"
 
@@ -84,11 +97,19 @@ class Engine:
     def _fingerprint(self) -> bytes:
         return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).digest()
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
+        """Return the rows of each input: several if it is read in windows, none if too long."""
         raise NotImplementedError
+
+    def _logits(self, output: Any) -> "torch.Tensor":
+        return output.logits
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
         raise NotImplementedError
+
+    def _unite(self, answers: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the answer to an input from those to its windows: the largest first value."""
+        return max(answers, key=lambda answer: answer[0])
 
     def _batches(self, rows: Sequence[Row]) -> Iterator[list[int]]:
         lengths = [len(row.features["input_ids"]) for row in rows]
@@ -100,23 +121,39 @@ class Engine:
             yield from (members[s : s + step] for s in range(0, len(members), step))
 
     def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
+        encoded = self._encode(inputs)
+        rows = [row for windows in encoded for row in windows]
+        owners = [place for place, windows in enumerate(encoded) for _ in windows]
+        yield {pair: np.empty(0) for pair, w in zip(inputs, encoded, strict=True) if not w}
+        if not rows:
+            return
+        waiting: list[dict[int, np.ndarray]] = [{} for _ in inputs]
+        for answers in self._answers(rows):
+            fresh = {}
+            for index, answer in answers.items():
+                place = owners[index]
+                waiting[place][index] = answer
+                if len(waiting[place]) == len(encoded[place]):
+                    windows = [window for _, window in sorted(waiting[place].items())]
+                    fresh[inputs[place]] = windows[0] if len(windows) == 1 else self._unite(windows)
+            yield fresh
+
+    def _answers(self, rows: Sequence[Row]) -> Iterator[dict[int, np.ndarray]]:
         import torch
 
-        rows = self._encode(inputs)
         batches = list(self._batches(rows))
         model = self._model  # loaded once, before the threads
         threads = min(torch.get_num_threads(), len(batches)) if self.device.type == "cpu" else 1
 
         @torch.inference_mode()
-        def judged(batch: list[int]) -> dict[Pair, np.ndarray]:
+        def judged(batch: list[int]) -> dict[int, np.ndarray]:
             chosen = [rows[index] for index in batch]
             features = {
                 name: torch.tensor([row.features[name] for row in chosen], device=self.device)
                 for name in chosen[0].features
             }
-            logits = model(**features).logits
-            answers = self._read(logits.double().cpu().numpy(), chosen)
-            return {inputs[i]: a for i, a in zip(batch, answers, strict=True)}
+            logits = self._logits(model(**features)).double().cpu().numpy()
+            return dict(zip(batch, self._read(logits, chosen), strict=True))
 
         if threads <= 1:
             yield from map(judged, batches)

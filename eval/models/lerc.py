@@ -9,7 +9,7 @@ import numpy as np
 from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from components.base import load_tokenizer
-from components.encoding import Pair, encode_grounded
+from components.encoding import Pair, grounded_windows
 from eval.models.engine import Engine, Row
 from eval.models.hub import load_whole, named
 from records import UserError
@@ -23,7 +23,7 @@ class Lerc(Engine):
 
     QAFactEval uses QuIP trained on MOCHA (``quip-512-mocha`` of its download script; scores of
     about 1 to 5). The input is ``question <q> expected <r> answer <c> context``, with the context
-    truncated to ``max_length``.
+    in windows that fit into ``max_length``.
 
     Args:
         model: a hub id, a folder or ``package:…`` with one output; safetensors only.
@@ -54,12 +54,14 @@ class Lerc(Engine):
     def compare(self, rows: Sequence[tuple[str, str, str, str]]) -> np.ndarray:
         """Return scores of (question, expected answer, answer, context), shape (n,).
 
-        NaN if question and answers alone exceed ``max_length``.
+        NaN if question and answers are too long for ``max_length``. Of a context that is read in
+        windows, the largest score counts.
         """
         pairs = [
             (f"{q} <q> {expected} <r> {answer}", context) for q, expected, answer, context in rows
         ]
-        return np.asarray([row[0] for row in self._judge(pairs)], dtype=float)
+        scores = self._judge(pairs)
+        return np.asarray([row[0] if row.size else np.nan for row in scores], dtype=float)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -72,16 +74,16 @@ class Lerc(Engine):
             raise UserError(f"{self.model}: expected one output, got {model.config.num_labels}")
         return model
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[Row]:
-        rows = [
-            encode_grounded(self._tokenizer, _TEMPLATE, context, answers, self.max_length)
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
+        return [
+            [
+                Row({"input_ids": ids})
+                for _, ids in grounded_windows(
+                    self._tokenizer, _TEMPLATE, context, answers, self.max_length
+                )
+            ]
             for answers, context in inputs
         ]
-        nothing = [self._tokenizer.pad_token_id or 0]
-        return [Row({"input_ids": row or nothing}, () if row else (None,)) for row in rows]
 
     def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
-        return [
-            np.asarray([np.nan if row.places else value])
-            for row, (value,) in zip(rows, logits, strict=True)
-        ]
+        return list(logits)

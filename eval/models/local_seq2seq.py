@@ -5,7 +5,7 @@ XL for LSS (section 5.2, Table 2). QuestEval and QAFactEval use others with a ``
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from tqdm import tqdm
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from components.base import load_tokenizer
-from components.encoding import Pair, batches_by_length, encode_grounded, padded_prompts
+from components.encoding import Pair, batches_by_length, grounded_windows, padded_prompts
 from components.subsequence import LssDecoder
 from eval.models.chat import (
     NO_TOKENS,
@@ -52,9 +52,8 @@ class LocalSeq2Seq(CachedWriter):
     Args:
         model: a hub id, a folder or ``package:…``; safetensors only.
         num_beams: beams; 1 is greedy search.
-        max_length: longest prompt in tokens, 2048 by default; longer prompts fail, with a
-            ``template`` the context is truncated. T5 has no positional limit but was not trained
-            on longer prompts.
+        max_length: longest prompt in tokens, 2048 by default; longer prompts fail. T5 has no
+            positional limit but was not trained on longer prompts.
         batch_size: texts generated together.
         device: ``auto``, ``cpu``, ``cuda``, …
         when_cut: a text that reaches ``max_new_tokens`` is trimmed to its last complete sentence
@@ -102,7 +101,7 @@ class LocalSeq2Seq(CachedWriter):
         }
 
     def write(self, pairs: Sequence[Pair], max_new_tokens: int = 64) -> list[Written | None]:
-        """Return one text per (question, context) pair; ``None`` if the question is too long."""
+        """Return one text per (question, context) pair; ``None`` if the prompt is too long."""
         if self.template is None:
             raise UserError(f"{self.model}: template: not set; set the prompt for its input")
         prompts = [[{"role": "user", "content": text} for text in pair] for pair in pairs]
@@ -145,9 +144,16 @@ class LocalSeq2Seq(CachedWriter):
     def _encode(self, request: Request) -> list[int] | None:
         if self.template is None:
             return self._tokenizer(one_text(request.messages), verbose=False)["input_ids"]
-        question, context = (message["content"] for message in request.messages)
+        windows = list(self._windows(*(message["content"] for message in request.messages)))
+        return windows[0][1] if len(windows) == 1 else None
+
+    def _windows(self, question: str, context: str) -> Iterator[tuple[str, list[int]]]:
         template = self.template.replace(_QUESTION, "{claim}").replace(_CONTEXT, "{reference}")
-        return encode_grounded(self._tokenizer, template, context, question, self.max_length)
+        return grounded_windows(self._tokenizer, template, context, question, self.max_length)
+
+    def windows(self, question: str, context: str) -> list[str]:
+        """Return the windows of a context that fit next to a question; none if it is too long."""
+        return [window for window, _ in self._windows(question, context)]
 
     def _watched(self, features: dict[str, torch.Tensor]) -> list[float]:
         """Log-probabilities of the watched word's first token; -inf without one."""

@@ -10,6 +10,7 @@ from components.encoding import Pair
 from components.overlap import new_words
 from components.windows import chunks_of
 from components.words import join_words, project, split_words
+from eval.stages import no_answer
 from records import UserError
 from records.stage_outputs import class_path_of, require_one_each
 
@@ -55,7 +56,7 @@ class InWindows:
     the answer with most of the claim's words counts.
 
     Args:
-        lss: the engine, e.g. eval.models.seq2seq.LssSeq2Seq, which truncates long inputs.
+        lss: the engine, e.g. eval.models.seq2seq.LssSeq2Seq.
         chunk_words: window size in words, which should fit the engine's input; consecutive windows
             overlap by half.
     """
@@ -65,6 +66,7 @@ class InWindows:
             raise UserError(f"chunk_words: expected at least 2, got {chunk_words}")
         self.lss = lss
         self.chunk_words = chunk_words
+        self.no_answer = no_answer(lss, "no LSS could be found")
 
     def subsequences(self, pairs: Sequence[Pair]) -> list[Subsequence | None]:
         """Return one answer per (claim, reference) pair; ``None`` if a window failed."""
@@ -72,12 +74,13 @@ class InWindows:
         inputs = [(c, w) for (c, _), parts in zip(pairs, windows, strict=True) for w in parts]
         answers = iter(subsequences_of(self.lss, inputs))
         return [
-            _united(claim, [next(answers) for _ in parts])
+            unite(claim, [next(answers) for _ in parts])
             for (claim, _), parts in zip(pairs, windows, strict=True)
         ]
 
 
-def _united(claim: str, answers: Sequence[Subsequence | None]) -> Subsequence | None:
+def unite(claim: str, answers: Sequence[Subsequence | None]) -> Subsequence | None:
+    """Return the subsequence that the windows of a reference support together."""
     if len(answers) == 1 or any(answer is None for answer in answers):
         return answers[0] if len(answers) == 1 else None
     words = split_words(claim)

@@ -3,7 +3,7 @@
 A long context is cut into windows. The window with the highest answerability gives the answer.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from transformers import (
     AutoModelForQuestionAnswering,
-    BatchEncoding,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.modeling_outputs import QuestionAnsweringModelOutput
 
 from components.base import load_tokenizer
-from components.encoding import Pair, row_features
+from components.encoding import Pair, token_windows
 from components.windows import best_windows, chunks_of
 from eval.models.engine import Engine, Row
 from eval.models.hub import load_whole, named
@@ -78,7 +78,10 @@ class WrittenAnswers:
             )
         if not pairs:
             return []
-        rows, inputs = _windows(pairs, self.chunk_words)
+        whole_rows, whole = _windows(pairs, self.chunk_words)
+        fitting = [self.writer.windows(*pair) or [pair[1]] for pair in whole]
+        rows = [row for row, texts in zip(whole_rows, fitting, strict=True) for _ in texts]
+        inputs = [(q, text) for (q, _), texts in zip(whole, fitting, strict=True) for text in texts]
         written = self.writer.write(inputs)
         scores = np.asarray([-1.0 if w is None else 1 - w.watched for w in written])
         best = [written[index] for index in best_windows(scores, rows)]
@@ -88,14 +91,13 @@ class WrittenAnswers:
 class SpanAnswers(Engine):
     """Extractive answers, as in SQuAD 2.0, e.g. by QAFactEval's ELECTRA.
 
-    Windows longer than ``max_length`` are truncated at the end. The first token represents "no
+    Windows longer than ``max_length`` are cut into further ones. The first token represents "no
     answer". Answerability is the logistic function of (best span score - no-answer score).
 
     Args:
         model: a hub id, a folder or ``package:…``; safetensors only.
         chunk_words: window size in words.
-        max_length: input length in tokens; 384, as in the SQuAD scripts; longer windows are
-            truncated.
+        max_length: input length in tokens; 384, as in the SQuAD scripts.
         batch_size: rows per batch; batches of long rows are smaller.
         cache: SQLite file for the answers; null (the default) caches nothing, and a re-run computes
             all answers again.
@@ -150,42 +152,30 @@ class SpanAnswers(Engine):
     def _model(self) -> PreTrainedModel:
         return load_whole(AutoModelForQuestionAnswering, self.model, self.device)
 
-    def _encoded(self, question: str, context: str) -> BatchEncoding | None:
-        ids = self._tokenizer(question, add_special_tokens=False, verbose=False)["input_ids"]
-        special = self._tokenizer.num_special_tokens_to_add(pair=True)
-        if len(ids) + special >= self.max_length:
-            return None
-        cut = {"truncation": "only_second", "max_length": self.max_length}
-        return self._tokenizer([question], [context], return_offsets_mapping=True, **cut)
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
+        questions, contexts = map(list, zip(*inputs, strict=True))
+        encoding = self._tokenizer(questions, contexts, return_offsets_mapping=True, verbose=False)
+        for spans, encoded in zip(encoding["offset_mapping"], encoding.encodings, strict=True):
+            sides = encoded.sequence_ids
+            spans[:] = [s if side == 1 else None for s, side in zip(spans, sides, strict=True)]
+        windows = [token_windows(encoding, i, self.max_length, 1) for i in range(len(inputs))]
+        return [[Row(places=w.pop("offset_mapping"), features=w) for w in ws] for ws in windows]
 
-    @torch.inference_mode()
-    def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
-        encoded = [self._encoded(*pair) for pair in inputs]
-        yield {pair: np.empty(0) for pair, row in zip(inputs, encoded, strict=True) if row is None}
-        fitting = [
-            (pair, row) for pair, row in zip(inputs, encoded, strict=True) if row is not None
-        ]
-        rows = [Row(_features(row)) for _, row in fitting]
-        for batch in self._batches(rows):
-            features = {
-                name: torch.tensor([rows[i].features[name] for i in batch], device=self.device)
-                for name in rows[batch[0]].features
-            }
-            output = self._model(**features)
-            starts, ends = (x.double().cpu().numpy() for x in (output[0], output[1]))
-            yield {
-                fitting[i][0]: _best_span(starts[row], ends[row], fitting[i][1])
-                for row, i in enumerate(batch)
-            }
+    def _logits(self, output: QuestionAnsweringModelOutput) -> torch.Tensor:
+        return torch.stack([output.start_logits, output.end_logits], dim=1)
+
+    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
+        return [_best_span(*both, row.places) for both, row in zip(logits, rows, strict=True)]
+
+    def _unite(self, answers: Sequence[np.ndarray]) -> np.ndarray:
+        return max(answers, key=lambda span: span[2])
 
 
-def _features(encoded: BatchEncoding) -> dict[str, list[int]]:
-    return {n: v for n, v in row_features(encoded, 0).items() if n != "offset_mapping"}
-
-
-def _best_span(start: np.ndarray, end: np.ndarray, encoded: BatchEncoding) -> np.ndarray:
+def _best_span(
+    start: np.ndarray, end: np.ndarray, spans: Sequence[tuple[int, int] | None]
+) -> np.ndarray:
     """Start character, end character and answerability of the best span, from (tokens,) logits."""
-    places = [place for place, part in enumerate(encoded.sequence_ids(0)) if part == 1]
+    places = [place for place, span in enumerate(spans) if span is not None]
     none = start[0] + end[0]
     if not places:
         return np.asarray([0.0, 0.0, 0.0])
@@ -193,6 +183,5 @@ def _best_span(start: np.ndarray, end: np.ndarray, encoded: BatchEncoding) -> np
     far = np.subtract.outer(np.arange(len(places)), np.arange(len(places)))
     scores[(far > 0) | (far <= -_MAX_ANSWER_TOKENS)] = -np.inf
     first, last = np.unravel_index(scores.argmax(), scores.shape)
-    offsets = encoded["offset_mapping"][0]
     p = 1 / (1 + np.exp(np.clip(none - scores[first, last], -700, 700)))
-    return np.asarray([offsets[places[first]][0], offsets[places[last]][1], p])
+    return np.asarray([spans[places[first]][0], spans[places[last]][1], p])

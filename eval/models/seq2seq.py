@@ -10,18 +10,23 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from components.encoding import Pair, batches_by_length, encode_grounded, padded_prompts
+from components.encoding import Pair, batches_by_length, grounded_windows, padded_prompts
 from components.subsequence import LssDecoder
 from eval.models.encoder import Encoder
-from eval.models.lss import Subsequence
+from eval.models.engine import Row
+from eval.models.lss import Subsequence, unite
 from records import UserError
+
+_BETWEEN = -1  # in a cached answer, between the token ids of two windows
 
 
 class LssSeq2Seq(Encoder):
     """Longest supported subsequences by generation, with the decoding of ``component.json``.
 
-    An LSS is constrained to the claim's words; an LSS* is free text. Batches are padded and masked,
-    so the other inputs change only the last bits of a logit.
+    A reference that does not fit into the model's input is read in windows, whose subsequences are
+    united as in :class:`eval.models.lss.InWindows`. An LSS is constrained to the claim's words; an
+    LSS* is free text. Batches are padded and masked, so the other inputs change only the last bits
+    of a logit.
     """
 
     expected = "lss"
@@ -48,24 +53,32 @@ class LssSeq2Seq(Encoder):
         """Return the subsequence per (claim, reference); ``None`` if a claim is too long."""
         kept: list[Subsequence | None] = []
         for (claim, _), answer in zip(pairs, self._judge(pairs), strict=True):
-            ids = answer.astype(int).tolist()
-            kept.append(Subsequence(*self._decoder.read(claim, ids)) if ids else None)
+            windows = np.split(answer, np.flatnonzero(answer == _BETWEEN))
+            ids = [window[window != _BETWEEN].astype(int).tolist() for window in windows]
+            read = [Subsequence(*self._decoder.read(claim, window)) for window in ids]
+            kept.append(unite(claim, read) if answer.size else None)
         return kept
 
-    @torch.inference_mode()
-    def _forward(self, inputs: Sequence[Pair]) -> Iterator[dict[Pair, np.ndarray]]:
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
         template, longest = self.component.prompt_template, self.component.max_length
-        rows = [
-            encode_grounded(self._tokenizer, template, reference, claim, longest)
+        return [
+            [
+                Row({"input_ids": ids}, claim=claim)
+                for _, ids in grounded_windows(self._tokenizer, template, reference, claim, longest)
+            ]
             for claim, reference in inputs
         ]
-        yield {p: np.empty(0) for p, row in zip(inputs, rows, strict=True) if row is None}
-        fitting = [place for place, row in enumerate(rows) if row is not None]
-        for batch in batches_by_length([len(rows[place]) for place in fitting], self.batch_size):
-            chosen = [fitting[index] for index in batch]
-            prompts = [rows[place] for place in chosen]
-            features = padded_prompts(prompts, self._tokenizer.pad_token_id, self.device)
-            claims = [inputs[place][0] for place in chosen]
+
+    @torch.inference_mode()
+    def _answers(self, rows: Sequence[Row]) -> Iterator[dict[int, np.ndarray]]:
+        prompts = [row.features["input_ids"] for row in rows]
+        for batch in batches_by_length([len(ids) for ids in prompts], self.batch_size):
+            chosen = [prompts[index] for index in batch]
+            features = padded_prompts(chosen, self._tokenizer.pad_token_id, self.device)
+            claims = [rows[index].claim for index in batch]
             with torch.autocast(self.device.type, torch.bfloat16, self.dtype == "bfloat16"):
                 written = self._decoder.generate(self._model, features, claims)
-            yield {inputs[p]: np.asarray(ids) for p, ids in zip(chosen, written, strict=True)}
+            yield {index: np.asarray(ids) for index, ids in zip(batch, written, strict=True)}
+
+    def _unite(self, answers: Sequence[np.ndarray]) -> np.ndarray:
+        return np.concatenate([answers[0], *([_BETWEEN, *answer] for answer in answers[1:])])

@@ -14,8 +14,9 @@ the paper, and ``view.py`` the input of the program and the reason of each selec
   probability reaches a threshold.
 - The premise of document entailment is the source sentence that the decomposer saw.
 - Rel, the relevance factor of a weight, is judged on the source sentence; Rel = 0 means that the
-  claim is never selected. Claims whose Rel could not be judged are not selected and are reported
-  as failed.
+  claim is never selected.
+- Claims on which a judgement failed, of Rel or of a model, e.g. because the claim is too long for
+  it, are not selected and are reported as failed.
 - Claims with the same normalised text are one text for the models and the program, in their first
   spelling in character order. It is coherent if one of its claims is.
 - The paper states no value of p, the share of selected claims that their sentences must entail, or
@@ -156,11 +157,13 @@ class Core:
             ]
             for view in views
         ]
-        relation_of = relations(self.entailment, (pair for pairs in support for pair in pairs))
+        pairs_of_all = (pair for pairs in support for pair in pairs)
+        relation_of = relations(self.entailment, pairs_of_all, require_all=False)
         for view, pairs in zip(views, support, strict=True):
             answers = np.array([relation_of[pair] for pair in pairs]).reshape(-1, 3)
             view.support = np.clip(answers[:, 0], 0.0, 1.0)
             view.coherent = entails(answers, self.entail_threshold)
+            view.fail(np.isnan(answers).any(axis=1))
 
     def _judge_cap(self, views: list[View]) -> list[np.ndarray]:
         """Whether a bleached claim entails the texts of each view.
@@ -182,10 +185,13 @@ class Core:
         edges = [0, *(edge for edge in CAP_ROUNDS if edge < longest), longest]
         for start, end in pairwise(edges):
             pairs_of = [view.bleached_pairs(node)[start:end] for view, _, node in open_texts]
-            relation_of = relations(model, (pair for pairs in pairs_of for pair in pairs))
-            for (_, is_capped, node), pairs in zip(open_texts, pairs_of, strict=True):
+            pairs_of_all = (pair for pairs in pairs_of for pair in pairs)
+            relation_of = relations(model, pairs_of_all, require_all=False)
+            for (view, is_capped, node), pairs in zip(open_texts, pairs_of, strict=True):
                 answers = np.array([relation_of[pair] for pair in pairs]).reshape(-1, 3)
                 is_capped[node] = entails(answers, threshold).any()
+                if not is_capped[node] and np.isnan(answers).any():
+                    view.fail(view.node == node)
             open_texts = [item for item in open_texts if not item[1][item[2]]]
         return capped_texts
 
@@ -201,13 +207,17 @@ class Core:
             for node in np.flatnonzero(relevant & ~is_capped)
             for pair in view.bleached_pairs(node)
         ]
-        likelihood_of = likelihoods(self.unli, pairs)
+        likelihood_of = likelihoods(self.unli, pairs, require_all=False)
         for view, relevant, is_capped in zip(views, candidates, capped_texts, strict=True):
             for node in np.flatnonzero(relevant):
                 if is_capped[node]:
                     view.weights[node] = capped(1.0, True, self.epsilon, self.floor)
                     continue
-                likelihood = max(float(likelihood_of[pair]) for pair in view.bleached_pairs(node))
+                pairs = view.bleached_pairs(node)
+                likelihood = float(np.max([likelihood_of[pair] for pair in pairs]))
+                if np.isnan(likelihood):
+                    view.fail(view.node == node)
+                    continue
                 view.weights[node] = (
                     capped(likelihood, False, self.epsilon, self.floor)
                     if self.weighting == "capped"
@@ -251,8 +261,11 @@ class Core:
 
     def _entailed(self, views: list[View], block: list[tuple[int, int, int]]) -> np.ndarray:
         pairs = [(views[row].spellings[i], views[row].spellings[j]) for row, i, j in block]
-        relation_of = relations(self.entailment, pairs)
+        relation_of = relations(self.entailment, pairs, require_all=False)
         answers = np.array([relation_of[pair] for pair in pairs]).reshape(-1, 3)
+        for index in np.flatnonzero(np.isnan(answers).any(axis=1)):
+            row, _, hypothesis = block[index]
+            views[row].fail(views[row].node == hypothesis)
         return entails(answers, self.entail_threshold)
 
     def _select(self, view: View) -> list[Selection]:

@@ -6,39 +6,49 @@ import numpy as np
 
 from components.encoding import Pair
 from eval.select.weights import normalise
-from eval.stages import EntailmentModel, UnliModel, model_probabilities
+from eval.stages import EntailmentModel, UnliModel, model_probabilities, no_answer
 from records import UserError
 
 
-def relations(model: EntailmentModel, pairs: Iterable[Pair]) -> dict[Pair, np.ndarray]:
+def relations(
+    model: EntailmentModel, pairs: Iterable[Pair], require_all: bool = True
+) -> dict[Pair, np.ndarray]:
     """Map each pair to its probabilities of entailment, neutral and contradiction, shape (3,).
 
     Equal texts (up to :func:`~eval.select.weights.normalise`) entail each other without a query.
+
+    Args:
+        require_all: raise an error if a pair could not be judged; else it is NaN.
     """
-    return _ask(model.relations, pairs, np.array([1.0, 0.0, 0.0]))
+    return _ask(model.relations, pairs, np.array([1.0, 0.0, 0.0]), require_all)
 
 
-def likelihoods(model: UnliModel, pairs: Iterable[Pair]) -> dict[Pair, np.ndarray]:
-    """Map each pair to p(hypothesis | premise), shape (); 1 for equal texts."""
-    return _ask(model.likelihood, pairs, np.array(1.0))
+def likelihoods(
+    model: UnliModel, pairs: Iterable[Pair], require_all: bool = True
+) -> dict[Pair, np.ndarray]:
+    """Map each pair to p(hypothesis | premise), shape (); 1 for equal texts, else as relations."""
+    return _ask(model.likelihood, pairs, np.array(1.0), require_all)
 
 
 def _ask(
-    ask: Callable[[Sequence[Pair]], np.ndarray], pairs: Iterable[Pair], of_equal_texts: np.ndarray
+    ask: Callable[[Sequence[Pair]], np.ndarray],
+    pairs: Iterable[Pair],
+    of_equal_texts: np.ndarray,
+    require_all: bool,
 ) -> dict[Pair, np.ndarray]:
     by_pair: dict[Pair, np.ndarray] = dict.fromkeys(pairs, of_equal_texts)
     todo = [pair for pair in by_pair if normalise(pair[0]) != normalise(pair[1])]
     if not todo:
         return by_pair
     answers = model_probabilities(ask, todo, *of_equal_texts.shape)
-    unanswered = [
-        pair for pair, row in zip(todo, answers, strict=True) if not np.isfinite(row).all()
-    ]
-    if unanswered:
+    unanswered = [pair for pair, row in zip(todo, answers, strict=True) if np.isnan(row).any()]
+    if unanswered and require_all:
+        model = getattr(ask, "__self__", ask)
+        premise, hypothesis = unanswered[0]
         raise UserError(
-            f"{type(getattr(ask, '__self__', ask)).__name__}: no answer for {len(unanswered)} of "
-            f"{len(todo)} pairs, e.g. {unanswered[0]}; Core needs all answers, "
-            "so use a trained model"
+            f"{type(model).__name__}: no answer for {len(unanswered)} of {len(todo)} pairs, e.g. "
+            f"({premise!r:.60}, {hypothesis!r:.60}): {no_answer(model, 'it failed')}; remove such "
+            "claims or use another model"
         )
     by_pair.update(zip(todo, answers, strict=True))
     return by_pair

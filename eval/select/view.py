@@ -28,8 +28,8 @@ class View:
         texts: distinct normalised texts, sorted, (m,).
         spellings: the unnormalised texts that the models judge, (m,).
         bleached: bleached claims for the topic.
-        relevant: Rel of each claim, (k,); false if it could not be judged.
-        unjudged: whether Rel of each claim could not be judged, (k,).
+        relevant: Rel of each claim, (k,); false for unjudged claims.
+        unjudged: whether a judgement on each claim failed, (k,).
         support: probability that its source entails each claim, (k,).
         coherent: whether its source entails each claim, (k,).
         weights: wᵢ of each text, (m,); 0 if no claim with the text is relevant.
@@ -76,6 +76,11 @@ class View:
             exclusion=scipy.sparse.csr_array((len(texts), len(texts)), dtype=bool),
         )
 
+    def fail(self, failed_claims: np.ndarray) -> None:
+        """Exclude claims, (k,), on which a judgement failed."""
+        self.unjudged = self.unjudged | (self.relevant & failed_claims)
+        self.relevant = self.relevant & ~failed_claims
+
     def any_copy(self, claim_property: np.ndarray) -> np.ndarray:
         """Whether a relevant claim with the text has the property, for each text, (m,)."""
         has_property = np.zeros(len(self.texts), bool)
@@ -106,6 +111,7 @@ class View:
         if excluder is None and excluding:
             excluder = chosen_of[int(excluding[0])]
         weight = float(self.weights[node]) if relevant else 0.0
+        support = float(self.support[index])
         reason = "incoherent"
         if chosen:
             reason = "selected"
@@ -119,7 +125,7 @@ class View:
             claim=self.claims[index].id,
             selected=chosen,
             weight=weight,
-            document_entailment=float(self.support[index]),
+            document_entailment=None if np.isnan(support) else support,
             reason=reason,
             duplicate_of=self.claims[excluder].id if reason == "duplicate" else None,
         )

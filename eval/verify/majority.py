@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from components.encoding import Pair
-from eval.stages import EntailmentModel, call_relation, model_probabilities
+from eval.stages import EntailmentModel, call_relation, model_probabilities, no_answer
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, UserError, Verdict
 from records.types import VerdictLabel
@@ -54,7 +54,8 @@ class Majority(ByPassage):
     ) -> Verdict:
         votes = [None if np.isnan(row).any() else int(call_relation(row)) for row in answers]
         if all(vote is None for vote in votes):
-            return self.failed(claim, "no relation to a passage could be judged")
+            reason = no_answer(self.entailment, "no relation to a passage could be judged")
+            return self.failed(claim, reason)
         supporting = [p for p, vote in zip(passages, votes, strict=True) if vote == _ENTAILMENT]
         opposing = [p for p, vote in zip(passages, votes, strict=True) if vote == _CONTRADICTION]
         if self.by_prior:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from components.encoding import Pair
 from eval.models.chat import Writer
 from eval.models.checker import Checker
@@ -41,8 +43,11 @@ class MiniCheck(ByPassage):
     def decide(
         self, claim: Claim, passages: Sequence[Passage], answers: Sequence[float]
     ) -> Verdict:
-        best = max(range(len(answers)), key=answers.__getitem__)
-        label = "supported" if answers[best] > self.threshold else "not_supported"
+        best = int(np.argmax(np.nan_to_num(answers, nan=-1.0)))
+        supported = answers[best] > self.threshold
+        if not supported and np.isnan(answers).any():
+            return self.failed(claim, self.checker.no_answer)
+        label = "supported" if supported else "not_supported"
         return self.verdict(claim, label, p=answers[best], evidence=[passages[best].id])
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from components.encoding import Pair
-from eval.stages import EntailmentModel, call_relation, entails, model_probabilities
+from eval.stages import EntailmentModel, call_relation, entails, model_probabilities, no_answer
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict
 
@@ -44,11 +44,11 @@ class NLI(ByPassage):
     ) -> Verdict:
         answered = [index for index, row in enumerate(answers) if not np.isnan(row).any()]
         if not answered:
-            return self.failed(claim, _NO_RELATION)
+            return self.failed(claim, no_answer(self.entailment, _NO_RELATION))
         best = max(answered, key=lambda index: answers[index][0])
         supported = bool(entails(answers[best], self.threshold))
         if not supported and len(answered) < len(answers):
-            return self.failed(claim, _NO_RELATION)
+            return self.failed(claim, no_answer(self.entailment, _NO_RELATION))
         against = [index for index in answered if call_relation(answers[index]) == 2]
         label = "supported" if supported else "contradicted" if against else "not_supported"
         return self.verdict(

@@ -9,6 +9,7 @@ from jsonargparse.typing import ClosedUnitInterval
 from components.encoding import Pair
 from components.words import Word, project, split_words
 from eval.models.lss import LssModel, Subsequence, subsequences_of
+from eval.stages import no_answer
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict
 
@@ -52,7 +53,8 @@ class SupportedShare(ByPassage):
         if not any(counted):
             return self.failed(claim, "the claim has no word")
         if unread := [name for name, keep in kept.items() if keep is None]:
-            return self.failed(claim, f"no LSS could be found with {', '.join(unread)}")
+            reason = no_answer(self.lss, "no LSS could be found")
+            return self.failed(claim, f"{reason}, with {', '.join(unread)}")
         union = [any(column) for column in zip(*kept.values(), strict=True)]
         share = sum(k for k, c in zip(union, counted, strict=True) if c) / sum(counted)
         return self.verdict(

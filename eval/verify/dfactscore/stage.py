@@ -18,7 +18,6 @@ from eval.verify.dfactscore.support import Table, build_tables
 from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
-_NO_ANSWER = "the model gave no answer for one of its passages"
 _NO_LINK = "its group's page depends on passages for which the model gave no answer"
 
 
@@ -162,7 +161,7 @@ def _independent(
     # assignments can be evaluated without another run.
     support = table.support[row]
     if alone is None and np.isnan(support).any():
-        return _failed(claim, "independent", _NO_ANSWER)
+        return _failed(claim, "independent", table.no_answer)
     # Ignore titles without passages for the claim
     best = int(np.nanargmax(np.where([bool(cell) for cell in table.evidence[row]], support, -1)))
     probabilities = [None if np.isnan(p) else float(p) for p in support]
@@ -182,7 +181,7 @@ def _grouped(
 ) -> Verdict:
     group, column = of_group
     if np.isnan(table.support[row, column]):
-        return _failed(claim, "grouped", _NO_ANSWER, group)
+        return _failed(claim, "grouped", table.no_answer, group)
     return _verdict(
         claim,
         "grouped",

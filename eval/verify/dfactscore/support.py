@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from components.english import stems
-from eval.stages import EntailmentModel, entails, model_probabilities
+from eval.stages import EntailmentModel, entails, model_probabilities, no_answer
 from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge, premise
 from records import Claim, Document, Passage
 
@@ -23,6 +23,7 @@ class Table(NamedTuple):
         supported: whether the title supports the claim.
         evidence: tuples of indices of the deciding passages in the document.
         graded: whether ``support`` is a probability.
+        no_answer: why an answer is missing.
     """
 
     titles: list[str]
@@ -30,6 +31,7 @@ class Table(NamedTuple):
     supported: np.ndarray
     evidence: np.ndarray
     graded: bool
+    no_answer: str
 
 
 class Pairing(NamedTuple):
@@ -75,6 +77,7 @@ def build_tables(
         for pairing in _pairings(row, listed, passages[row], titles[row], per_title, retrieved)
     ]
     by_claim = isinstance(judge, ClaimByClaim)
+    reason = no_answer(judge, "the model gave no answer for one of its passages")
     if by_claim:
         outcomes = _by_verifier(judge, documents, claims, passages, pairings)
     else:
@@ -84,7 +87,7 @@ def build_tables(
         shape = (len(listed), len(names))
         blank = (np.zeros(shape), np.zeros(shape, bool), np.empty(shape, object))
         blank[2].fill(())
-        tables.append(Table(names, *blank, graded=not by_claim))
+        tables.append(Table(names, *blank, graded=not by_claim, no_answer=reason))
     for (row, index, column, _), outcome in zip(pairings, outcomes, strict=True):
         table, cell = tables[row], (index, column)
         table.support[cell], table.supported[cell], table.evidence[cell] = outcome

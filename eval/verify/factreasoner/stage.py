@@ -7,7 +7,7 @@ from typing import Literal
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
 from eval.retrieve.dense import SentenceEncoder
-from eval.stages import EntailmentModel
+from eval.stages import EntailmentModel, no_answer
 from eval.verify.claim_by_claim import RETRIEVAL_FAILED, premise
 from eval.verify.factreasoner.graph import ContextFactors, Graph, build_graph
 from eval.verify.factreasoner.inference import Posterior, solve
@@ -16,6 +16,7 @@ from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
 _ASSESSOR = "factreasoner"
+_NO_RELATION = "no relation to a context could be judged"
 # Maximum |P - 0.5| of undecided claims.
 _TOLERANCE = 1e-9
 _DIGITS = 6
@@ -101,8 +102,9 @@ class FactReasoner:
             seed=self.seed,
         )
         verdicts = {}
+        reason = no_answer(self.entailment, _NO_RELATION)
         for graph, posterior in zip(graphs, posteriors, strict=True):
-            for verdict in _verdicts(graph, posterior):
+            for verdict in _verdicts(graph, posterior, reason):
                 verdicts[graph.plan.document, verdict.name, verdict.claim] = verdict
         return [
             [
@@ -155,7 +157,7 @@ def _merge_copies(contexts: Sequence[tuple[Context, set[str]]]) -> list[tuple[Co
     return list(unique.values())
 
 
-def _verdicts(graph: Graph, posterior: Posterior) -> Iterator[Verdict]:
+def _verdicts(graph: Graph, posterior: Posterior, reason: str) -> Iterator[Verdict]:
     names, version = graph.names(), graph.plan.version
     graph_fields = _graph_fields(graph, posterior, names)
     for number, claim in enumerate(graph.plan.claims):
@@ -164,7 +166,7 @@ def _verdicts(graph: Graph, posterior: Posterior) -> Iterator[Verdict]:
         fields = {"pairs": pairs} | ({"failed_pairs": failed} if failed else {}) | graph_fields
         graph_fields = {}
         if pairs and failed == pairs:
-            yield _failed(claim, version, "no relation to a context could be judged", fields)
+            yield _failed(claim, version, reason, fields)
             continue
         p = float(posterior.p[number])
         label: VerdictLabel = "supported" if p > 0.5 else "contradicted"
