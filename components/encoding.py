@@ -30,11 +30,6 @@ _LEAST_SHARE = 1 / 8
 Features = dict[str, list[int]]
 
 
-def has_room(tokens: int, max_length: int) -> bool:
-    """Whether so many tokens of an input suffice for the windows of a long text."""
-    return tokens >= max(1, max_length * _LEAST_SHARE)
-
-
 def window_starts(length: int, size: int) -> range:
     """Return the starts of windows of ``size`` items that overlap by half and cover a list."""
     step = max(1, size // 2)
@@ -71,7 +66,7 @@ def token_windows(encoding: BatchEncoding, row: int, max_length: int, side: int)
         return [features]
     places = [place for place, text in enumerate(encoding.sequence_ids(row)) if text == side]
     room = max_length - (length - len(places))
-    if not has_room(room, max_length):
+    if room < max_length * _LEAST_SHARE:
         return []
     head, tail = places[0], places[-1] + 1
     return [
@@ -106,7 +101,7 @@ def text_windows(
     ]
     room = len(spans) - excess
     start = end = 0
-    while has_room(room, max_length) and end < len(spans):
+    while room >= max_length * _LEAST_SHARE and end < len(spans):
         end = min(start + room, len(spans))
         while end > start:
             window = text[spans[start][0] if start else 0 : spans[end - 1][1]]
@@ -123,13 +118,12 @@ def encode_words(
     tokenizer: PreTrainedTokenizerBase,
     words: Sequence[Word],
     reference: str,
-    max_length: int | None,
     focus_words: int | None = None,
     mark_new: bool = False,
 ) -> BatchEncoding:
     """Encode a claim's words and a reference for a keep/drop tagger; the claim comes first.
 
-    The reference is truncated to ``max_length`` tokens; ``None`` truncates nothing.
+    Nothing is truncated; see ``token_windows`` (side 1).
 
     Words of the claim are ``encoding.word_ids(0)`` with ``encoding.sequence_ids(0) == 0``. For
     ``focus_words`` and ``mark_new`` see ``components.windows.windows_of``.
@@ -145,8 +139,6 @@ def encode_words(
         [[f" {text}" for text in marked]],
         [[f" {word}" for word in extract.split()] or [""]],
         is_split_into_words=True,
-        truncation="only_second" if max_length else False,
-        max_length=max_length,
         verbose=False,
     )
 

@@ -15,7 +15,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from tqdm import tqdm
 
 from components.base import load_classifier
-from components.encoding import encode_words, first_tokens, row_features
+from components.encoding import encode_words, first_tokens, token_windows
 from components.measures import Measures, lss_measures, word_f1
 from components.words import join_words, keep_targets, split_words
 from records import LssExample, UserError
@@ -88,14 +88,14 @@ class LssTagger(ComponentModule):
             unaligned, unusable = unaligned + skipped, unusable + (not keeps)
             if train and not keeps:
                 continue
-            try:
-                options = self.max_length, self.focus_words, self.mark_new
-                encoding = encode_words(self.tokenizer, words, record.reference, *options)
-            except Exception:  # the tokenizer's exception class is not public
-                raise self.too_long_error(row, record.claim) from None
+            options = self.focus_words, self.mark_new
+            encoding = encode_words(self.tokenizer, words, record.reference, *options)
+            windows = token_windows(encoding, 0, self.max_length, 1)
+            if not windows:
+                raise self.too_long_error(row, record.claim)
             positions = first_tokens(encoding, 0, len(words))
             soft = np.mean(keeps, axis=0).tolist() if keeps else None
-            items.append(Item(row, row_features(encoding, 0), target=(positions, soft)))
+            items.append(Item(row, windows[0], target=(positions, soft)))
         annotations = sum(len(record.annotations) for record in records)
         print(
             f"lss {'train' if train else 'dev'}: skipped {unaligned} of {annotations} annotations "

@@ -277,7 +277,7 @@ class LssTagger(Encoder):
 
     def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
         rows, component = [], self.component
-        options = None, component.focus_words, component.mark_new
+        options = component.focus_words, component.mark_new
         for claim, reference in inputs:
             words = split_words(claim)
             encoded = encode_words(self._tokenizer, words, reference, *options)

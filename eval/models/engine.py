@@ -124,19 +124,17 @@ class Engine:
         encoded = self._encode(inputs)
         rows = [row for windows in encoded for row in windows]
         owners = [place for place, windows in enumerate(encoded) for _ in windows]
+        ends = np.cumsum([0, *map(len, encoded)]).tolist()
         yield {pair: np.empty(0) for pair, w in zip(inputs, encoded, strict=True) if not w}
-        if not rows:
-            return
-        waiting: list[dict[int, np.ndarray]] = [{} for _ in inputs]
-        for answers in self._answers(rows):
-            fresh = {}
-            for index, answer in answers.items():
-                place = owners[index]
-                waiting[place][index] = answer
-                if len(waiting[place]) == len(encoded[place]):
-                    windows = [window for _, window in sorted(waiting[place].items())]
-                    fresh[inputs[place]] = windows[0] if len(windows) == 1 else self._unite(windows)
-            yield fresh
+        answers: dict[int, np.ndarray] = {}
+        for fresh in self._answers(rows) if rows else ():
+            answers |= fresh
+            indices = {p: range(ends[p], ends[p + 1]) for p in (owners[i] for i in fresh)}
+            yield {
+                inputs[place]: self._unite([answers.pop(index) for index in windows])
+                for place, windows in indices.items()
+                if answers.keys() >= set(windows)
+            }
 
     def _answers(self, rows: Sequence[Row]) -> Iterator[dict[int, np.ndarray]]:
         import torch
