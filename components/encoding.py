@@ -83,8 +83,8 @@ def text_windows(
     text: str,
     encode: Callable[[str], Features],
     max_length: int,
-) -> Iterator[tuple[str, Features]]:
-    """Yield half overlapping windows of a text, and their inputs of at most ``max_length`` tokens.
+) -> Iterator[Features]:
+    """Yield inputs of at most ``max_length`` tokens with half overlapping windows of a text.
 
     Args:
         encode: returns the input with a window of the text.
@@ -94,7 +94,7 @@ def text_windows(
     features = encode(text)
     excess = len(features["input_ids"]) - max_length
     if excess <= 0:
-        yield text, features
+        yield features
         return
     spans = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)[
         "offset_mapping"
@@ -104,11 +104,10 @@ def text_windows(
     while room >= max_length * _LEAST_SHARE and end < len(spans):
         end = min(start + room, len(spans))
         while end > start:
-            window = text[spans[start][0] if start else 0 : spans[end - 1][1]]
-            features = encode(window)
+            features = encode(text[spans[start][0] if start else 0 : spans[end - 1][1]])
             excess = len(features["input_ids"]) - max_length
             if excess <= 0:
-                yield window, features
+                yield features
                 break
             end -= excess
         start += max(1, (end - start) // 2)
@@ -161,21 +160,18 @@ def fill_prompt(template: str, **fields: str) -> str:
 
 def grounded_windows(
     tokenizer: PreTrainedTokenizerBase, template: str, reference: str, claim: str, max_length: int
-) -> Iterator[tuple[str, list[int]]]:
-    """Yield windows of a reference, and token ids of their prompts.
+) -> Iterator[list[int]]:
+    """Yield token ids of a prompt with ``{reference}`` and ``{claim}`` per window of a reference.
 
     See :func:`text_windows`. There are none if claim and template leave too little room.
-
-    Args:
-        template: has ``{reference}`` and ``{claim}``.
     """
 
     def encode(text: str) -> Features:
         prompt = fill_prompt(template, reference=text, claim=claim)
         return {"input_ids": tokenizer(prompt, verbose=False)["input_ids"]}
 
-    for window, features in text_windows(tokenizer, reference, encode, max_length):
-        yield window, features["input_ids"]
+    windows = text_windows(tokenizer, reference, encode, max_length)
+    return (window["input_ids"] for window in windows)
 
 
 def encode_completion(

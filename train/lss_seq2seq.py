@@ -182,10 +182,9 @@ class LssSeq2Seq(ComponentModule):
                 self.tokenizer, self.prompt_template, record.reference, record.claim,
                 self.max_length,
             )  # fmt: skip
-            first = next(windows, None)
-            if first is None:
+            ids = next(windows, None)  # a long reference is truncated
+            if ids is None:
                 raise self.too_long_error(row, record.claim)
-            ids = first[1]  # a long reference is truncated
             texts = self._targets(record)
             total = sum(texts.values())
             skipped, unusable = skipped + len(record.annotations) - total, unusable + (not total)

@@ -95,18 +95,17 @@ def _pairs(
 
     if classes is not None:
         published["labels"] = classes
-    tables = [predict(checkpoint, **published), *([predict(against)] if against else [])]
-    is_judged = ~np.any([np.isnan(table).reshape(len(pairs), -1).any(1) for table in tables], 0)
-    places = np.flatnonzero(is_judged)
-    _check_judged(places, len(pairs), "hypothesis", "the model's input")
-    judged = [pairs[place] for place in places]
-    predicted, *others = (table[is_judged] for table in tables)
+    predicted = predict(checkpoint, **published)
+    other = predict(against) if against else predicted
+    is_judged = ~np.isnan(np.column_stack([predicted, other])).any(axis=1)
+    judged = [pair for pair, kept in zip(pairs, is_judged, strict=True) if kept]
+    _check_judged(judged, len(pairs), "hypothesis", "the model's input")
+    predicted, other = predicted[is_judged], other[is_judged] if against else None
     failed = len(pairs) - len(judged)
     if predictions:
         rows = zip(judged, predicted, strict=True)
         write_jsonl(predictions, (relabel(pair, output) for pair, output in rows))
         return len(pairs), failed, {}
-    other = others[0] if others else None
     gold = [pair.label for pair in judged]
     if component == "unli":
         groups = [pair.premise for pair in judged]
@@ -169,7 +168,7 @@ def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None =
 
 
 def _check_judged(rows: Sequence, total: int, content: str, limit: str) -> None:
-    if len(rows) == 0:
+    if not rows:
         raise UserError(
             f"none of {total} rows could be judged: each {content} is too long for {limit}"
         )

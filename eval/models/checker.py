@@ -195,9 +195,9 @@ class Checker(Engine):
         return places
 
     def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
-        return [[Row(features) for _, features in self._windows(*pair)] for pair in inputs]
+        return [[Row(features) for features in self._windows(*pair)] for pair in inputs]
 
-    def _windows(self, chunk: str, claim: str) -> Iterator[tuple[str, Features]]:
+    def _windows(self, chunk: str, claim: str) -> Iterator[Features]:
         def encode(window: str) -> Features:
             texts = (window, claim) if self.segments else (self._text(window, claim),)
             features = dict(self._tokenizer(*texts, verbose=False))

@@ -78,7 +78,7 @@ class Lerc(Engine):
         return [
             [
                 Row({"input_ids": ids})
-                for _, ids in grounded_windows(
+                for ids in grounded_windows(
                     self._tokenizer, _TEMPLATE, context, answers, self.max_length
                 )
             ]

@@ -5,7 +5,7 @@ XL for LSS (section 5.2, Table 2). QuestEval and QAFactEval use others with a ``
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from tqdm import tqdm
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from components.base import load_tokenizer
-from components.encoding import Pair, batches_by_length, grounded_windows, padded_prompts
+from components.encoding import Pair, batches_by_length, fill_prompt, padded_prompts
 from components.subsequence import LssDecoder
 from eval.models.chat import (
     NO_TOKENS,
@@ -33,7 +33,7 @@ from eval.models.device import pick_device
 from eval.models.hub import load_whole, named
 from records import UserError
 
-_QUESTION, _CONTEXT = "{asked}", "{context}"
+_CONTEXT = "{context}"
 
 
 class Written(NamedTuple):
@@ -125,9 +125,9 @@ class LocalSeq2Seq(CachedWriter):
             raise UserError(f"{self.model}: sampling is not supported; set temperature to 0")
         decoder = LssDecoder(self._tokenizer, self.num_beams, sampling.max_new_tokens, False)
         rows = [self._encode(request) for request in requests]
-        fits = [place for place, row in enumerate(rows) if row and len(row) <= self.max_length]
+        fits = [place for place, row in enumerate(rows) if len(row) <= self.max_length]
         for place in set(range(len(rows))) - set(fits):
-            keep(place, Answer("", "prompt too long for the model"), len(rows[place] or ()), 0)
+            keep(place, Answer("", "prompt too long for the model"), len(rows[place]), 0)
         name, lengths = self.model.rpartition("/")[2], [len(rows[place]) for place in fits]
         with tqdm(total=len(fits), desc=name, unit="text", disable=None) as bar:
             for batch in batches_by_length(lengths, self.batch_size):
@@ -141,19 +141,12 @@ class LocalSeq2Seq(CachedWriter):
                     keep(place, answer, len(rows[place]), len(ids))
                 bar.update(len(batch_ids))
 
-    def _encode(self, request: Request) -> list[int] | None:
-        if self.template is None:
-            return self._tokenizer(one_text(request.messages), verbose=False)["input_ids"]
-        windows = list(self._windows(*(message["content"] for message in request.messages)))
-        return windows[0][1] if len(windows) == 1 else None
-
-    def _windows(self, question: str, context: str) -> Iterator[tuple[str, list[int]]]:
-        template = self.template.replace(_QUESTION, "{claim}").replace(_CONTEXT, "{reference}")
-        return grounded_windows(self._tokenizer, template, context, question, self.max_length)
-
-    def windows(self, question: str, context: str) -> list[str]:
-        """Return the windows of a context that fit next to a question; none if it is too long."""
-        return [window for window, _ in self._windows(question, context)]
+    def _encode(self, request: Request) -> list[int]:
+        prompt = one_text(request.messages)
+        if self.template is not None:
+            question, context = (message["content"] for message in request.messages)
+            prompt = fill_prompt(self.template, asked=question, context=context)
+        return self._tokenizer(prompt, verbose=False)["input_ids"]
 
     def _watched(self, features: dict[str, torch.Tensor]) -> list[float]:
         """Log-probabilities of the watched word's first token; -inf without one."""

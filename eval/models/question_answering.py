@@ -19,7 +19,7 @@ from transformers.modeling_outputs import QuestionAnsweringModelOutput
 
 from components.base import load_tokenizer
 from components.encoding import Pair, token_windows
-from components.windows import best_windows, chunks_of
+from components.windows import best_windows, windows_of
 from eval.models.engine import Engine, Row
 from eval.models.hub import load_whole, named
 from eval.models.local_seq2seq import LocalSeq2Seq
@@ -44,13 +44,8 @@ class Answerer(Protocol):
 
 
 def _windows(pairs: Sequence[Pair], chunk_words: int) -> tuple[list[int], list[Pair]]:
-    rows, inputs = [], []
-    chunks = chunks_of((context for _, context in pairs), chunk_words)
-    for row, ((question, _), parts) in enumerate(zip(pairs, chunks, strict=True)):
-        for chunk in parts:
-            rows.append(row)
-            inputs.append((question, chunk))
-    return rows, inputs
+    rows, windows = windows_of([(context, question) for question, context in pairs], chunk_words)
+    return rows, [(question, window) for window, question in windows]
 
 
 class WrittenAnswers:
@@ -61,7 +56,8 @@ class WrittenAnswers:
 
     Args:
         writer: the model; its ``watch`` is the word that it writes for "no answer".
-        chunk_words: window size in words.
+        chunk_words: window size in words; a window that is longer than ``max_length`` of the writer
+            fails.
     """
 
     def __init__(self, writer: LocalSeq2Seq, chunk_words: int = 300):
@@ -78,12 +74,10 @@ class WrittenAnswers:
             )
         if not pairs:
             return []
-        whole_rows, whole = _windows(pairs, self.chunk_words)
-        fitting = [self.writer.windows(*pair) or [pair[1]] for pair in whole]
-        rows = [row for row, texts in zip(whole_rows, fitting, strict=True) for _ in texts]
-        inputs = [(q, text) for (q, _), texts in zip(whole, fitting, strict=True) for text in texts]
+        rows, inputs = _windows(pairs, self.chunk_words)
         written = self.writer.write(inputs)
-        scores = np.asarray([-1.0 if w is None else 1 - w.watched for w in written])
+        # A failed window fails the question.
+        scores = np.asarray([2.0 if w is None else 1 - w.watched for w in written])
         best = [written[index] for index in best_windows(scores, rows)]
         return [None if w is None else FoundAnswer(w.text, 1 - w.watched) for w in best]
 
@@ -134,7 +128,7 @@ class SpanAnswers(Engine):
             return []
         rows, inputs = _windows(pairs, self.chunk_words)
         spans = self._judge(inputs)  # per window: start, end, answerability
-        scores = np.asarray([span[2] if len(span) else -1.0 for span in spans])
+        scores = np.asarray([span[2] if len(span) else 2.0 for span in spans])
         best = best_windows(scores, rows)
         return [self._answer(inputs[index][1], spans[index]) for index in best]
 

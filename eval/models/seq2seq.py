@@ -64,7 +64,7 @@ class LssSeq2Seq(Encoder):
         return [
             [
                 Row({"input_ids": ids}, claim=claim)
-                for _, ids in grounded_windows(self._tokenizer, template, reference, claim, longest)
+                for ids in grounded_windows(self._tokenizer, template, reference, claim, longest)
             ]
             for claim, reference in inputs
         ]

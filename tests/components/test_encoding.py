@@ -26,32 +26,30 @@ PAIRS = [
 ]
 
 
-def test_only_a_hypothesis_that_fills_the_input_is_cut(word_tokenizer):
+def test_long_premise_is_read_in_windows_and_a_hypothesis_without_room_has_none(word_tokenizer):
     tokenizer = word_tokenizer(pairs=True)
     together = encode_pairs(tokenizer, PAIRS, 12)  # nine words beside [CLS] and two [SEP]
-    texts = [tokenizer.convert_ids_to_tokens(ids) for ids in together["input_ids"]]
-    assert [len(text) for text in texts] == [12, 12, 7, 12, 12]
-    parts = [" ".join(text[1:-1]).split(" [SEP] ") for text in texts]
-    assert parts[0] == ["ada was a poet", "she wrote the program ."]
-    assert parts[2] == ["ada", "she wrote ."]
-    assert parts[4] == ["ada", "ada was a mathematician poet born in ."]
-    for row in (1, 3):  # both keep a part
-        premise, hypothesis = parts[row]
-        assert PAIRS[row][0].startswith(premise)
-        assert PAIRS[row][1].startswith(hypothesis)
-        assert len(hypothesis.split()) < 9
+    parts = [
+        [
+            " ".join(tokenizer.convert_ids_to_tokens(window["input_ids"])[1:-1]).split(" [SEP] ")
+            for window in windows
+        ]
+        for windows in together
+    ]
+    hypothesis = "she wrote the program ."
+    premises = ["ada was a poet", "a poet born in", "born in london paris", "london paris ."]
+    assert parts[0] == [[premise, hypothesis] for premise in premises]
+    assert [parts[1], parts[3]] == [[], []]
+    assert parts[2] == [["ada", "she wrote ."]]
+    words = PAIRS[4][0].split()  # room for one word
+    assert parts[4] == [[word, PAIRS[4][1]] for word in words]
 
 
 @pytest.mark.parametrize("pairs", [PAIRS, PAIRS[::-1], PAIRS[1:2], PAIRS[::2]])
 def test_a_pair_is_encoded_as_if_it_were_alone(word_tokenizer, pairs):
     tokenizer = word_tokenizer(pairs=True)
     together = encode_pairs(tokenizer, pairs, 12)
-    assert set(together) == {"input_ids", "token_type_ids", "attention_mask"}
-    for place, pair in enumerate(pairs):
-        alone = encode_pairs(tokenizer, [pair], 12)
-        assert {name: rows[place] for name, rows in together.items()} == {
-            name: rows[0] for name, rows in alone.items()
-        }
+    assert together == [encode_pairs(tokenizer, [pair], 12)[0] for pair in pairs]
 
 
 def test_words_stay_apart_where_blanks_belong_to_tokens(word_tokenizer):
@@ -67,7 +65,7 @@ def test_words_stay_apart_where_blanks_belong_to_tokens(word_tokenizer):
     roberta = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>")
     words = split_words("she was a poet")
     for each_tokenizer, blank in ((roberta, "Ġ"), (word_tokenizer(pairs=True), "")):
-        encoding = encode_words(each_tokenizer, words, LONG, 40)
+        encoding = encode_words(each_tokenizer, words, LONG)
         tokens = each_tokenizer.convert_ids_to_tokens(encoding["input_ids"][0])
         read = [tokens[place] for place in first_tokens(encoding, 0, len(words))]
         assert read == [f"{blank}{word.text}" for word in words]

@@ -288,7 +288,7 @@ def test_pairs_are_queried_in_blocks(monkeypatch):
     assert [s.selected for s in actual[1][1]] == [False, True, True, True, True]
 
 
-def test_nan_answer_raises_an_error():
-    model = Table(likely={"A one.": math.nan})
-    with pytest.raises(UserError, match=r"Table: no answer for 1 of 1 pairs, e\.g\. \('Ada is\.'"):
-        select(Core(Table(), model, ["{topic} is."]), ["A one."])
+def test_claim_without_a_likelihood_is_failed_and_not_selected():
+    model = Table(likely={"A one.": math.nan, "A two.": 0.1})
+    selections = select(Core(Table(), model, ["{topic} is."], p=0), ["A one.", "A two."])
+    assert [s.reason for s in selections] == ["failed", "selected"]

@@ -208,7 +208,7 @@ def test_tagger_keeps_words_by_first_token(lss):
     words = split_words(claim)
     tokenizer = AutoTokenizer.from_pretrained(lss)
     model = AutoModelForTokenClassification.from_pretrained(lss).eval()
-    encoded = encode_words(tokenizer, words, reference, 128)
+    encoded = encode_words(tokenizer, words, reference)
     places = first_tokens(encoded, 0, len(words))
     logits = model(**encoded.convert_to_tensors("pt")).logits[0, :, 0]
     expected = torch.sigmoid(logits)[places].tolist()

@@ -58,7 +58,7 @@ def test_supported_share_unites_the_passages() -> None:
 
 def test_unjudgeable_claims_fail() -> None:
     # What the second passage supports is not known: the first one's share would be too small.
-    assert judged("She was not born", "long").reason == "no LSS could be found with p1"
+    assert judged("She was not born", "long").reason == "no LSS could be found, with p1"
     assert judged("x", claim="...").reason == "the claim has no word"
     assert judged().reason == "no passage was found"
     assert judged().label == "failed"

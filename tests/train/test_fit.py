@@ -42,8 +42,11 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def forward(model: torch.nn.Module, encoding: dict, row: int) -> np.ndarray:
-    inputs = {name: torch.tensor([encoding[name][row]]) for name in encoding}
+def forward(model: torch.nn.Module, encoding: list | dict, row: int) -> np.ndarray:
+    row_inputs = (
+        encoding[row][0] if isinstance(encoding, list) else {n: e[row] for n, e in encoding.items()}
+    )
+    inputs = {name: torch.tensor([ids]) for name, ids in row_inputs.items()}
     with torch.inference_mode():
         return model(**inputs).logits[0].numpy()
 
@@ -113,7 +116,7 @@ def test_lss_tagger_exports_what_it_measured(arguments: Callable, tmp_path: Path
     scores = []
     for record in read_records(tmp_path / "lss.jsonl", LssExample):
         words, keeps, _ = keep_targets(record)
-        encoding = encode_words(tokenizer, words, record.reference, component.max_length)
+        encoding = encode_words(tokenizer, words, record.reference)
         logits = forward(model, encoding, 0)[:, 0]
         places = first_tokens(encoding, 0, len(words))
         keep = [expit(logits[place]) >= component.keep_threshold for place in places]

@@ -1,0 +1,128 @@
+"""Claims that do not fit into a model, and evidence with more tokens than words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from transformers import BertForSequenceClassification
+
+from components.checkpoint import LSS_TEMPLATE
+from components.windows import best_windows
+from eval.commands.component import judge
+from eval.models.checker import Checker
+from eval.models.encoder import Entailment, LssTagger, Unli
+from eval.models.engine import TOO_LONG
+from eval.models.lerc import Lerc
+from eval.models.seq2seq import LssSeq2Seq
+from eval.select.core import Core
+from eval.verify.minicheck import MiniCheck
+from eval.verify.nli import NLI
+from eval.verify.supported_share import SupportedShare
+from records import Claim, Document, Passage
+
+ADDRESSES = " ".join(f"see https://example.org/archive/{n}/page?id={n:06}" for n in range(4))
+ENDLESS = "Ada wrote it. " * 200
+DOCUMENT = Document(id="d", topic="Ada", text="Ada wrote.")
+
+
+@pytest.fixture(scope="module")
+def checker(save_bert: Callable, letter_tokenizer: Callable) -> str:
+    labels = {"id2label": {0: "0", 1: "1"}, "label2id": {"0": 0, "1": 1}}
+    sizes = {"max_position_embeddings": 96, "initializer_range": 0.5}
+    return str(
+        save_bert(BertForSequenceClassification, letter_tokenizer(pairs=True), **labels, **sizes)
+    )
+
+
+@pytest.fixture(scope="module")
+def writer(t5: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("writer") / "lss"
+    import shutil
+
+    shutil.copytree(t5, folder)
+    fields = {
+        "component": "lss",
+        "architecture": "seq2seq",
+        "prompt_template": LSS_TEMPLATE,
+        "decoding": {"num_beams": 1, "max_new_tokens": 16, "constrained": True},
+        "max_length": 96,
+        "base": {"id": "random"},
+    }
+    (folder / "component.json").write_text(json.dumps(fields))
+    return folder
+
+
+def verdict_reasons(verifier: Callable, text: str) -> list[str | None]:
+    claims = [Claim(id="a", text=text, contexts=["p"]), Claim(id="b", text="Ada.", contexts=["p"])]
+    passages = [Passage(id="p", title="Ada", text=ADDRESSES)]
+    (verdicts,) = verifier([DOCUMENT], [claims], [passages])
+    assert verdicts[1].label != "failed"
+    return [verdict.reason for verdict in verdicts]
+
+
+@pytest.mark.parametrize("kind", ["relation", "tagger", "seq2seq", "checker"])
+def test_claim_of_600_words_is_failed_with_the_reason(
+    kind: str, relation: Path, lss: Path, writer: Path, checker: str
+) -> None:
+    verifiers = {
+        "relation": lambda: NLI(Entailment(relation)),
+        "tagger": lambda: SupportedShare(LssTagger(lss)),
+        "seq2seq": lambda: SupportedShare(LssSeq2Seq(writer)),
+        "checker": lambda: MiniCheck(Checker(checker, max_length=64)),
+    }
+    reason, _ = verdict_reasons(verifiers[kind](), ENDLESS)
+    assert reason.startswith(TOO_LONG)
+
+
+def test_addresses_with_more_tokens_than_the_input_are_read_in_windows(
+    relation: Path, unli: Path, lss: Path
+) -> None:
+    claim = "Ada wrote."
+    engine = Entailment(relation)
+    engine.component.chunk_words = 8  # all words are one window
+    (windows,) = engine._encode([(ADDRESSES, claim)])
+    assert len(windows) > 2
+    assert max(len(row.features["input_ids"]) for row in windows) == engine.component.max_length
+    answers = np.array([*engine._answers(windows)][0].keys())
+    each = {i: a for batch in engine._answers(windows) for i, a in batch.items()}
+    table = np.array([each[i] for i in range(len(windows))])
+    assert answers.size
+    expected = table[best_windows(table[:, 0], [0] * len(windows))]
+    np.testing.assert_allclose(engine.relations([(ADDRESSES, claim)]), expected, atol=1e-6)
+    likelihood = Unli(unli)
+    assert (
+        likelihood.likelihood([(ADDRESSES, claim)])[0]
+        >= likelihood.likelihood([(ADDRESSES[:80], claim)])[0] - 1
+    )
+    tagger = LssTagger(lss)
+    (kept,) = tagger.keep_probabilities([(claim, ADDRESSES)])
+    assert len(kept) == 3
+
+
+def test_likelihood_and_score_of_a_long_claim_are_nan(unli: Path, checker: str) -> None:
+    pairs = [("Ada wrote.", ENDLESS), ("Ada wrote.", "Ada.")]
+    assert np.isnan(Unli(unli).likelihood(pairs)).tolist() == [True, False]
+
+
+def test_selection_counts_a_long_claim_as_failed(relation: Path, unli: Path) -> None:
+    core = Core(Entailment(relation), Unli(unli), ["{topic} is a person."], p=0)
+    claims = [Claim(id="a", text=ENDLESS), Claim(id="b", text="Ada wrote.")]
+    (selections,) = core([DOCUMENT], [claims])
+    assert (selections[0].reason, selections[0].selected) == ("failed", False)
+    assert selections[1].reason != "failed"
+
+
+def test_component_counts_a_long_hypothesis_as_failed(unli: Path, tmp_path: Path) -> None:
+    hypotheses = ["Ada wrote.", "Ada sang.", "Ada sat.", ENDLESS]
+    rows = [
+        {"premise": "Ada wrote.", "hypothesis": text, "label": number / 4}
+        for number, text in enumerate(hypotheses)
+    ]
+    data = tmp_path / "unli.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    judged = judge(str(unli), str(data))
+    assert (judged["n"], judged["failed"]) == (3, 1)
