@@ -10,7 +10,7 @@ import pytest
 
 from eval.select.core import Core
 from eval.select.weights import capped, information, normalise
-from records import Claim, Document, UserError
+from records import Claim, Document
 
 ENTAILS, NEUTRAL = (0.9, 0.08, 0.02), (0.1, 0.7, 0.2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from eval.commands.component import judge
 from eval.models.checker import Checker
 from eval.models.encoder import Entailment, LssTagger, Unli
 from eval.models.engine import TOO_LONG
-from eval.models.lerc import Lerc
 from eval.models.seq2seq import LssSeq2Seq
 from eval.select.core import Core
 from eval.verify.minicheck import MiniCheck
@@ -41,8 +41,6 @@ def checker(save_bert: Callable, letter_tokenizer: Callable) -> str:
 @pytest.fixture(scope="module")
 def writer(t5: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("writer") / "lss"
-    import shutil
-
     shutil.copytree(t5, folder)
     fields = {
         "component": "lss",
@@ -87,23 +85,17 @@ def test_addresses_with_more_tokens_than_the_input_are_read_in_windows(
     (windows,) = engine._encode([(ADDRESSES, claim)])
     assert len(windows) > 2
     assert max(len(row.features["input_ids"]) for row in windows) == engine.component.max_length
-    answers = np.array([*engine._answers(windows)][0].keys())
     each = {i: a for batch in engine._answers(windows) for i, a in batch.items()}
     table = np.array([each[i] for i in range(len(windows))])
-    assert answers.size
     expected = table[best_windows(table[:, 0], [0] * len(windows))]
     np.testing.assert_allclose(engine.relations([(ADDRESSES, claim)]), expected, atol=1e-6)
-    likelihood = Unli(unli)
-    assert (
-        likelihood.likelihood([(ADDRESSES, claim)])[0]
-        >= likelihood.likelihood([(ADDRESSES[:80], claim)])[0] - 1
-    )
+    assert np.isfinite(Unli(unli).likelihood([(ADDRESSES, claim)])).all()
     tagger = LssTagger(lss)
     (kept,) = tagger.keep_probabilities([(claim, ADDRESSES)])
     assert len(kept) == 3
 
 
-def test_likelihood_and_score_of_a_long_claim_are_nan(unli: Path, checker: str) -> None:
+def test_likelihood_of_a_long_claim_is_nan(unli: Path) -> None:
     pairs = [("Ada wrote.", ENDLESS), ("Ada wrote.", "Ada.")]
     assert np.isnan(Unli(unli).likelihood(pairs)).tolist() == [True, False]
 
