@@ -68,33 +68,33 @@ runs/demo/first/results.json: README.md configs/eval/small/factual_precision.yam
 
 data/kb/manifest.json: $(READY) configs/data/small/kb_pairs.yaml $(BUILDERS) $(SOURCES)
 	@mkdir -p $(LOGS); echo "building  data/kb (log: $(LOGS)/kb_pairs.log)"
-	@$(PY) -m data_builders kb_pairs --config configs/data/small/kb_pairs.yaml > $(LOGS)/kb_pairs.log 2>&1 \
+	@$(PY) -m data_builders kb_pairs --overwrite --config configs/data/small/kb_pairs.yaml > $(LOGS)/kb_pairs.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/kb_pairs.log; exit 1; }
 
 $(TRAINED:%=$(SMALL)/%/component.json) $(MORE:%=$(SMALL)/%/component.json): $(SMALL)/%/component.json: configs/train/small/%.yaml data/kb/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "training  $(@D) (log: $(LOGS)/$*.log)"
-	@$(PY) -m train fit --config $< --ckpt_path last > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
+	@$(PY) -m train fit --config $< --ckpt_path last --overwrite > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
 # Control: the base model with a new head, exported without training.
 $(CONTROL:%=$(SMALL)/untrained/%/component.json): $(SMALL)/untrained/%/component.json: configs/train/small/%.yaml data/kb/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "exporting $(@D) (log: $(LOGS)/untrained_$*.log)"
-	@$(PY) -m train fit --config $< --trainer.max_steps 0 --name small/untrained/$* --export_to $(@D) > $(LOGS)/untrained_$*.log 2>&1 \
+	@$(PY) -m train fit --config $< --trainer.max_steps 0 --overwrite --name small/untrained/$* --export_to $(@D) > $(LOGS)/untrained_$*.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/untrained_$*.log; exit 1; }
 
 # Another seed, for estimated gold scores: not the model that is attacked.
 $(SMALL)/relation_2/component.json: configs/train/small/relation.yaml data/kb/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "training  $(@D) (log: $(LOGS)/relation_2.log)"
-	@$(PY) -m train fit --config $< --ckpt_path last --seed_everything 2 --name small/relation_2 --export_to $(@D) > $(LOGS)/relation_2.log 2>&1 \
+	@$(PY) -m train fit --config $< --ckpt_path last --overwrite --seed_everything 2 --name small/relation_2 --export_to $(@D) > $(LOGS)/relation_2.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/relation_2.log; exit 1; }
 
 # Texts of the adversary, and texts with its sentences appended.
 data/generations/manifest.json: configs/data/small/generations.yaml $(SMALL)/adversary_info/component.json $(BUILDERS) $(EVAL)
 	@mkdir -p $(LOGS); echo "sampling  data/generations (log: $(LOGS)/generations.log)"
-	@$(PY) -m data_builders generations --config $< > $(LOGS)/generations.log 2>&1 || { tail -n 20 $(LOGS)/generations.log; exit 1; }
+	@$(PY) -m data_builders generations --overwrite --config $< > $(LOGS)/generations.log 2>&1 || { tail -n 20 $(LOGS)/generations.log; exit 1; }
 
 data/corruption/manifest.json: configs/data/small/corruption.yaml data/generations/manifest.json
 	@mkdir -p $(LOGS); echo "building  data/corruption (log: $(LOGS)/corruption.log)"
-	@$(PY) -m data_builders corruption --config $< > $(LOGS)/corruption.log 2>&1 || { tail -n 20 $(LOGS)/corruption.log; exit 1; }
+	@$(PY) -m data_builders corruption --overwrite --config $< > $(LOGS)/corruption.log 2>&1 || { tail -n 20 $(LOGS)/corruption.log; exit 1; }
 
 runs/demo/results.json: configs/experiments/small/robustness.yaml data/corruption/manifest.json data/attacks/manifest.json $(TRAINED:%=$(SMALL)/%/component.json) $(EVAL)
 	@mkdir -p $(LOGS); echo "scoring   runs/demo (log: $(LOGS)/robustness.log)"
@@ -113,7 +113,7 @@ small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrain
 
 $(OTHERS:%=data/%/manifest.json): data/%/manifest.json: $(READY) configs/data/small/%.yaml $(BUILDERS) $(SOURCES)
 	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/$*.log)"
-	@$(PY) -m data_builders $(or $(BUILDER),$*) --config configs/data/small/$*.yaml > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
+	@$(PY) -m data_builders $(or $(BUILDER),$*) --overwrite --config configs/data/small/$*.yaml > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
 # Datasets that are not named after their builder.
 data/attacks_injection/manifest.json: private BUILDER := attacks
@@ -142,12 +142,12 @@ attack: $(READY) $(ATTACKS:%=$(SMALL)/attack_%_$(ROUNDS)/component.json) ## iter
 define ROUND
 data/attack_$(1)_$(2)/manifest.json: $(PREFERENCES) $(3:%=%/component.json) $(NEEDS) $(BUILDERS) $(EVAL)
 	@mkdir -p $(LOGS); echo "sampling  $$(@D) (log: $(LOGS)/attack_$(1)_$(2).log)"
-	@$(PY) -m data_builders preferences --config $(PREFERENCES) $(attack_$(1)) $(3:%=--generator % --prompt null --chat null) --seed $(2) --output $$(@D) > $(LOGS)/attack_$(1)_$(2).log 2>&1 \
+	@$(PY) -m data_builders preferences --overwrite --config $(PREFERENCES) $(attack_$(1)) $(3:%=--generator % --prompt null --chat null) --seed $(2) --output $$(@D) > $(LOGS)/attack_$(1)_$(2).log 2>&1 \
 	  || { tail -n 20 $(LOGS)/attack_$(1)_$(2).log; exit 1; }
 
 $(SMALL)/attack_$(1)_$(2)/component.json: $(DPO) data/attack_$(1)_$(2)/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "training  $$(@D) (log: $(LOGS)/attack_$(1)_$(2)_fit.log)"
-	@$(PY) -m train fit --config $(DPO) --ckpt_path last --name small/attack_$(1)_$(2) --export_to $$(@D) --model.start $(or $(3),null) \
+	@$(PY) -m train fit --config $(DPO) --ckpt_path last --overwrite --name small/attack_$(1)_$(2) --export_to $$(@D) --model.start $(or $(3),null) \
 	  --data.train data/attack_$(1)_$(2)/preferences_train.jsonl --data.dev data/attack_$(1)_$(2)/preferences_dev.jsonl > $(LOGS)/attack_$(1)_$(2)_fit.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/attack_$(1)_$(2)_fit.log; exit 1; }
 endef

@@ -51,10 +51,12 @@ def parse(
 ) -> Namespace:
     """Parse a command line; errors are one line with ``FILE:LINE:`` and a suggestion, if known.
 
-    ``subparser`` has the suggested options if ``parser`` has subcommands.
+    ``subparser`` has the suggested options if ``parser`` has subcommands. ``--overwrite`` needs no
+    value.
     """
     try:
-        return parser.parse_args(_without_replaced_parts(argv))
+        words = [re.sub("^--overwrite$", r"\g<0>=true", word) for word in argv]
+        return parser.parse_args(_without_replaced_parts(words))
     except ArgumentError as error:
         raise CommandError(error_line(error, subparser or parser, argv)) from None
     except UnicodeDecodeError as error:

@@ -60,6 +60,7 @@ class Component(BaseModel):
         shift: then added to the single logit (Platt scaling) or to entailment.
         metrics: values on ``metrics_split`` at the end of the fit.
         evaluation: options of that evaluation: row selection, batching, metrics.
+        run: hash of the options and data files that the training started with.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -85,6 +86,7 @@ class Component(BaseModel):
     metrics_split: str = "dev"
     evaluation: dict = {}
     seed: int | None = None
+    run: str | None = None
     versions: dict[str, str] = {}
 
 

@@ -35,7 +35,7 @@ from data_builders.dataset import (
     Card,
     dropped_summary,
     remove_partial_files,
-    require_same_builder,
+    start_build,
     write_dataset,
 )
 from data_builders.rows import files_of, is_local, source_name
@@ -46,7 +46,7 @@ C = TypeVar("C", bound=PoliteClient)
 _REASONS = 3  # most frequent reasons for dropped rows that are printed
 FILE_FIELDS = ("file", "files", "bins")  # of a dataclass among the options
 # Machine-specific, without effect on the records, or recorded elsewhere in the manifest.
-UNRECORDED_OPTIONS = frozenset({"output", "seed", "user_agent", "cache_dir"})
+UNRECORDED_OPTIONS = frozenset({"output", "seed", "overwrite", "user_agent", "cache_dir"})
 
 
 @dataclass(frozen=True)
@@ -162,11 +162,13 @@ class Builder(ABC):
         output: folder of the dataset.
         limit: use only the first N rows, documents, topics or people, for a trial.
         seed: seed of all random choices.
+        overwrite: replace a build of other options in the folder.
     """
 
     output: Path
     limit: int | None = field(default=None, kw_only=True)
     seed: int = field(default=0, kw_only=True)
+    overwrite: bool = field(default=False, kw_only=True)
 
     reads: ClassVar[Sequence[str]] = ()
     asks: ClassVar[Sequence[str]] = ()
@@ -230,7 +232,8 @@ class Builder(ABC):
         inputs = self.inputs()
         with lock_folder(self.output):
             name = type(self).__module__.rpartition(".")[2]
-            require_same_builder(self.output, name)
+            build = {"builder": name, "seed": self.seed} | self.config()
+            start_build(self.output, build, self.overwrite)
             with self.open_work(raw_options) as work:
                 made = self.make(work)
                 manifest = write_dataset(

@@ -4,8 +4,7 @@ import json
 import platform
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
-from importlib.metadata import PackageNotFoundError, version
-from itertools import pairwise
+from importlib.metadata import version
 from pathlib import Path, PurePath
 
 import yaml
@@ -93,7 +92,7 @@ def write_dataset(
     write_text(folder / "README.md", _card_text(card, configs, written, total))
     manifest = {
         "builder": builder,
-        "config": {name: _to_json(value) for name, value in config.items()},
+        "config": _to_json(config),
         "seed": seed,
         "inputs": read,
         "requests": request_families(clients),
@@ -102,7 +101,7 @@ def write_dataset(
         "files": written,
         "pages": {name: sha256_file(folder / name) for name in sorted(pages or {})},
         "card_sha256": sha256_file(folder / "README.md"),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
     }
     write_json(folder / "manifest.json", manifest)
     remove_partial_files(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
@@ -141,14 +140,22 @@ def remove_earlier(
     (folder / "manifest.json").unlink(missing_ok=True)
 
 
-def require_same_builder(folder: Path, builder: str) -> None:
-    """Raise an error if the folder holds another builder's dataset."""
-    existing = _manifest(folder).get("builder", builder)
-    if existing != builder:
+def start_build(folder: Path, build: Mapping[str, object], overwrite: bool) -> None:
+    """Record in the folder what is built; raise an error if it holds another build.
+
+    ``build`` has builder, seed and config. The other build may be finished or interrupted; with
+    ``overwrite`` it may be replaced.
+    """
+    path, build = folder / ".build.json", _to_json(build)
+    existing = _read_object(path) or _read_object(folder / "manifest.json")
+    changed = [name for name, value in build.items() if existing.get(name, value) != value]
+    has_files = any(file.name not in {".lock", path.name} for file in folder.iterdir())
+    if changed and has_files and not overwrite:
         raise UserError(
-            f"{folder}: contains a dataset of builder {existing}, which {builder} would "
-            "overwrite; set another --output, or delete the folder"
+            f"{folder}: contains a build with another {', '.join(changed)}; set another --output, "
+            "or pass --overwrite to replace it"
         )
+    write_json(path, build)
 
 
 def dropped_summary(dropped: Mapping[str, int]) -> str:
@@ -157,8 +164,7 @@ def dropped_summary(dropped: Mapping[str, int]) -> str:
     return ", ".join(reasons) or "the files are empty"
 
 
-def _manifest(folder: Path) -> dict:
-    path = folder / "manifest.json"
+def _read_object(path: Path) -> dict:
     if not path.is_file():
         return {}
     try:
@@ -169,7 +175,7 @@ def _manifest(folder: Path) -> dict:
 
 
 def _listed_files(folder: Path) -> set[str]:
-    manifest = _manifest(folder)
+    manifest = _read_object(folder / "manifest.json")
     names = {*manifest.get("files", ()), *manifest.get("pages", ())}
     return {n for n in names if (folder / n).resolve().is_relative_to(folder.resolve())}
 
@@ -247,13 +253,9 @@ def _card_text(
 
 
 def _size_category(rows: int) -> str:
-    names = ("1K", "10K", "100K", "1M", "10M", "100M", "1B")
-    if rows < 1000:
-        return "n<1K"
-    for exponent, (low, high) in enumerate(pairwise(names), 4):
-        if rows < 10**exponent:
-            return f"{low}<n<{high}"
-    return "1B<n<10B"
+    sizes = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B")
+    place = len(str(rows)) - 3
+    return f"{sizes[place - 1]}<n<{sizes[place]}" if place > 0 else "n<1K"
 
 
 def _to_json(value: object) -> object:
@@ -272,13 +274,3 @@ def _to_json(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [_to_json(item) for item in value]
     return type(value).__name__
-
-
-def _versions() -> dict[str, str]:
-    versions = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "absent"
-    return versions

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 from huggingface_hub import ModelCardData
-from huggingface_hub.utils import HFValidationError, validate_repo_id
 from matplotlib.figure import Figure
 
 from components.calibration import expected_calibration_error, reliability_bins
-from components.checkpoint import Component
+from components.checkpoint import Component, is_hub_id
 from components.measures import Measures
 from records import escape_markdown
 
@@ -72,8 +71,8 @@ class Training:
     weights: str
     curves: Path | None
     measures: Measures
-    before: Probabilities | None
-    after: Probabilities | None
+    before: Probabilities | None = None
+    after: Probabilities | None = None
 
 
 def write_card(folder: Path, final_folder: Path, component: Component, training: Training) -> str:
@@ -112,15 +111,6 @@ def header(component: Component) -> str:
         tags=["factuality", component.component, *style],
     )
     return data.to_yaml()
-
-
-def is_hub_id(base: str) -> bool:
-    """Whether a base model is on the Hub, not a package or a local folder."""
-    try:
-        validate_repo_id(base)
-    except HFValidationError:
-        return False
-    return not Path(base).exists()
 
 
 def _usage(component: Component, final_folder: Path) -> str:

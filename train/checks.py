@@ -9,6 +9,18 @@ from records import UserError
 from records.types import Record
 
 
+class Diverged(UserError):
+    """The loss, the weights or the outputs of a training are not usable, so nothing is exported."""
+
+    exit_code = 1
+
+    def __init__(self, reason: str, precision: str):
+        super().__init__(
+            f"{reason}; nothing was exported. Lower --model.lr or set --trainer.precision 32-true "
+            f"(now {precision}); --ckpt_path FILE resumes from last.ckpt"
+        )
+
+
 class BadRow(UserError):
     """A row that cannot be encoded; the data module adds file and row number."""
 
@@ -97,13 +109,8 @@ def nonfinite_outputs(outputs: Sequence) -> list[int]:
     return [i for i, array in enumerate(arrays) if (np.isnan(array) | np.isposinf(array)).any()]
 
 
-def nonfinite_error(loss: float, step: int, rows: Sequence[str], precision: str) -> UserError:
-    """The error for a NaN or infinite loss or gradient, before the weights are updated."""
-    row_list = ", ".join(rows[:3]) + (f" and {len(rows) - 3} more" if len(rows) > 3 else "")
-    remedy = "lower --model.lr"
-    if precision != "32-true":
-        remedy += f" or set --trainer.precision 32-true (now {precision})"
-    return UserError(
-        f"step {step}: the loss or its gradient is {loss} at {row_list or 'another process'}; "
-        f"{remedy}, or fix those rows. Resume from last.ckpt with --ckpt_path"
-    )
+def check_finite(outputs: Sequence, precision: str) -> None:
+    """Raise an error before the export if dev outputs are NaN or infinite, as NaN weights give."""
+    if bad := nonfinite_outputs(outputs):
+        reason = f"{len(bad)} of {len(outputs)} dev outputs are NaN or infinite"
+        raise Diverged(f"the training diverged: {reason}", precision)

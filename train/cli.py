@@ -4,7 +4,6 @@ The YAML selects module and data by ``class_path``. This module sets what all ru
 precision, loggers, callbacks and the folder ``runs/train/NAME``.
 """
 
-import json
 import logging
 import os
 import re
@@ -32,9 +31,10 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from cli.command import RESUME_HINT
 from cli.parser import parse
-from records import UserError, sha256_file, sha256_text
+from records import UserError
 from records.writing import lock_folder
 from train import export, resume
+from train.continuing import Run
 from train.options import TRAINER_DEFAULTS, RunOptions
 from train.resume import BEST, LAST, KeepSteps
 
@@ -103,7 +103,7 @@ class TrainCLI(LightningCLI):
         if self.options.trainer.fast_dev_run:
             self.options.export_to = f"{self.export_to}_fast_dev_run"
             self.options.name = f"{self.options.name}_fast_dev_run"
-        self.options.trainer.default_root_dir = str(self.folder)
+            self.options.overwrite = True
         if resume.is_first():
             self.locks.enter_context(lock_folder(self.folder, "--name"))
 
@@ -120,9 +120,9 @@ class TrainCLI(LightningCLI):
         callbacks = [trainer.callbacks] if is_single else list(trainer.callbacks or [])
         if trainer.enable_progress_bar is not False:
             callbacks.append(RichProgressBar(console_kwargs={"stderr": True}))
-        fingerprint = self._fingerprint()
-        step = self._resolve_resume(fingerprint)
-        callbacks += self._fit_callbacks(fingerprint, step)
+        run, step = self._resolve_run()
+        callbacks += self._fit_callbacks(run, step)
+        trainer.default_root_dir = str(self.folder)
         trainer.logger = self._loggers(step, trainer.logger)
         trainer.callbacks = callbacks
         try:
@@ -137,7 +137,7 @@ class TrainCLI(LightningCLI):
             environment.auto_requeue = False
         return instance
 
-    def _fit_callbacks(self, fingerprint: str, step: int) -> list:
+    def _fit_callbacks(self, run: Run, step: int) -> list:
         options, module = self.options, self.model
         monitored = {"monitor": module.monitor, "mode": module.monitor_mode}
         resume_path = self.config_init[self.subcommand].ckpt_path
@@ -161,9 +161,9 @@ class TrainCLI(LightningCLI):
             ),
             resume.LastValidation(),  # before Resume, which does not save if a validation follows
             # Before Resume: see KeepSteps.
-            steps := KeepSteps(self.folder / "steps", sorted({*options.export_steps}), step == 0),
-            resume.Resume(self.folder, options.save_every, fingerprint, fresh=step == 0),
-            export.Export(self.export_to, self.folder / BEST, self.arguments, steps),
+            steps := KeepSteps(self.folder / "steps", sorted({*options.export_steps})),
+            resume.Resume(self.folder, options.save_every, run, fresh=step == 0),
+            export.Export(self.export_to, self.folder / BEST, self.arguments, steps, run.key),
         ]
 
     def _loggers(self, step: int, configured: object) -> list[Logger]:
@@ -193,43 +193,35 @@ class TrainCLI(LightningCLI):
             loggers.append(logger)
         return loggers
 
-    def _fingerprint(self) -> str:
-        """Hash of options, data files and the weights of a checkpoint folder that is trained on."""
+    def _training_options(self) -> dict:
+        return {k: v for k, v in self.options.as_dict().items() if k not in FIT_OPTIONS}
+
+    def _start_run(self) -> Run:
+        """The run of the options, data files and weights of a checkpoint folder trained on."""
         options = self._training_options()
         paths = [path for paths in self.datamodule.paths.values() for path in paths]
         for value in options["model"].get("init_args", {}).values():
             if isinstance(value, str) and (Path(value) / "component.json").is_file():
                 paths += sorted(Path(value).glob("*.safetensors"))
-        hashes = [sha256_file(path) for path in paths if Path(path).is_file()]
-        return sha256_text(json.dumps([options, hashes], sort_keys=True, default=_qualified_name))
+        return Run.start(options, paths)
 
-    def _training_options(self) -> dict:
-        return {k: v for k, v in self.options.as_dict().items() if k not in FIT_OPTIONS}
-
-    def _resolve_resume(self, fingerprint: str) -> int:
-        path = self.options.ckpt_path
-        if path is None or path == "last":
-            last = self.folder / LAST
-            resumable = path == "last" and last.is_file()
-            if resumable and resume.read_state(last)["fingerprint"] != fingerprint:
-                print(
-                    f"{last}: from another configuration or other data; starting from step 0. "
-                    f"To resume it anyway, pass --ckpt_path {last}",
-                    file=sys.stderr,
-                )
-                resumable = False
-            path = str(last) if resumable else None
-        elif not Path(path).is_file():
-            raise UserError(f"--ckpt_path {path}: no such file; expected a .ckpt file or `last`")
-        elif not resume.read_state(Path(path))["resumable"]:
-            raise UserError(f"--ckpt_path {path}: weights only; to resume, pass its {LAST}")
+    def _resolve_run(self) -> tuple[Run, int]:
+        """The run and the step that it starts at; nothing is written before these checks."""
+        options, last, run, step = self.options, self.folder / LAST, self._start_run(), 0
+        owner = resume.read_state(last)[1] if last.is_file() else None
+        path = options.ckpt_path
+        if path == "last":
+            path = str(last) if owner is not None and run.continues(owner) else None
+        if path is not None:
+            step, stored = resume.read_state(Path(path))
+            run = run.resumed(stored, path, step)
+        is_other = owner is not None and (owner != run if path is None else owner.key != run.key)
+        if is_other and not options.overwrite:
+            raise run.refused(owner, last)
+        folders = export.export_folders(self.export_to, options.export_steps)
+        run.check_exports(folders, options.overwrite)
         self.config_init[self.subcommand].ckpt_path = path
-        return resume.read_state(Path(path))["step"] if path else 0
-
-
-def _qualified_name(value: object) -> str:
-    name = getattr(value, "__qualname__", None)
-    return str(value) if name is None else f"{value.__module__}.{name}"
+        return run, step
 
 
 def silence_libraries() -> None:

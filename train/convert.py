@@ -36,7 +36,7 @@ def convert(model: str, output: Path, star: bool = False, constrained: bool | No
 
     Args:
         model: folder or hub id of a sequence-to-sequence model with safetensors weights.
-        output: checkpoint folder, e.g. ``checkpoints/lss_t5``; an existing checkpoint is replaced.
+        output: new checkpoint folder, e.g. ``checkpoints/lss_t5``.
         star: the model generates LSS*.
         constrained: decode only subsequences of the claim; false decodes freely, as the authors
             do. Null: true for LSS, false for LSS*.
@@ -48,8 +48,8 @@ def convert(model: str, output: Path, star: bool = False, constrained: bool | No
     logging.disable_progress_bar()  # loading weights takes a second
     if star and constrained:
         raise UserError("--constrained: LSS* may add words; omit --constrained with --star")
-    if output.exists() and not (output / "component.json").is_file():
-        raise UserError(f"--output {output}: exists and is not a checkpoint; set another folder")
+    if output.exists():
+        raise UserError(f"--output {output}: exists; set another folder")
     try:
         weights = load_seq2seq(model)
     except LOAD_ERRORS as error:

@@ -7,10 +7,11 @@ batches; ``python -m eval component`` evaluates the folder.
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 import torch
 from lightning import LightningModule, Trainer
@@ -31,7 +32,8 @@ from components.measures import Measures
 from records import UserError
 from records.writing import report_write_errors
 from train.card import Training, write_card
-from train.data import FixedBatches, RecordData, run_seed
+from train.checks import Diverged, check_finite
+from train.data import FixedBatches, run_seed
 from train.module import ComponentModule
 from train.resume import KeepSteps
 
@@ -63,19 +65,17 @@ class Export(Callback):
     """Writes the checkpoint folder when the fit ends, and one folder per step of ``steps``.
 
     An existing checkpoint in ``to`` is replaced. ``best`` has the best weights, if a validation
-    took place; ``arguments`` of ``python -m train`` go into the model card.
+    took place; ``arguments`` of ``python -m train`` go into the model card, ``run_key`` into
+    ``component.json``.
     """
 
     to: Path
     best: Path
     arguments: Sequence[str]
     steps: KeepSteps
+    run_key: str
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        for folder in (self.to, *map(self._step_folder, self.steps.steps)):
-            is_occupied = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
-            if is_occupied and not (folder / "component.json").is_file():
-                raise UserError(f"{folder}: not a checkpoint; set another --export_to")
         if trainer.is_global_zero:  # fail before training, not after it
             with report_write_errors(self.to):
                 self.to.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ class Export(Callback):
     def _export_steps(self, trainer: Trainer, module: ComponentModule) -> None:
         unreached = []
         for step in self.steps.steps:
-            folder, path = self._step_folder(step), self.steps.path(step)
+            (_, folder), path = export_folders(self.to, [step]), self.steps.path(step)
             if path.is_file():
                 load_weights(module, path)
                 measures = self._evaluate_and_write(trainer, module, folder, describe_step(step))
@@ -127,9 +127,6 @@ class Export(Callback):
             message = f"training ended at step {trainer.global_step}, before {', '.join(unreached)}"
             print(f"--export_steps: {message}", file=sys.stderr)
 
-    def _step_folder(self, step: int) -> Path:
-        return self.to.with_name(f"{self.to.name}_step_{step}")
-
     def _evaluate_and_write(
         self, trainer: Trainer, module: ComponentModule, to: Path, weights: str
     ) -> Measures:
@@ -139,30 +136,45 @@ class Export(Callback):
             module.float()  # evaluation is in fp32, also after bf16-true
         module.to(trainer.strategy.root_device)
         dev = module.encoder.splits["dev"]
-        dev_split = dev.records, dev.items, evaluate(module, data.batches("dev"))
+        outputs = evaluate(module, data.batches("dev"))
+        check_finite(outputs, trainer.precision)
+        dev_split = dev.records, dev.items, outputs
         module.cpu()
         module.temperature, module.shift = 1.0, 0.0
         before = module.probabilities_of(*dev_split)
         module.calibrate(*dev_split)
         measures = module.report(*dev_split, dev.sources)
+        perplexity = measured_values(measures).get("perplexity", 0)
+        if perplexity > 1e30:  # an untrained model has about the size of its vocabulary
+            raise Diverged(f"the training diverged: perplexity {perplexity:.3g}", trainer.precision)
         logs = [Path(log.log_dir) for log in trainer.loggers if isinstance(log, CSVLogger)]
-        training = Training(
-            intended=module.intended,
-            limits=module.limits,
+        training = dict(
             command=self.arguments,
-            monitor=module.monitor,
             weights=weights,
             curves=logs[0] / "metrics.csv" if logs and trainer.global_step else None,
             measures=measures,
             before=before,
             after=module.probabilities_of(*dev_split),
         )
-        component = _component(module, data, measures)
-        with replace_folder(to) as folder:
-            module.save_pretrained(folder)
-            module.tokenizer.save_pretrained(folder)
-            write_component(folder, component, write_card(folder, to, component, training))
+        evaluated_with = {name: getattr(module, name) for name in module.judged_with}
+        write_checkpoint(
+            module,
+            to,
+            training,
+            temperature=module.temperature,
+            data=[file for file in data.files if file.split in {"train", "dev"}],
+            metrics=measured_values(measures),
+            evaluation=data.evaluation()
+            | {k: v for k, v in evaluated_with.items() if v is not None},
+            seed=run_seed(),
+            run=self.run_key,
+        )
         return measures
+
+
+def export_folders(to: Path, steps: Iterable[int]) -> list[Path]:
+    """The checkpoint folder of a run, and those of the steps that it exports."""
+    return [to, *(to.with_name(f"{to.name}_step_{step}") for step in steps)]
 
 
 def describe_step(step: int) -> str:
@@ -175,18 +187,28 @@ def load_weights(module: ComponentModule, path: Path) -> None:
     module.load_state_dict(state, strict=module.strict_loading)
 
 
-def _component(module: ComponentModule, data: RecordData, measures: Measures) -> Component:
-    evaluated_with = {name: getattr(module, name) for name in module.judged_with}
-    return Component(
+def write_checkpoint(module: ComponentModule, to: Path, training: dict, **fields: Any) -> None:
+    """Write weights, tokenizer, card and ``component.json``.
+
+    Args:
+        module: the trained model.
+        to: the checkpoint folder.
+        training: fields of ``Training`` for the card, except those of ``module``.
+        fields: further fields of ``Component``.
+    """
+    about = {"intended": module.intended, "limits": module.limits, "monitor": module.monitor}
+    component = Component(
         component=module.component,
         architecture=module.architecture,
         max_length=module.max_length,
-        temperature=module.temperature,
         base=describe_base(module.base, module.revision),
-        data=[file for file in data.files if file.split in {"train", "dev"}],
-        metrics=measured_values(measures),
-        evaluation=data.evaluation() | {k: v for k, v in evaluated_with.items() if v is not None},
-        seed=run_seed(),
         versions=library_versions(),
         **module.describe(),
+        **fields,
     )
+    with replace_folder(to) as folder:
+        module.save_pretrained(folder)
+        module.tokenizer.save_pretrained(folder)
+        write_component(
+            folder, component, write_card(folder, to, component, Training(**about, **training))
+        )

@@ -160,6 +160,14 @@ class LssSeq2Seq(ComponentModule):
         """The decoder, as in ``eval``."""
         return LssDecoder(self.tokenizer, **self.decoding)
 
+    def setup(self, stage: str) -> None:
+        """Refuse fp16, in which activations and updates of T5 overflow."""
+        if self.trainer.precision == "16-true":
+            raise UserError(
+                "--trainer.precision 16-true: T5 diverges in fp16; set bf16-mixed or 32-true"
+            )
+        super().setup(stage)
+
     def configure_model(self) -> None:
         if self.model is None:
             with self.loading():

@@ -324,11 +324,13 @@ class ComponentModule(LightningModule):
             # `clip_gradients` rejects fused optimizers under autocast, also for clipping by value.
             self.trainer.precision_plugin.clip_grad_by_value(optimizer, limit)
 
-    def _nonfinite_error(self, value: float, rows: Sequence[int]) -> UserError:
+    def _nonfinite_error(self, value: float, rows: Sequence[int]) -> checks.Diverged:
         train = self.encoder.splits["train"]
-        places = [train.places[train.items[index].row] for index in rows]
-        return checks.nonfinite_error(
-            value, self.trainer.global_step, places, self.trainer.precision
+        places = [train.places[train.items[index].row] for index in rows] or ["another process"]
+        return checks.Diverged(
+            f"step {self.trainer.global_step}: the loss or its gradient is {value} at "
+            f"{', '.join(places[:3])}",
+            self.trainer.precision,
         )
 
     def validation_step(self, batch: dict, batch_idx: int) -> None:

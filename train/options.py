@@ -13,23 +13,34 @@ TRAINER_DEFAULTS = {
 }
 
 
-@dataclass
-class RunOptions:
-    """Output folders, early stopping and export of a run.
+@dataclass(kw_only=True)
+class OutputOptions:
+    """Output folders and export of a run.
 
     Args:
         name: name of the run's folder.
         runs: parent folder of all runs.
-        export_to: checkpoint folder written when the fit ends; null: checkpoints/NAME.
-        patience: stop after this many validations without improvement of the monitored measure.
-        save_every: steps between two saves of last.ckpt.
+        export_to: checkpoint folder written at the end; null: checkpoints/NAME.
         export_steps: also export the weights of these steps, each to the checkpoint folder
-            EXPORT_TO_step_STEP, when the fit ends; 0 is the initial weights.
+            EXPORT_TO_step_STEP; 0 is the initial weights.
+        overwrite: replace the checkpoints of another run.
     """
 
     name: str = "run"
     runs: str = "runs/train"
     export_to: str | None = None
+    export_steps: list[NonNegativeInt] = field(default_factory=list)
+    overwrite: bool = False
+
+
+@dataclass(kw_only=True)
+class RunOptions(OutputOptions):
+    """Output folders, early stopping and export of a fit.
+
+    Args:
+        patience: stop after this many validations without improvement of the monitored measure.
+        save_every: steps between two saves of last.ckpt.
+    """
+
     patience: PositiveInt = 10
     save_every: PositiveInt = 100
-    export_steps: list[NonNegativeInt] = field(default_factory=list)

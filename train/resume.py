@@ -10,8 +10,9 @@ import io
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -25,6 +26,7 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from records import UserError
 from records.writing import atomic_bytes
+from train.continuing import Run
 from train.data import run_seed
 
 LAST, BEST = "last.ckpt", "best.ckpt"
@@ -56,11 +58,6 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 class Patience(EarlyStopping):
     """Early stopping with the configured patience, not the one stored in the checkpoint."""
 
-    @property
-    def state_key(self) -> str:
-        """Lightning's key of this callback in checkpoints."""
-        return super().state_key.replace(type(self).__qualname__, EarlyStopping.__qualname__, 1)
-
     def load_state_dict(self, state_dict: dict) -> None:
         """Restore the state except the patience."""
         super().load_state_dict(state_dict | {"patience": self.patience})
@@ -80,12 +77,6 @@ class Best(ModelCheckpoint):
     def __init__(self, resumed_from: Path | None, **options: Any):
         super().__init__(**options)
         self._resumed_from = resumed_from
-
-    @property
-    def state_key(self) -> str:
-        """Lightning's key of this callback in checkpoints."""
-        class_name = type(self).__qualname__
-        return super().state_key.replace(class_name, ModelCheckpoint.__qualname__, 1)
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Restore the best score and weights, if any validation took place."""
@@ -125,23 +116,50 @@ class LastValidation(Callback):
 class Resume(Checkpoint):
     """Saves ``last.ckpt`` every ``every_n_steps`` and after each validation, and seeds each step.
 
-    ``--ckpt_path last`` requires the same ``fingerprint`` (hash of configuration and data). If
-    ``fresh``, checkpoints of an earlier run are removed.
+    Checkpoints hold ``run``. If ``fresh``, those of an earlier run are removed.
     """
 
     folder: Path
     every_n_steps: int
-    fingerprint: str
+    run: Run
     fresh: bool
     _gradients_left = False
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if not trainer.is_global_zero:
             return
-        for partial in self.folder.rglob(".*.ckpt.*"):  # from a killed process
-            partial.unlink()
-        for name in (LAST, BEST) if self.fresh else ():
-            (self.folder / name).unlink(missing_ok=True)
+        stale = list(self.folder.rglob(".*.ckpt.*"))  # from a killed process
+        if self.fresh:
+            stale += [self.folder / LAST, self.folder / BEST, *self.folder.glob("steps/*.ckpt")]
+        for path in stale:
+            path.unlink(missing_ok=True)
+
+    def on_load_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict
+    ) -> None:
+        """Count the rows of this epoch in batches of this run, a multiple of those per step."""
+        rows = _rows_per_batch(trainer)
+        loop = checkpoint["loops"]["fit_loop"]
+        progress = loop["epoch_loop.batch_progress"]
+        batches = progress["current"]["ready"]
+        done = batches * checkpoint.get("rows_per_batch", rows) // rows
+        surplus = batches - done + done % trainer.accumulate_grad_batches
+        if surplus and not progress["is_last_batch"]:
+            progress["current"] = {n: count - surplus for n, count in progress["current"].items()}
+            for loader in loop["state_dict"]["combined_loader"]:
+                loader["done"] -= surplus
+        checkpoint["lr_schedulers"] = []  # see on_train_start
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Advance the schedule of this run, which may be longer than that of the checkpoint."""
+        scheduler = trainer.lr_scheduler_configs[0].scheduler
+        for group, rate in zip(
+            trainer.optimizers[0].param_groups, scheduler.get_last_lr(), strict=True
+        ):
+            group["lr"] = rate
+        with warnings.catch_warnings(action="ignore"):  # a step without one of the optimizer
+            for _ in range(trainer.global_step):
+                scheduler.step()
 
     def on_train_batch_start(
         self, trainer: Trainer, pl_module: LightningModule, batch: dict, batch_idx: int
@@ -168,10 +186,14 @@ class Resume(Checkpoint):
     def on_save_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict
     ) -> None:
-        checkpoint["fingerprint"] = self.fingerprint
+        checkpoint |= {"run": asdict(self.run), "rows_per_batch": _rows_per_batch(trainer)}
 
     def _save(self, trainer: Trainer) -> None:
         trainer.save_checkpoint(self.folder / LAST, weights_only=False)
+
+
+def _rows_per_batch(trainer: Trainer) -> int:
+    return (getattr(trainer.datamodule, "batch_size", None) or 1) * trainer.world_size
 
 
 def _validation_follows(trainer: Trainer, batch_idx: int) -> bool:
@@ -192,12 +214,11 @@ class KeepSteps(Callback):
 
     ``eval experiment optimise`` compares these steps of one adversary. This callback must precede
     ``Resume``, so that ``last.ckpt`` of a step never exists without that step's weights. Step 0 is
-    the initial weights. If ``fresh``, checkpoints of an earlier run are removed.
+    the initial weights.
     """
 
     folder: Path
     steps: Sequence[int]
-    fresh: bool
     _last: int | None = None
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
@@ -208,11 +229,6 @@ class KeepSteps(Callback):
                 f"--export_steps {self.steps[-1]}: training ends at step {max_steps}; lower it or "
                 "raise --trainer.max_steps"
             )
-
-    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if self.fresh and trainer.is_global_zero:
-            for path in self.folder.glob("*.ckpt"):
-                path.unlink()
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save the first step, initial or resumed."""
@@ -247,22 +263,18 @@ class KeepSteps(Callback):
         return {step: self.path(step) for step in self.steps if self.path(step).is_file()}
 
 
-def read_state(path: Path) -> dict:
-    """Step and fingerprint of a Lightning checkpoint, read without loading its weights.
-
-    ``resumable`` is whether it holds the optimizer state.
-    """
+def read_state(path: Path) -> tuple[int, Run]:
+    """Step and run of a Lightning checkpoint, read without loading its weights."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        return {
-            "step": state["global_step"],
-            "fingerprint": state.get("fingerprint"),
-            "resumable": "optimizer_states" in state,
-        }
-    except (RuntimeError, UnpicklingError, EOFError, LookupError, TypeError):
+        step, run = state["global_step"], Run(**state.get("run", {}))
+    except (FileNotFoundError, RuntimeError, UnpicklingError, EOFError, LookupError, TypeError):
         raise UserError(
-            f"--ckpt_path {path}: not a training checkpoint; pass a .ckpt file of `fit`"
+            f"--ckpt_path {path}: not a training checkpoint; pass a .ckpt file of `fit`, or `last`"
         ) from None
+    if "optimizer_states" not in state:
+        raise UserError(f"--ckpt_path {path}: weights only; to resume, pass its {LAST}")
+    return step, run
 
 
 def curves_logger(runs: Path, name: str, step: int) -> CSVLogger:

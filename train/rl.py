@@ -5,7 +5,7 @@ the mean of their group become more likely. trl's ``GRPOTrainer`` trains the sam
 adapter as ``fit``, and the export is the same. The metric is named by ``class_path``, because
 ``train`` does not import ``eval``. A text that the metric cannot score has no effect.
 
-An interrupted run resumes from its last checkpoint, with its random state.
+A run resumes from its last checkpoint, with its random state.
 """
 
 import json
@@ -13,7 +13,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -21,31 +21,26 @@ from typing import Any, Protocol
 
 import torch
 from datasets import Dataset
-from jsonargparse.typing import NonNegativeFloat, NonNegativeInt
+from jsonargparse.typing import NonNegativeFloat
 from lightning import seed_everything
 from pandas import DataFrame
 from transformers import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cli.parser import command_parser, parse
-from components.base import describe_base, load_tokenizer
-from components.checkpoint import (
-    Component,
-    describe_data,
-    library_versions,
-    replace_folder,
-    write_component,
-)
+from components.base import load_tokenizer
+from components.checkpoint import describe_data
 from components.encoding import fill_prompt
 from components.sentences import last_whole_sentence
-from records import Document, UserError, read_records, sha256_file, sha256_text, write_text
+from records import Document, UserError, read_records, write_json, write_text
 from records.errors import first_line
 from records.types import Record, Text
 from records.writing import lock_folder
 from train.adversary import load_adapter
-from train.card import Training, write_card
 from train.cli import default_precision, silence_libraries
-from train.export import describe_step
+from train.continuing import Run
+from train.export import describe_step, export_folders, write_checkpoint
+from train.options import OutputOptions
 from train.preference import Preference
 
 # trl's measures of a step that are kept; others are times or constants.
@@ -90,8 +85,8 @@ class Reward(Protocol):
         """Return a number or None per text."""
 
 
-@dataclass
-class RlOptions:
+@dataclass(kw_only=True)
+class RlOptions(OutputOptions):
     """Options of ``python -m train rl``.
 
     Args:
@@ -101,10 +96,6 @@ class RlOptions:
         topics: JSONL files whose rows have the field ``topic``.
         grpo: options of trl's ``GRPOConfig``, e.g. ``max_steps``, ``num_generations`` (texts per
             topic), ``save_steps`` (between two checkpoints), ``seed``, ``use_vllm``.
-        name: name of the run's folder.
-        runs: parent folder of all runs.
-        export_to: checkpoint folder written at the end; null: checkpoints/NAME.
-        export_steps: also export the weights of these steps to EXPORT_TO_step_STEP; 0 is the start.
     """
 
     model: Reinforced
@@ -112,9 +103,6 @@ class RlOptions:
     topics: list[str]
     grpo: dict[str, Any] = field(default_factory=dict)
     name: str = "rl"
-    runs: str = "runs/train"
-    export_to: str | None = None
-    export_steps: list[NonNegativeInt] = field(default_factory=list)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -127,6 +115,7 @@ def run(arguments: Sequence[str]) -> int:
     raw = json.loads(parser.dump(config, format="json", skip_unset=False))
     grpo = _config(raw)
     options = RlOptions(**parser.instantiate(config))
+    options.export_to = options.export_to or f"checkpoints/{options.name}"
     seed_everything(grpo.seed, verbose=False)  # before the adapter is drawn
     with lock_folder(grpo.output_dir, "--name") if grpo.process_index == 0 else nullcontext():
         _train(options, grpo, raw, ["rl", *arguments])
@@ -137,9 +126,9 @@ def _train(options: RlOptions, grpo: GRPOConfig, raw: dict, arguments: Sequence[
     module, folder = options.model, Path(grpo.output_dir)
     module.check_tokenizer()
     module.configure_model()
-    paths = [*options.topics, *sorted(map(str, Path(module.start or "-").glob("*.safetensors")))]
-    key = sha256_text(json.dumps([raw, [sha256_file(path) for path in paths]], sort_keys=True))
-    checkpoint = _last_checkpoint(folder, key)
+    paths = [*options.topics, *sorted(Path(module.start or "-").glob("*.safetensors"))]
+    decisive = {name: raw[name] for name in ("model", "reward", "topics", "grpo")}
+    run, checkpoint = _resolve_run(options, Run.start(decisive, paths), folder)
     trainer = _Trainer(
         model=module.model,
         reward_funcs=_reward_function(options.reward, module),
@@ -148,31 +137,45 @@ def _train(options: RlOptions, grpo: GRPOConfig, raw: dict, arguments: Sequence[
         processing_class=load_tokenizer(module.base, module.revision),
     )
     trainer.options, trainer.reward, trainer.arguments = options, raw["reward"], arguments
+    trainer.run = run
     trainer.remove_callback(PrinterCallback)
     if trainer.is_world_process_zero():
-        write_text(folder / "key", key)
+        write_json(folder / "options.json", asdict(run))
     if checkpoint is None:
         trainer.export_step()
     trainer.train(resume_from_checkpoint=checkpoint)
     if trainer.is_world_process_zero():
-        trainer.export(Path(options.export_to or f"checkpoints/{options.name}"))
+        trainer.export(Path(options.export_to))
 
 
-def _last_checkpoint(folder: Path, key: str) -> str | None:
-    """The last complete checkpoint of the same options and data; others are deleted."""
-    path, last = folder / "key", None
-    is_same = path.is_file() and path.read_text(encoding="utf-8") == key
-    for saved in sorted(folder.glob("checkpoint-*"), key=lambda p: int(p.name.split("-")[1])):
+def _resolve_run(options: RlOptions, run: Run, folder: Path) -> tuple[Run, str | None]:
+    """The run and its last complete checkpoint; deletes incomplete and overwritten ones."""
+    path, last = folder / "options.json", None
+    stored = Run(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else Run()
+    checkpoints = sorted(folder.glob("checkpoint-*"), key=_step_of)
+    is_same = run.continues(stored)
+    if checkpoints and not is_same and not options.overwrite:
+        raise run.refused(stored, folder)
+    for saved in checkpoints:
         try:
             if not is_same:
-                raise ValueError("from other options or data")
+                raise ValueError("of another run")
             # trl writes this file last.
             json.loads((saved / "trainer_state.json").read_text(encoding="utf-8"))
-            last = str(saved)
+            last = saved
         except (OSError, ValueError) as error:
             print(f"{saved}: not resumed: {first_line(error)}", file=sys.stderr)
             shutil.rmtree(saved)
-    return last
+    if last is not None:
+        run = run.resumed(stored, last, _step_of(last))
+    run.check_exports(
+        export_folders(Path(options.export_to), options.export_steps), options.overwrite
+    )
+    return run, last and str(last)
+
+
+def _step_of(checkpoint: Path) -> int:
+    return int(checkpoint.name.rpartition("-")[2])
 
 
 def _config(options: dict[str, Any]) -> GRPOConfig:
@@ -237,6 +240,13 @@ class _Trainer(GRPOTrainer):
     options: RlOptions
     reward: dict[str, Any]
     arguments: Sequence[str]
+    run: Run
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if checkpoint is not None:  # the optimizer has the learning rate of a shorter schedule
+            self.lr_scheduler.last_epoch -= 1
+            self.lr_scheduler.step()
 
     def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
         Path(output_dir).mkdir(parents=True, exist_ok=True)
@@ -258,41 +268,29 @@ class _Trainer(GRPOTrainer):
     def export_step(self) -> None:
         step, options = self.state.global_step, self.options
         if self.is_world_process_zero() and step in options.export_steps:
-            self.export(Path(f"{options.export_to or f'checkpoints/{options.name}'}_step_{step}"))
+            self.export(export_folders(Path(options.export_to), [step])[1])
 
     def export(self, to: Path) -> None:
         module, options, state = self.options.model, self.options, self.state
         steps = [e for e in state.log_history if e["step"] == state.global_step and "reward" in e]
         metrics = _measures(steps[-1]) if steps else {}
-        component = Component(
-            component=module.component,
-            architecture=module.architecture,
-            max_length=module.max_length,
-            base=describe_base(module.base, module.revision),
+        training = dict(
+            command=self.arguments,
+            weights=describe_step(state.global_step),
+            curves=Path(self.args.output_dir) / "metrics.csv" if steps else None,
+            measures={name: {"value": value, "ci95": None} for name, value in metrics.items()},
+        )
+        write_checkpoint(
+            module,
+            to,
+            training,
             data=[describe_data("train", p, len(read_records(p, Topic))) for p in options.topics],
             metrics=metrics,
             metrics_split="train",
             evaluation={"reward": self.reward, "start": module.start, "beta": self.args.beta},
             seed=self.args.seed,
-            versions=library_versions(),
-            **module.describe(),
+            run=self.run.key,
         )
-        training = Training(
-            intended=module.intended,
-            limits=module.limits,
-            command=self.arguments,
-            monitor=module.monitor,
-            weights=describe_step(state.global_step),
-            curves=Path(self.args.output_dir) / "metrics.csv" if steps else None,
-            measures={name: {"value": value, "ci95": None} for name, value in metrics.items()},
-            before=None,
-            after=None,
-        )
-        to.parent.mkdir(parents=True, exist_ok=True)
-        with replace_folder(to) as folder:
-            module.save_pretrained(folder)
-            module.tokenizer.save_pretrained(folder)
-            write_component(folder, component, write_card(folder, to, component, training))
         print(f"checkpoint: {to}")
 
 

@@ -95,7 +95,12 @@ def everything(folder):
 
 def test_build_writes_only_its_files(tmp_path, texts):
     manifest = json.loads(Words(tmp_path / "out", [texts]).build().read_text())
-    assert set(everything(tmp_path / "out")) == {"words_train.jsonl", "README.md", "manifest.json"}
+    assert set(everything(tmp_path / "out")) == {
+        "words_train.jsonl",
+        "README.md",
+        "manifest.json",
+        ".build.json",
+    }
     assert manifest["config"] == {
         "limit": None,
         "texts": ["texts.txt"],
@@ -121,7 +126,7 @@ def test_killed_build_resumes_to_the_same_bytes(tmp_path, texts, monkeypatch):
         monkeypatch.setattr(Words, "killed_at", word)
         with pytest.raises(KeyboardInterrupt):
             Words(tmp_path / "out", [texts]).build()
-        (journal,) = everything(tmp_path / "out")
+        journal, _ = sorted(everything(tmp_path / "out"), reverse=True)
         assert journal.startswith(".words.")
     kept = (tmp_path / "out" / journal).read_text().splitlines()
     assert [json.loads(line)["name"] for line in kept] == ["one", "two", "three", "four"]
@@ -139,14 +144,21 @@ def test_partial_files_of_a_killed_build_are_removed(tmp_path, texts):
     assert everything(tmp_path / "out") == everything(tmp_path / "whole")
 
 
-def test_journal_of_another_configuration_is_kept(tmp_path, texts, monkeypatch):
+def test_build_of_other_options_is_refused_unless_overwrite_is_set(tmp_path, texts, monkeypatch):
+    out = tmp_path / "out"
     monkeypatch.setattr(Words, "killed_at", "four")
     with pytest.raises(KeyboardInterrupt):
-        Words(tmp_path / "out", [texts], model=Model("large")).build()
-    (journal,) = everything(tmp_path / "out")
+        Words(out, [texts], model=Model("large")).build()
     monkeypatch.setattr(Words, "killed_at", None)
-    Words(tmp_path / "out", [texts]).build()
-    assert journal in everything(tmp_path / "out")
+    for finished in (False, True):
+        before = everything(out)
+        for options, name in (({"model": Model("small")}, "model"), ({"seed": 2}, "seed, model")):
+            with pytest.raises(UserError, match=f"out: contains a build with another {name};"):
+                Words(out, [texts], **options).build()
+        assert everything(out) == before, finished
+        Words(out, [texts], model=Model("large")).build()
+    Words(out, [texts], share=0.25, overwrite=True).build()
+    assert json.loads((out / "manifest.json").read_text())["config"]["share"] == 0.25
 
 
 def test_all_invalid_options_are_reported_at_once():

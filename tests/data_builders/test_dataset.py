@@ -153,7 +153,7 @@ def test_class_path_builds_from_a_config_with_overrides(tmp_path, capsys):
         f"{TINY}: 1 record(s) in 1 file(s) of {tmp_path}/out (2 rows dropped); card: "
         f"{tmp_path}/out/README.md\ndropped 2 x odd\n"
     )
-    assert main([TINY, "--config", str(config), "--number", "5"]) == 0
+    assert main([TINY, "--config", str(config), "--number", "5", "--overwrite"]) == 0
     assert json.loads(written.read_text()) == {"number": 5}
 
 
@@ -163,8 +163,9 @@ def test_dataset_of_another_builder_is_not_overwritten(tmp_path):
     manifest = json.loads(path.read_text())
     assert manifest.pop("builder") == "test_dataset", "a builder is called as its file"
     path.write_text(json.dumps({"builder": "kb_pairs", **manifest}))
+    (path.parent / ".build.json").unlink()
     before = {file: file.read_bytes() for file in path.parent.iterdir()}
-    with pytest.raises(UserError, match="contains a dataset of builder kb_pairs"):
+    with pytest.raises(UserError, match="contains a build with another builder"):
         main([TINY, "--output", str(path.parent), "--number", "5"])
     assert {file: file.read_bytes() for file in path.parent.iterdir()} == before
     path.write_text(json.dumps(manifest))

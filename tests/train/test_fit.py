@@ -234,7 +234,7 @@ def test_the_last_step_is_validated_too(
     with open(tmp_path / "runs/run/metrics.csv", encoding="utf-8", newline="") as file:
         judged = [int(row["step"]) + 1 for row in csv.DictReader(file) if row["dev/mse"]]
     assert judged == {"3": [3, 5], "2": [2, 3], "0.7": [2, 5, 6]}[interval]
-    assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == judged[-1]
+    assert read_state(tmp_path / "runs/run/last.ckpt")[0] == judged[-1]
 
 
 def test_two_class_dev_is_monitored_by_auroc(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from lightning.pytorch.callbacks import Callback
 from transformers import AutoModelForSeq2SeqLM
 
 from components.base import random_t5
@@ -17,12 +18,24 @@ from eval.commands.component import judge
 from records import LssExample, UserError
 from tests.train.conftest import lss_rows
 from train.__main__ import main
+from train.checks import Diverged
 from train.lss_seq2seq import LssSeq2Seq
 
 ROOT = Path(__file__).parents[2]
 SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "dropout_rate": 0}
 DECODING = '{"num_beams": 2, "max_new_tokens": 16}'
 CLAIM = "ada lovelace was a mathematician and poet born in paris ."
+
+
+class Scale(Callback):
+    """Multiplies the weights of the output layer when training ends, before the export."""
+
+    def __init__(self, factor: float):
+        self.factor = factor
+
+    def on_train_end(self, trainer, pl_module) -> None:
+        (trainer.default_root_dir / Path("best.ckpt")).unlink()
+        pl_module.model.lm_head.weight.data *= self.factor
 
 
 @pytest.fixture(scope="session")
@@ -103,6 +116,31 @@ def test_lss_star_is_free(run: Callable, tmp_path: Path, write: Callable) -> Non
     assert result["metrics"]["bleu_best"]["value"] == pytest.approx(component.metrics["bleu_best"])
     with pytest.raises(UserError, match="no annotation has an lss_star"):
         judge(str(tmp_path / "checkpoints/run"), write("plain", lss_rows()))
+
+
+def test_fp16_is_refused_before_training(run: Callable, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="16-true: T5 diverges in fp16; set bf16-mixed or 32-true"):
+        main(run("--trainer.precision", "16-true"))
+    assert not (tmp_path / "runs/run/last.ckpt").exists()
+
+
+@pytest.mark.parametrize(
+    ("scale", "message"),
+    [(1e39, "diverged: 20 of 20 dev outputs"), (200, "diverged: perplexity ")],
+)
+def test_a_diverged_model_is_not_exported_over_a_checkpoint(
+    run: Callable, tmp_path: Path, scale: float, message: str
+) -> None:
+    main(run())
+    exported = tmp_path / "checkpoints/run/model.safetensors"
+    before = exported.read_bytes()
+    callback = {"class_path": "tests.train.test_lss_seq2seq.Scale", "init_args": {"factor": scale}}
+    options = ["--trainer.callbacks", json.dumps([callback]), "--trainer.val_check_interval", "9"]
+    options += ["--trainer.max_steps", "4"]
+    with pytest.raises(Diverged, match=message) as caught:
+        main(run(*options, "--overwrite"))
+    assert caught.value.exit_code == 1
+    assert exported.read_bytes() == before
 
 
 def test_from_random_weights(run: Callable, tmp_path: Path, tiny_bert: str) -> None:

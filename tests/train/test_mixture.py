@@ -208,7 +208,7 @@ def test_a_weighted_mixture_with_held_back_groups(
     assert counts["train", "one.jsonl"] + counts["dev", "one.jsonl"] == 60
     assert counts["dev", "one.jsonl"] > 5
     seen = 2 * counts["train", "one.jsonl"] + round(0.5 * counts["train", "two.jsonl"])
-    assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == 2 * math.ceil(seen / 4)
+    assert read_state(tmp_path / "runs/run/last.ckpt")[0] == 2 * math.ceil(seen / 4)
     assert len({file.sha256 for file in component.data}) == 2
     names = {name for name in component.metrics if "/" not in name}
     assert {"accuracy", "macro_f1", "entailment_auroc", "ece"} <= names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from safetensors.torch import load_file
 
 from records import UserError
 from train.__main__ import main
+from train.continuing import Run
 from train.data import TrainBatches
 from train.module import Item
 from train.resume import Patience, Resume, curves_logger, read_state
@@ -39,6 +41,17 @@ class Crash(Callback):
     def on_validation_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
         if self.validating and trainer.global_step == self.step:
             raise RuntimeError("crash")
+
+
+class Rates(Callback):
+    """Writes the learning rate of each step."""
+
+    def __init__(self, path: str):
+        self.path = path
+
+    def on_before_optimizer_step(self, trainer, pl_module, optimizer) -> None:
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(f"{optimizer.param_groups[0]['lr']}\n")
 
 
 def crash_at(step: int, validating: bool) -> str:
@@ -82,31 +95,94 @@ def test_a_crash_anywhere_changes_nothing(
         assert (tmp_path / f"runs/{run}/metrics.csv").read_text(encoding="utf-8") == curve, run
 
 
-def test_last_of_another_configuration_starts_at_step_0(
-    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    main(arguments("unli", run="a"))
-    main(arguments("unli", "--model.lr", "0.001", run="b"))
-    main(arguments("unli", "--model.lr", "0.001", "--ckpt_path", "last", run="a"))
+def contents(tmp_path: Path) -> dict[Path, bytes]:
+    folders = (tmp_path / "runs/run", tmp_path / "checkpoints/run")
+    return {path: path.read_bytes() for folder in folders for path in folder.rglob("*.*")}
 
-    assert "another configuration" in capsys.readouterr().err
-    single, two = weights(tmp_path, "a"), weights(tmp_path, "b")
+
+def test_a_run_of_other_options_or_data_is_refused_and_nothing_changes(
+    arguments: Callable, tmp_path: Path
+) -> None:
+    main(arguments("unli"))
+    before = contents(tmp_path)
+    other = tmp_path / "other.jsonl"
+    other.write_text((tmp_path / "unli.jsonl").read_text(encoding="utf-8"), encoding="utf-8")
+    rate = ["--model.lr", "0.001"]
+    elsewhere = ["--runs", str(tmp_path / "more")]
+    last = ["--ckpt_path", "last"]
+    for options, message in (
+        ([*rate, *last], "last.ckpt: from another run, which differs in --model.lr; only length"),
+        (rate, "which differs in --model.lr"),
+        (["--trainer.max_steps", "9"], "in --trainer.max_steps; only length"),
+        (["--trainer.max_steps", "2", *last], "--trainer.max_steps: .*last.ckpt is at step 6"),
+        (["--data.train", str(other), *last], "which differs in --data.train"),
+        ([*elsewhere, *rate], "checkpoints/run: a checkpoint of another run; set another --export"),
+    ):
+        with pytest.raises(UserError, match=message):
+            main(arguments("unli", *options))
+        assert contents(tmp_path) == before, options
+    inputs = arguments("unli", *last)
+    rows = other.read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "unli.jsonl").write_text("".join(rows[:9]), encoding="utf-8")
+    with pytest.raises(UserError, match=r"differs in content of .*unli\.jsonl"):
+        main(inputs)
+    assert contents(tmp_path) == before
+
+
+def test_a_run_of_other_options_starts_at_step_0_with_overwrite(
+    arguments: Callable, tmp_path: Path
+) -> None:
+    options = ["--model.lr", "0.001", "--overwrite"]
+    main(arguments("unli"))
+    main(arguments("unli", *options, run="b"))
+    main(arguments("unli", *options, "--ckpt_path", "last"))
+    single, two = weights(tmp_path, "run"), weights(tmp_path, "b")
     assert all(torch.equal(single[name], two[name]) for name in single)
 
 
-def test_last_of_other_data_starts_at_step_0(
-    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+def constant(optimizer: torch.optim.Optimizer, **_: int) -> torch.optim.lr_scheduler.LRScheduler:
+    return torch.optim.lr_scheduler.ConstantLR(optimizer, factor=1.0)
+
+
+SCHEDULES = ["transformers.get_linear_schedule_with_warmup", "tests.train.test_resume.constant"]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=["linear", "constant"])
+def test_a_finished_run_of_4_steps_continues_to_9_steps(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture, schedule: str
 ) -> None:
-    for split in ("train", "dev"):
-        inputs = arguments("unli", "--trainer.max_steps", "3", "--ckpt_path", "last", run=split)
-        file = tmp_path / f"{split}.jsonl"
-        inputs += [f"--data.{split}", str(file)]
-        rows = (tmp_path / "unli.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-        for count, is_fresh in ((10, False), (10, False), (9, True)):  # fresh, finished, other rows
-            file.write_text("".join(rows[:count]), encoding="utf-8")
-            main(inputs)
-            message = capsys.readouterr().err
-            assert ("from another configuration or other data" in message) is is_fresh
+    options = ["--trainer.log_every_n_steps", "1", "--model.warmup_ratio", "0"]
+    options += ["--model.schedule", schedule]
+    rates = {"class_path": "tests.train.test_resume.Rates"}
+    rates["init_args"] = {"path": str(tmp_path / "rates")}
+    main(arguments("unli", *options, "--trainer.max_steps", "9", run="whole"))
+    options += ["--trainer.callbacks", json.dumps([rates])]
+    main(arguments("unli", *options, "--trainer.max_steps", "4"))
+    last = ["--trainer.max_steps", "9", "--ckpt_path", "last"]
+    main(arguments("unli", *options, *last))
+    assert "continues at step 4 with another --trainer.max_steps\n" in capsys.readouterr().out
+    applied = [float(line) for line in (tmp_path / "rates").read_text().splitlines()]
+    if schedule == SCHEDULES[0]:
+        steps = [(step, 4) for step in range(4)] + [(step, 9) for step in range(4, 9)]
+        assert applied == pytest.approx([0.01 * (1 - step / end) for step, end in steps])
+        return
+    assert applied == [0.01] * 9
+    whole, longer = weights(tmp_path, "whole"), weights(tmp_path, "run")
+    assert all(torch.equal(whole[name], longer[name]) for name in whole)
+
+
+def test_a_run_continues_its_epoch_with_another_batch_size(
+    arguments: Callable, tmp_path: Path
+) -> None:
+    # Ten rows in batches of 2; after 3 steps, 4 rows are left: one batch of 3 repeats none.
+    options = ["--trainer.max_steps", "3", "--data.batch_size", "2"]
+    main(arguments("unli", *options))
+    last = ["--trainer.max_steps", "9", "--data.batch_size", "3", "--ckpt_path", "last"]
+    main(arguments("unli", *last))
+    state = torch.load(tmp_path / "runs/run/last.ckpt", weights_only=True)
+    # Two more batches of 3 in the first epoch, and four in the second.
+    assert (state["global_step"], state["epoch"]) == (9, 1)
+    assert state["loops"]["fit_loop"]["epoch_loop.batch_progress"]["current"]["ready"] == 4
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
@@ -129,7 +205,7 @@ def test_killed_and_resumed_with_last(
 
     main(arguments("unli", *options, "--ckpt_path", "last", run="killed"))
 
-    assert "another configuration" not in capsys.readouterr().err
+    assert "continues at step" not in capsys.readouterr().out
     single, two = (
         (tmp_path / f"checkpoints/{run}/model.safetensors").read_bytes()
         for run in ("whole", "killed")
@@ -141,7 +217,7 @@ def test_a_fresh_run_forgets_the_weights_of_an_earlier_one(
     arguments: Callable, tmp_path: Path, tiny_bert: str
 ) -> None:
     main(arguments("unli"))
-    main(arguments("unli", "--trainer.max_steps", "0"))  # of the same name, and no step
+    main(arguments("unli", "--trainer.max_steps", "0", "--overwrite"))  # the same name
     assert not list((tmp_path / "runs/run").glob("*.ckpt"))
     exported = load_file(tmp_path / "checkpoints/run/model.safetensors")
     base = load_file(Path(tiny_bert) / "model.safetensors")
@@ -152,7 +228,7 @@ def test_a_fresh_run_forgets_the_weights_of_an_earlier_one(
 def test_every_step_and_process_has_noise_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    resume = Resume(tmp_path, 1, "", fresh=False)
+    resume = Resume(tmp_path, 1, Run(), fresh=False)
     seeds = []
     # A seed may be a date, or the largest number of 32 bits.
     all_seeds = ("1", "20241231", str(2**32 - 1))
@@ -192,7 +268,7 @@ def test_the_end_of_an_epoch_is_kept_where_its_last_step_has_fewer_batches(
     with pytest.raises(RuntimeError, match="crash"):
         main(arguments("unli", *options, *crash, run="broken"))
     last = tmp_path / "runs/broken/last.ckpt"
-    assert read_state(last)["step"] == 2
+    assert read_state(last)[0] == 2
     main(arguments("unli", *options, "--ckpt_path", str(last), run="broken"))
     whole, broken = weights(tmp_path, "whole"), weights(tmp_path, "broken")
     assert all(torch.equal(whole[name], broken[name]) for name in whole)
@@ -206,7 +282,7 @@ def test_a_run_whose_patience_was_over_does_not_train_on(
     main(arguments("unli", *options))
     curve = (tmp_path / "runs/run/metrics.csv").read_bytes()
     main(arguments("unli", *options, "--ckpt_path", "last"))
-    assert read_state(tmp_path / "runs/run/last.ckpt")["step"] == 2
+    assert read_state(tmp_path / "runs/run/last.ckpt")[0] == 2
     assert (tmp_path / "runs/run/metrics.csv").read_bytes() == curve
 
 

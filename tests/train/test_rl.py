@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,7 @@ def test_a_word_count_rises_and_a_killed_run_ends_with_the_same_bytes(
             raise KeyboardInterrupt
         return real(self, args, state, control)
 
-    Path("runs/train/rl/key").unlink()  # so that it starts again
+    shutil.rmtree("runs/train/rl/checkpoint-10")  # so that it starts again
     monkeypatch.setattr(CallbackHandler, "on_step_end", dies)
     with pytest.raises(KeyboardInterrupt):
         train(tiny_llama, "rl")

@@ -83,7 +83,7 @@ def test_a_broken_step_stops_the_fit_and_spares_the_checkpoint(
     with pytest.raises(SystemExit) as stop:
         run_command(partial(main, broken))
 
-    assert stop.value.code == 2
+    assert stop.value.code == 1
     (message,) = [x for x in capsys.readouterr().err.splitlines() if x.startswith("error: ")]
     assert message.startswith("error: step 4: the loss or its gradient is ")
     assert f"{tmp_path / 'unli.jsonl'}:" in message  # the rows of the step
