@@ -32,7 +32,7 @@ from components.measures import Measures
 from records import UserError
 from records.writing import report_write_errors
 from train.card import Training, write_card
-from train.checks import Diverged, check_finite
+from train.checks import check_finite
 from train.data import FixedBatches, run_seed
 from train.module import ComponentModule
 from train.resume import KeepSteps
@@ -144,9 +144,6 @@ class Export(Callback):
         before = module.probabilities_of(*dev_split)
         module.calibrate(*dev_split)
         measures = module.report(*dev_split, dev.sources)
-        perplexity = measured_values(measures).get("perplexity", 0)
-        if perplexity > 1e30:  # an untrained model has about the size of its vocabulary
-            raise Diverged(f"the training diverged: perplexity {perplexity:.3g}", trainer.precision)
         logs = [Path(log.log_dir) for log in trainer.loggers if isinstance(log, CSVLogger)]
         training = dict(
             command=self.arguments,

@@ -124,20 +124,14 @@ def test_fp16_is_refused_before_training(run: Callable, tmp_path: Path) -> None:
     assert not (tmp_path / "runs/run/last.ckpt").exists()
 
 
-@pytest.mark.parametrize(
-    ("scale", "message"),
-    [(1e39, "diverged: 20 of 20 dev outputs"), (200, "diverged: perplexity ")],
-)
-def test_a_diverged_model_is_not_exported_over_a_checkpoint(
-    run: Callable, tmp_path: Path, scale: float, message: str
-) -> None:
+def test_a_diverged_model_is_not_exported_over_a_checkpoint(run: Callable, tmp_path: Path) -> None:
     main(run())
     exported = tmp_path / "checkpoints/run/model.safetensors"
     before = exported.read_bytes()
-    callback = {"class_path": "tests.train.test_lss_seq2seq.Scale", "init_args": {"factor": scale}}
+    callback = {"class_path": "tests.train.test_lss_seq2seq.Scale", "init_args": {"factor": 1e39}}
     options = ["--trainer.callbacks", json.dumps([callback]), "--trainer.val_check_interval", "9"]
     options += ["--trainer.max_steps", "4"]
-    with pytest.raises(Diverged, match=message) as caught:
+    with pytest.raises(Diverged, match="diverged: 20 of 20 dev outputs") as caught:
         main(run(*options, "--overwrite"))
     assert caught.value.exit_code == 1
     assert exported.read_bytes() == before

@@ -22,10 +22,12 @@ STEPS = ["--export_steps", "[0, 2, 6]"]
 
 
 def exported(tmp_path: Path, run: str) -> dict[str, dict[str, bytes]]:
-    """Folder of a step to its files, but for the card, which has the command."""
+    """Folder of a step to its files, but for those that name the command and its options."""
     return {
         folder.name.removeprefix(f"{run}_step_"): {
-            path.name: path.read_bytes() for path in folder.iterdir() if path.name != "README.md"
+            path.name: path.read_bytes()
+            for path in folder.iterdir()
+            if path.name not in {"README.md", "component.json"}
         }
         for folder in (tmp_path / "checkpoints").glob(f"{run}_step_*")
     }
@@ -92,7 +94,7 @@ def test_steps_that_an_early_end_leaves_out_are_told_and_not_those_of_an_earlier
 ) -> None:
     main(arguments("unli", *STEPS))
     # A rate of nothing: no validation is better than the first.
-    main(arguments("unli", *STEPS, "--model.lr", "0", "--patience", "1",
+    main(arguments("unli", *STEPS, "--model.lr", "0", "--patience", "1", "--overwrite",
                    "--trainer.val_check_interval", "2"))  # fmt: skip
     assert "training ended at step 4, before 6" in capsys.readouterr().err
     assert sorted(exported(tmp_path, "run")) == ["0", "2"]
