@@ -19,7 +19,7 @@ from records import LssExample, RelationPair, UnliPair
 from train.__main__ import main
 from train.lss_tagger import LssTagger
 from train.module import Item
-from train.relation import NOT_ENTAILMENT, Relation, _best, relation_loss, shares_of
+from train.relation import NOT_ENTAILMENT, Relation, relation_loss, shares_of
 from train.unli import Unli
 
 
@@ -144,13 +144,6 @@ def test_a_long_premise_is_cut_in_training_and_judged_in_windows(tiny_bert: str)
     windows = module.encode([pair], train=False)
     assert len(windows) > 2
     assert {item.row for item in windows} == {0}
-
-
-def test_the_best_window_is_the_one_that_entails_most() -> None:
-    items = [Item(row, {}, 0) for row in (0, 0, 1, 1, 1)]
-    entailment = np.asarray([0.2, 0.7, 0.1, 0.5, 0.4])
-    predicted = np.stack([entailment, 1 - entailment, 0 * entailment], axis=1)
-    assert list(_best(items, predicted)) == [1, 3]
 
 
 def test_dev_loss_is_of_the_windows_that_count(

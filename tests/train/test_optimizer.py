@@ -18,7 +18,7 @@ def steps(arguments: Callable) -> Callable[..., list[dict]]:
     def _steps(*options: str, component: str = "unli") -> list[dict]:
         STEPS.clear()
         recorder = '[{"class_path": "tests.train.recorder.Recorder"}]'
-        main(arguments(component, "--trainer.callbacks", recorder, *options))
+        main(arguments(component, "--overwrite", "--trainer.callbacks", recorder, *options))
         return STEPS
 
     return _steps

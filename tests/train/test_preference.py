@@ -337,11 +337,12 @@ def test_another_start_is_another_run(
     before = (tmp_path / "checkpoints/run/adapter_model.safetensors").read_bytes()
     main(preference(*options, "--ckpt_path", "last"))  # finished: nothing changes
     assert (tmp_path / "checkpoints/run/adapter_model.safetensors").read_bytes() == before
-    assert "another configuration" not in capsys.readouterr().err
 
     save_adversary(tiny_llama, Path(started), seed=1)
-    main(preference(*options, "--ckpt_path", "last"))
-    assert "another configuration" in capsys.readouterr().err
+    with pytest.raises(UserError, match="from another run, which differs in content of"):
+        main(preference(*options, "--ckpt_path", "last"))
+    assert (tmp_path / "checkpoints/run/adapter_model.safetensors").read_bytes() == before
+    main(preference(*options, "--overwrite"))
     assert (tmp_path / "checkpoints/run/adapter_model.safetensors").read_bytes() != before
 
 

@@ -55,7 +55,7 @@ def test_interrupted_sweep_resumes_and_failed_trial_has_no_value(
         good, bad = csv.DictReader(rows)
     assert (good["model.lr"], good["reason"]) == ("0.002", "")
     assert bad["mse"] == ""
-    assert "lower --model.lr" in bad["reason"]
+    assert "Lower --model.lr" in bad["reason"]
     main(arguments("unli", *options, "--model.lr", "0.002", run="whole"))
     folders = output / "checkpoints/000", tmp_path / "checkpoints/whole"
     resumed, whole = ((folder / "model.safetensors").read_bytes() for folder in folders)
