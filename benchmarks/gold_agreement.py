@@ -4,8 +4,9 @@
     python benchmarks/gold_agreement.py data/attacks/{normal,trivia}.jsonl \\
         --checkpoint checkpoints/small/relation_2 --pages data/kb/passages.jsonl
 
-Prints Pearson's correlation of the gold F1 over all texts of the files, and the mean by kind. The
-means show what the estimate misses.
+Prints Pearson's correlation of the gold F1 over all texts of the files, that within kinds, and the
+mean by kind. The correlation within kinds is that of the differences to the means of the kinds of
+which gold varies: an estimate that only tells kinds apart has 0. The means show what it misses.
 """
 
 import argparse
@@ -41,6 +42,10 @@ def main(arguments: list[str] | None = None) -> None:
     pairs = np.array([pair for kind in kinds.values() for pair in kind]).reshape(-1, 2)
     print(f"n {len(pairs)}, not estimated {len(documents) - len(pairs)}")
     print(f"Pearson's r of gold F1: {pearson(*pairs.T):.3f}")
+    centred = [np.array(values) - np.mean(values, axis=0) for values in kinds.values()]
+    varied = [rows for rows in centred if np.ptp(rows[:, 1]) > 0]
+    within = pearson(*np.concatenate(varied).T) if varied else np.nan
+    print(f"Within kinds: {within:.3f}, {len(varied)} kinds of which gold varies")
     for kind, values in kinds.items():
         means = np.mean(values, axis=0)
         print(f"{kind}: estimated {means[0]:.2f}, known {means[1]:.2f}, n {len(values)}")

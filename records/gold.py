@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, model_validator
 
 Share = Annotated[float, Field(ge=0, le=1)]
-GoldSource = Literal["construction", "labels", "machine", "estimated"]
+GoldSource = Literal["construction", "labels", "machine", "estimated", "given"]
 
 
 class Gold(BaseModel):
@@ -22,7 +22,8 @@ class Gold(BaseModel):
         f1: harmonic mean of both.
         k: number of facts of a complete answer about the topic.
         source: ``construction`` (a rule wrote the text), ``labels`` (people), ``machine`` (released
-            automatic labels), or ``estimated`` (a relation model against known facts).
+            automatic labels), ``estimated`` (a relation model against known facts), or ``given``
+            (a number in the file, which is F1).
     """
 
     model_config = ConfigDict(frozen=True)
@@ -32,6 +33,14 @@ class Gold(BaseModel):
     f1: Share
     k: NonNegativeInt
     source: GoldSource
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_number(cls, value: object) -> object:
+        """A number is F1; precision and recall are set to it, and K is not known."""
+        if not isinstance(value, int | float):
+            return value
+        return dict.fromkeys(("precision", "recall", "f1"), value) | {"k": 0, "source": "given"}
 
 
 def gold_scores(credited: Iterable[Collection[str]], k: int, source: GoldSource) -> Gold:

@@ -410,3 +410,11 @@ def test_user_errors_exit_with_one_line_and_code_2(tmp_path, arguments):
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert done.stderr.startswith("error: ")
+
+
+def test_gold_of_a_text_written_by_hand_is_a_number(folder):
+    rows = [{"topic": "Ann", "kind": "normal", "text": "x", "gold": 0.25}]
+    (actual,) = documents_of(rows)
+    assert (actual.gold.f1, actual.gold.source) == (0.25, "given")
+    with pytest.raises(BadInput, match=r"texts.jsonl:1: gold"):
+        documents_of([rows[0] | {"gold": 2}])
