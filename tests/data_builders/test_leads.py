@@ -26,7 +26,8 @@ def texts(lead):
 
 def test_life_nationality_and_occupations_are_read_from_description_and_first_sentence():
     lead = person(
-        "Ann Mary Lee, also known as Annie, was a Danish poet, former boxer, and literary critic who left Rome.",
+        "Ann Mary Lee, also known as Annie, was a Danish poet, former boxer, and literary critic "
+        "who left Rome.",
         "Danish poet (1901–1980)",
     )
     assert texts(lead) >= {
@@ -99,7 +100,8 @@ def test_articles_about_public_test_topics_are_test_and_the_wheel_is_read_unpack
 def test_a_reader_confirms_97_of_100_statements_and_those_that_were_wrong_are_fixed():
     rows = list(csv.DictReader(VERDICTS.open(encoding="utf-8")))
     right = [row["verdict"] == "right" for row in rows]
-    assert len(rows) == 200 and sum(right) / 200 >= 0.97
+    assert len(rows) == 200
+    assert sum(right) / 200 >= 0.97
     if not WHEEL.is_file():
         pytest.skip("needs the leads of `make wikipedia`")
     leads = {lead.title: lead for lead in read_leads(str(WHEEL))}

@@ -34,7 +34,8 @@ _JOINED = re.compile(r",? and |, ")
 _ALIAS = re.compile(
     r", (?:also|commonly|better|usually|often|popularly|professionally|widely) (?:known|called)"
     r"(?: professionally| simply| mononymously)?(?: by (?:his|her) \w+ name)?(?: as)? "
-    r"(?P<v>[A-Z][\w.’'-]+(?: (?:of |the |de |al-|ibn )*[A-Z][\w.’'-]+)*)(?= or |, | and | was | is )"
+    r"(?P<v>[A-Z][\w.’'-]+(?: (?:of |the |de |al-|ibn )*[A-Z][\w.’'-]+)*)"
+    r"(?= or |, | and | was | is )"
 )
 _NAME = r"[A-Z][\w’'-]+"
 _NOT_IN_KIND = (
@@ -46,12 +47,14 @@ _KIND = re.compile(
     r"(?= (?:that|which|who|consisting|located|in|from)\b|\.$)"
 )
 _AWARD = re.compile(
-    rf"(?:was awarded|won|received|was the recipient of|is the recipient of) the (?P<v>(?:\d{{4}} )?{_NAME}"
-    rf"(?: (?:of |for |in )?{_NAME})* (?:Prize|Medal|Award)(?: (?:in|for|of) {_NAME}(?:(?: or)? {_NAME})*)?)(?=[ ,.])"
+    rf"(?:was awarded|won|received|was the recipient of|is the recipient of) the "
+    rf"(?P<v>(?:\d{{4}} )?{_NAME}(?: (?:of |for |in )?{_NAME})* (?:Prize|Medal|Award)"
+    rf"(?: (?:in|for|of) {_NAME}(?:(?: or)? {_NAME})*)?)(?=[ ,.])"
 )
 _OFFICE = re.compile(
-    rf"(?:(?:who )?served as|was) (?P<v>the (?:\d+(?:st|nd|rd|th) )?[a-z]+(?: [a-z]+)? "
-    rf"of (?:the )?{_NAME}(?: {_NAME})*(?: and (?:the )?{_NAME}(?: {_NAME})*)?)(?=,? (?:from|between|until|since)\b|\.)"
+    rf"(?:served as|was) (?P<v>the (?:\d+(?:st|nd|rd|th) )?[a-z]+(?: [a-z]+)? of (?:the )?"
+    rf"{_NAME}(?: {_NAME})*(?: and (?:the )?{_NAME}(?: {_NAME})*)?)"
+    r"(?=,? (?:from|between|until|since)\b|\.)"
 )
 # A pronoun or a demonstrative of another sentence, or words that depend on one.
 _ANAPHORIC = re.compile(
@@ -194,32 +197,15 @@ def _slots(
         yield from ((0, slot, value) for slot, value in _described(lead.description))
     if not is_about:
         return
-    rest = _COPULA.match(sentences[start])["rest"]
-    yield from ((start, slot, value) for slot, value in _occupations(rest.partition(" ")[2]))
-    if match := _ALIAS.search(f"{_COPULA.match(sentences[start])['subject']} was "):
-        if match["v"] not in lead.name and lead.name not in match["v"]:
-            yield start, "alias", match["v"].removesuffix(".")
+    first = _COPULA.match(sentences[start])
+    yield from ((start, slot, value) for slot, value in _occupations(first["rest"]))
+    alias = _ALIAS.search(f"{first['subject']} was ")
+    if alias and alias["v"] not in lead.name and lead.name not in alias["v"]:
+        yield start, "alias", alias["v"].removesuffix(".")
     for index, subject in _subjects(lead, sentences, start):
-        text = sentences[index]
         for slot, pattern in (("award", _AWARD), ("office", _OFFICE)):
-            match = pattern.match(text, subject) or (
-                slot == "award" and _after_subject(text, subject)
-            )
-            if match := match or (slot == "office" and index == start and _served(text)):
+            if match := pattern.match(sentences[index], subject):
                 yield index, slot, match["v"]
-
-
-def _after_subject(text: str, subject: int) -> re.Match[str] | None:
-    match = _AWARD.search(text, subject)
-    return None if match is None or _SUBORDINATE.search(text, subject, match.start()) else match
-
-
-def _served(text: str) -> re.Match[str] | None:
-    """The office of ``a politician who served as the president of …``."""
-    match = _OFFICE.search(text)
-    if match is None or not match[0].startswith("who "):
-        return None
-    return None if _SUBORDINATE.search(text, 0, match.start()) else match
 
 
 def _described(description: str) -> Iterator[tuple[str, str]]:
@@ -235,17 +221,17 @@ def _described(description: str) -> Iterator[tuple[str, str]]:
 
 
 def _occupations(text: str) -> Iterator[tuple[str, str]]:
-    """Yield nationality and occupations of ``French philosopher, novelist and author of …``."""
+    """Yield nationality and occupations of ``a French philosopher, novelist and author of …``."""
+    text = re.sub(r"^an? ", "", text)
     for number, item in enumerate(_JOINED.split(_LIST_END.sub("", text))):
         words = item.split()
-        capitals = [w for w in words if w[0].isupper()]
-        adjective = next(
-            (" ".join(words[:n]) for n in (2, 1) if " ".join(words[:n]) in nationalities()), None
-        )
+        capitals = sum(word[0].isupper() for word in words)
+        starts = [" ".join(words[:size]) for size in (2, 1)]
+        adjective = next((start for start in starts if start in nationalities()), None)
         if number == 0 and adjective:
             yield "nationality", adjective
-        lower = words[len(capitals) :]
-        if not lower or any(w[0].isupper() for w in lower) or len(lower) > 3:
+        lower = words[capitals:]
+        if not 0 < len(lower) <= 3 or any(word[0].isupper() for word in lower):
             continue
         if lower[-1] in occupation_fields() and not set(lower) & set(lead_words()["privative"]):
             yield "occupation", " ".join(lower)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
