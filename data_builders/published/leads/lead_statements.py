@@ -108,6 +108,7 @@ class LeadStatement(NamedTuple):
         rule: the slot of ``wording``, or ``kind``, ``clause`` and ``second clause``.
         value: value of the slot, if the rule has one.
         reworded: the statement in other words.
+        source: the sentence, in the words of the lead.
     """
 
     text: str
@@ -115,6 +116,7 @@ class LeadStatement(NamedTuple):
     rule: str
     value: str = ""
     reworded: tuple[str, ...] = ()
+    source: str = ""
 
 
 @cache
@@ -153,8 +155,10 @@ def say(slot: str, name: str, value: str, past: bool) -> tuple[str, ...]:
 def lead_statements(lead: Lead) -> list[LeadStatement]:
     """Return the statements of a lead, each once, in the order of its sentences."""
     statements: dict[str, LeadStatement] = {}
-    for statement in _statements(lead):
-        statements.setdefault(statement.text, statement)
+    sentences = lead.sentences
+    for statement in _statements(lead, sentences):
+        source = sentences[statement.sentence]
+        statements.setdefault(statement.text, statement._replace(source=source))
     return list(statements.values())
 
 
@@ -167,8 +171,7 @@ def is_past(lead: Lead, first_sentence: re.Match[str] | None) -> bool:
     return first_sentence["verb"] == "was"
 
 
-def _statements(lead: Lead) -> Iterator[LeadStatement]:
-    sentences = lead.sentences
+def _statements(lead: Lead, sentences: Sequence[str]) -> Iterator[LeadStatement]:
     start = 1 if lead.description else 0
     subject = _COPULA.match(sentences[start]) if len(sentences) > start else None
     past = is_past(lead, subject)

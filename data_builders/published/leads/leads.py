@@ -58,13 +58,13 @@ class Leads(Builder):
 
     def split_of(self, title: str) -> str:
         """Return an article's split, which does not depend on the other articles."""
-        if title in test_titles():
+        if title in held_out_titles():
             return "test"
         digest = hashlib.sha256(f"{self.seed}:{title}".encode()).digest()
         return split_at(int.from_bytes(digest[:6], "big") / 2**48 * sum(self.shares), self.shares)
 
 
-def test_titles() -> set[str]:
+def held_out_titles() -> set[str]:
     """Return the titles that are never in train or dev."""
     return set(TEST_TITLES.read_text(encoding="utf-8").splitlines())
 

@@ -1,0 +1,114 @@
+"""False versions of statements of leads: another value of the same slot, which no lead supports."""
+
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from components.english import without_qualifier
+from data_builders.kb.language.wording import with_article
+from data_builders.published.leads.lead_statements import (
+    LeadStatement,
+    lead_words,
+    occupation_fields,
+)
+from records import Passage, iter_rows, read_records
+
+NEAR_YEARS = (-10, -3, -1, 1, 3, 10)
+OTHER_VALUES = 4
+SINGLE_VALUED = frozenset({"born", "died"})  # another value contradicts the lead
+_YEAR = re.compile(r"\b\d{3,4}\b")
+
+
+class Article(NamedTuple):
+    """The passage of an article, its category, and its statements."""
+
+    passage: Passage
+    group: str
+    statements: list[LeadStatement]
+
+    @property
+    def name(self) -> str:
+        return without_qualifier(self.passage.title)
+
+
+def article_files(folder: str, split: str) -> list[str]:
+    return [str(Path(folder) / f"{kind}_{split}.jsonl") for kind in ("passages", "statements")]
+
+
+def read_articles(folder: str, split: str) -> list[Article]:
+    """Read the articles of a split of ``leads`` that have statements."""
+    passages, statements = article_files(folder, split)
+    articles: dict[str, Article] = {}
+    by_title = {passage.title: passage for passage in read_records(passages, Passage)}
+    for _, row in iter_rows(statements):
+        passage = by_title[row["topic"]]
+        article = articles.setdefault(passage.title, Article(passage, row["group"], []))
+        fields = {name: row[name] for name in LeadStatement._fields}
+        article.statements.append(LeadStatement(**fields | {"reworded": tuple(row["reworded"])}))
+    return list(articles.values())
+
+
+class FalseValues:
+    """Draws other values of slots.
+
+    Args:
+        articles: their values are drawn for the slots ``alias``, ``award`` and ``office``.
+    """
+
+    def __init__(self, articles: Iterable[Article]):
+        self._pool: dict[str, list[str]] = {}
+        for article in articles:
+            for statement in article.statements:
+                if statement.value:
+                    self._pool.setdefault(statement.rule, []).append(statement.value)
+
+    def versions(
+        self, rng: random.Random, article: Article, statement: LeadStatement
+    ) -> Iterator[tuple[str, str]]:
+        """Yield pairs of a false statement and the true one in the same words."""
+        lead = article.passage.text.lower()
+        values = list(self._values(statement, article))
+        for value in rng.sample(values, len(values))[: 2 * OTHER_VALUES]:
+            if value.lower() not in lead:
+                true = rng.choice((statement.text, *statement.reworded))
+                yield with_value(true, article.name, statement.value, value), true
+
+    def _values(self, statement: LeadStatement, article: Article) -> Sequence[str]:
+        match statement.rule:
+            case "born" | "died":
+                return [str(int(statement.value) + years) for years in NEAR_YEARS]
+            case "reign":
+                return _near_reigns(statement.value)
+            case "nationality":
+                return _other_nationalities(statement.value, article)
+            case "occupation":
+                return _other_occupations(article)
+        return sorted(set(self._pool.get(statement.rule, ())) - {statement.value})
+
+
+def with_value(text: str, name: str, value: str, other: str) -> str:
+    """Replace the value of a statement about ``name``, and fit its article."""
+    pattern = re.compile(rf"\b(an? )?{re.escape(value)}(?!\w)")
+    replaced = pattern.sub(lambda m: with_article(other) if m[1] else other, text[len(name) :])
+    return text[: len(name)] + replaced
+
+
+def _near_reigns(value: str) -> list[str]:
+    years = [int(year[0]) for year in _YEAR.finditer(value)]
+    return [value.replace(str(year), str(year + away)) for year in years for away in NEAR_YEARS]
+
+
+def _other_nationalities(value: str, article: Article) -> list[str]:
+    stated = {s.value for s in article.statements if s.rule == "nationality"}
+    akin = {w for line in lead_words()["nationalities"] if stated & set(line) for w in line}
+    return [word for word in lead_words()["drawn_nationalities"] if word not in akin]
+
+
+def _other_occupations(article: Article) -> list[str]:
+    """Occupations of fields in which the lead mentions no occupation."""
+    words = set(re.findall(r"[\w-]+", article.passage.text.lower()))
+    fields = {field for word, field in occupation_fields().items() if word in words}
+    drawn = lead_words()["drawn"]
+    return [value for field in drawn if field not in fields for value in drawn[field]]

@@ -1,0 +1,134 @@
+"""``lead_pairs``: relation pairs of a lead and statements about its title.
+
+Only a slot with one value (year of birth or death) and a negation contradict a lead. Another value
+of any other slot is ``not_entailment``, since a lead does not state all facts.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, get_args
+
+from components.overlap import covered_share, stem_weights
+from data_builders.builder import Builder, Made, Work
+from data_builders.dataset import read_card
+from data_builders.evenness import overlap_auroc
+from data_builders.published.leads.false_values import (
+    SINGLE_VALUED,
+    Article,
+    FalseValues,
+    article_files,
+    read_articles,
+)
+from data_builders.published.leads.lead_statements import LeadStatement
+from data_builders.splits import SPLITS, by_split
+from data_builders.written.attacks.phrases import Kind, family_of, fill, phrases
+from data_builders.written.hard_pairs import change_number, negate_claim
+from records import Passage, RelationPair
+
+MAX_SHARE = 0.6  # of a statement's stems that a lead without its sentence may cover
+JUDGE = tuple(kind for kind in get_args(Kind) if family_of(kind) == "judge")
+_Pair = tuple[str, str, str]  # hypothesis, label, source
+
+
+@dataclass
+class LeadPairs(Builder):
+    """Relation pairs of a lead and statements about its title, true and minimally changed.
+
+    Args:
+        leads: folder that ``leads`` wrote.
+        per_article: maximum number of statements per article, each with its false and neutral twins.
+        phrased: share of the statements that are also put into a phrase of the bank ``seen`` and
+            into its true twin (``phrases.yaml``).
+    """
+
+    leads: str = "data/leads"
+    per_article: int = 3
+    phrased: float = 0.25
+
+    least: ClassVar = {"per_article": 1}
+    probabilities = ("phrased",)
+
+    def files(self) -> dict[str, dict[str, str]]:
+        return {"relation": by_split("relation")}
+
+    def inputs(self) -> list[str]:
+        return [path for split in SPLITS for path in article_files(self.leads, split)]
+
+    def make(self, work: Work) -> Made:
+        rows = {f"relation_{split}.jsonl": list(self._rows(split)) for split in SPLITS}
+        train = rows["relation_train.jsonl"]
+        counts = Counter((pair.source, pair.label) for pair in train)
+        lines = (f"| `{name}` | {label} | {n} |" for (name, label), n in sorted(counts.items()))
+        auroc = overlap_auroc(train)
+        card = read_card("lead_pairs", rows="\n".join(lines), even=auroc)
+        return Made(rows, card, details={"overlap_auroc": auroc})
+
+    def _rows(self, split: str) -> Iterator[RelationPair]:
+        articles = read_articles(self.leads, split)[: self.limit]
+        values = FalseValues(articles)
+        weight = stem_weights(article.passage.text for article in articles)
+        for article in articles:
+            rng = random.Random(f"{self.seed}:{article.passage.title}")
+            size = min(self.per_article, len(article.statements))
+            for statement in rng.sample(article.statements, size):
+                lead = article.passage.text
+                pairs = list(self._true_and_false(rng, values, article, statement))
+                if (stranger := _of_another(rng, articles, article)) is not None:
+                    pairs.append((stranger, "neutral", "another article"))
+                yield from (_row(article.passage, lead, *pair) for pair in pairs)
+                rest = lead.replace(statement.source, "").strip()
+                if rest != lead and covered_share(statement.text, [rest], weight) < MAX_SHARE:
+                    taken = (statement.text, "neutral", "sentence taken out")
+                    yield _row(article.passage, rest, *taken)
+
+    def _true_and_false(
+        self, rng: random.Random, values: FalseValues, article: Article, statement: LeadStatement
+    ) -> Iterator[_Pair]:
+        yield rng.choice((statement.text, *statement.reworded)), "entailment", statement.rule
+        true, false = statement.text, None
+        if statement.value:
+            label = "contradiction" if statement.rule in SINGLE_VALUED else "not_entailment"
+            if version := next(values.versions(rng, article, statement), None):
+                false, true = version
+                yield false, label, statement.rule
+        else:
+            lead = article.passage.text
+            if pieces := negate_claim(statement.text, lead, rng):
+                yield "".join(text for text, _ in pieces), "contradiction", "negation"
+            if pieces := change_number(statement.text, lead, rng):
+                yield "".join(text for text, _ in pieces), "not_entailment", "number"
+        if rng.random() < self.phrased:
+            yield from _phrased(rng, article, true, false)
+
+
+def _phrased(rng: random.Random, article: Article, true: str, false: str | None) -> Iterator[_Pair]:
+    """A true statement in a phrase that makes it false or unsupported, and in its true twin."""
+    kind = rng.choice(JUDGE)
+    label = "contradiction" if kind == "denied" else "not_entailment"
+    title = article.passage.title
+    if text := fill(rng.choice(phrases(kind, "seen")), true, title):
+        yield text, label, f"phrase {kind}"
+    if text := fill(rng.choice(phrases(kind, "true_seen")), true, title, false):
+        yield text, "entailment", f"twin {kind}"
+
+
+def _of_another(rng: random.Random, articles: Sequence[Article], article: Article) -> str | None:
+    """A statement of another article of the category, with this article's name."""
+    other = rng.choice(articles)
+    clauses = [s.text for s in other.statements if s.rule.endswith("clause")]
+    clauses = [text for text in clauses if text.startswith(other.name)]
+    if other.group != article.group or other.name == article.name or not clauses:
+        return None
+    return article.name + rng.choice(clauses)[len(other.name) :]
+
+
+def _row(passage: Passage, premise: str, text: str, label: str, source: str) -> RelationPair:
+    return RelationPair(
+        premise=premise,
+        hypothesis=text,
+        label=label,
+        source=f"lead/{source}",
+        group=passage.title,
+    )
