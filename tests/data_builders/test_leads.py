@@ -140,6 +140,10 @@ def folder(tmp_path_factory):
         archive.writestr(MEMBER, json.dumps(rows))
     for split, shares in (("train", (1, 0, 0)), ("test", (0, 0, 1))):
         Leads(path / split, str(wheel), shares).build()
+    for kind in ("passages", "statements"):
+        rows = (path / f"train/{kind}_train.jsonl").read_bytes()
+        for split in ("dev", "test"):
+            (path / f"train/{kind}_{split}.jsonl").write_bytes(rows)
     return path
 
 
