@@ -45,6 +45,8 @@ class Prompted:
         max_new_tokens: maximum tokens of an answer with its reasoning.
         retries: number of retries of an unreadable answer.
         seed: sampling seed.
+        prompt: a custom prompt file with the fields ``question``, ``response``, ``claim``;
+            ``question`` then states the labels of its answers.
     """
 
     def __init__(
@@ -55,10 +57,11 @@ class Prompted:
         max_new_tokens: int = 256,
         retries: int = 3,
         seed: int = 0,
+        prompt: Path | None = None,
     ):
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.question = question
-        self.prompt = Prompt(_PROMPTS[question])
+        self.prompt = Prompt(prompt or _PROMPTS[question])
 
     def __call__(
         self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]

@@ -63,6 +63,9 @@ class Safe(ClaimByClaim):
         max_new_tokens: maximum length of an answer with its reasoning, in tokens.
         retries: retries for an answer that cannot be parsed.
         seed: sampling seed.
+        relevance_prompt: a custom prompt file with ``question``, ``response`` and ``claim``.
+        query_prompt: a custom prompt file with the fields ``claim`` and ``knowledge``.
+        rating_prompt: a custom prompt file with the fields ``claim`` and ``knowledge``.
     """
 
     assessor = "safe"
@@ -79,15 +82,18 @@ class Safe(ClaimByClaim):
         max_new_tokens: int = 512,
         retries: int = 10,
         seed: int = 0,
+        relevance_prompt: Path | None = None,
+        query_prompt: Path | None = None,
+        rating_prompt: Path | None = None,
     ):
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.searcher = searcher
         self.max_searches = max_searches
         self.k = k
         self.title_in_knowledge = title_in_knowledge
-        self.relevance_prompt = Prompt(_PROMPTS / "safe_relevance.jinja")
-        self.query_prompt = Prompt(_PROMPTS / "safe_query.jinja")
-        self.rating_prompt = Prompt(_PROMPTS / "safe_rating.jinja")
+        self.relevance_prompt = Prompt(relevance_prompt or _PROMPTS / "safe_relevance.jinja")
+        self.query_prompt = Prompt(query_prompt or _PROMPTS / "safe_query.jinja")
+        self.rating_prompt = Prompt(rating_prompt or _PROMPTS / "safe_rating.jinja")
 
     def judge(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
         """Judge claims without the pipeline's passages.

@@ -134,3 +134,30 @@ def test_reason_after_yes_or_no_is_ignored(answer, relevant):
     with ModelServer(lambda _: answer) as running:
         rel = Prompted(OpenAIServer("m", running.url), retries=0)
         assert rel([DOCUMENT], [TEXTS[:1]]) == [[relevant]]
+
+
+def test_prompts_of_safe_and_rel_are_read_from_files(tmp_path):
+    asked = []
+
+    def reply(body):
+        asked.append(body["messages"][-1]["content"])
+        return "```\nAnn\n``` [Foo] [Supported] yes"
+
+    files = {}
+    for name, text in {"relevance": "On topic: {{ claim }}", "query": "Query: {{ claim }}"}.items():
+        files[name] = tmp_path / f"{name}.jinja"
+        files[name].write_text(text)
+    with ModelServer(reply) as running:
+        writer = OpenAIServer("m", running.url, cache=tmp_path / "answers.sqlite")
+        Prompted(writer, "factcheck_gpt", prompt=files["query"])([DOCUMENT], [TEXTS[:1]])
+        searcher = PassageIndex([Passage(id="p", title="Ann Lee", text=TEXTS[0])])
+        safe = Safe(
+            writer,
+            searcher,
+            1,
+            relevance_prompt=files["relevance"],
+            query_prompt=files["query"],
+            rating_prompt=files["relevance"],
+        )
+        safe([DOCUMENT], [CLAIMS[:1]], [[]])
+    assert {text.partition(":")[0] for text in asked} == {"On topic", "Query"}
