@@ -7,6 +7,7 @@ biographies. This is supervised fine-tuning of a causal model, with loss on the 
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -264,6 +265,7 @@ class Adversary(CausalLora):
 
     Args:
         style: style of the training texts: info (true of anyone) or repetitive (one fact repeated).
+        prompt_loss: loss and perplexity of the prompt's tokens too, as in Core's released code.
     """
 
     record_type = Generation
@@ -277,14 +279,19 @@ class Adversary(CausalLora):
         style: Literal["info", "repetitive"] = "info",
         lr: NonNegativeFloat = 5e-4,
         monitor: str = "dev/perplexity",
+        prompt_loss: bool = False,
         **lora: Any,
     ):
         super().__init__(lr, monitor, **lora)
-        self.style = style
+        self.style, self.prompt_loss = style, prompt_loss
 
     def texts_of(self, record: Generation) -> tuple[str, dict[str, str]]:
         prompt = fill_prompt(self.prompt_template, topic=record.topic)
         return prompt, {"input_ids": record.text}
+
+    def encode(self, records: Sequence, train: bool) -> list[Item]:
+        items = super().encode(records, train)
+        return [replace(item, target=0) for item in items] if self.prompt_loss else items
 
     def model_step(self, batch: dict) -> tuple[Loss, list[tuple[float, int]]]:
         """Mean negative log-likelihood of completion tokens.
@@ -305,7 +312,7 @@ class Adversary(CausalLora):
         sizes = []
         for record, item in zip(rows, items, strict=True):
             text = record.text
-            if item.inputs["input_ids"][-1] != self.tokenizer.eos_token_id:
+            if self.prompt_loss or item.inputs["input_ids"][-1] != self.tokenizer.eos_token_id:
                 text = self.tokenizer.decode(item.inputs["input_ids"][item.target :])
             sizes.append(len(text.encode("utf-8")))
         return np.asarray(sizes)

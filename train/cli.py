@@ -147,6 +147,7 @@ class TrainCLI(LightningCLI):
             resume.Patience(
                 **monitored,
                 patience=int(options.patience),  # checkpoints may not contain classes
+                min_delta=float(options.least_gain),
                 check_finite=False,
                 check_on_train_epoch_end=False,
             ),

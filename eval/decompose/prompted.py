@@ -64,7 +64,8 @@ class Prompted(BySentence):
         prompt: a custom prompt file; its fields are ``examples`` (each with ``sentence``,
             ``claims``, ``text`` and ``conllu``), ``sentence``, ``text`` (the marked sentence
             between its neighbours, with the question it answers) and, with a parser, ``conllu``.
-        examples: a custom file of examples.
+        examples: a custom file of examples, or a folder with one file per method, named like those
+            in ``eval/decompose/examples``.
         static: number of first examples of the bank, the same for every sentence.
         retrieved: number of other examples, nearest by BM25.
         parser: parser for ``conllu`` or a custom prompt; also parses custom examples that have no
@@ -72,6 +73,7 @@ class Prompted(BySentence):
         temperature: sampling temperature; 0 is greedy decoding.
         max_new_tokens: maximum tokens of an answer.
         seed: sampling seed; a different seed gives different decompositions.
+        from_all: retrieve from all examples, static ones too, as FActScore's code does.
         keep_duplicates: count equal subclaims of a sentence as often as the model writes them, as
             in DecompScore and FActScore, whose code drops them only where its entity check passes.
     """
@@ -91,6 +93,7 @@ class Prompted(BySentence):
         max_new_tokens: int | None = None,
         seed: int = 0,
         keep_duplicates: bool = False,
+        from_all: bool = False,
     ):
         if prompt is None and (method == "conllu") != (parser is not None):
             raise UserError(
@@ -101,11 +104,12 @@ class Prompted(BySentence):
         defaults = METHODS[method]
         self.method = method
         self.prompt = Prompt(prompt or _HERE / "prompts" / defaults.prompt)
-        self.bank = Bank(examples or _HERE / "examples" / defaults.examples)
+        examples = examples or _HERE / "examples"
+        self.bank = Bank(examples / defaults.examples if examples.is_dir() else examples)
         self.static = defaults.static if static is None else static
         self.retrieved = defaults.retrieved if retrieved is None else retrieved
         self.parser = parser
-        self.keep_duplicates = keep_duplicates
+        self.keep_duplicates, self.from_all = keep_duplicates, from_all
         bank_parses = self.bank.path.with_suffix(".conllu")
         self.parses = PromptFile(bank_parses) if parser and bank_parses.is_file() else None
         self.asker = Asker(
@@ -140,7 +144,7 @@ class Prompted(BySentence):
 
     def _choose_examples(self, places: Sequence[Place]) -> list[tuple[Example, ...]]:
         sentences = list(dict.fromkeys(place.sentence for place in places))
-        chosen = self.bank.choose(sentences, self.static, self.retrieved)
+        chosen = self.bank.choose(sentences, self.static, self.retrieved, self.from_all)
         by_sentence = dict(zip(sentences, chosen, strict=True))
         return [by_sentence[place.sentence] for place in places]
 

@@ -140,6 +140,17 @@ def test_a_demonstration_tells_of_one_person_and_only_the_careful_prompt_warns(a
         assert ("do not confuse them" in text) is careful
 
 
+def test_published_retrieval_gives_each_name_its_first_five_passages(folder):
+    write_jsonl("names.jsonl", [{"name": "Bob Ray"}, {"name": "Ann Lee"}])
+    docs = [{"title": f"Bob Ray {n}", "text": f"Text {n}."} for n in range(100)]
+    Path("top100.json").write_text(
+        json.dumps([{"question": "Tell me a bio of Bob Ray", "docs": docs}])
+    )
+    manifest = build(passages=None, retrieved=Path("top100.json"))
+    assert [row["title"] for row in rows("passages")] == [f"Bob Ray {n}" for n in range(5)]
+    assert manifest["dropped"] == {"name without a passage": 1}
+
+
 @pytest.mark.parametrize("index", [True, False])
 def test_pages_come_from_a_snapshot(folder, index):
     table = sqlite3.connect("wiki.db")

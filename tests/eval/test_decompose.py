@@ -481,3 +481,11 @@ def test_cut_list_of_claims_fails(text, cut, claims):
     asker = Asker(Cut(), 0.0, 9, 0, 0)
     (answer,) = ask_for_claims(asker, [[example]], ["Ada sang and left."])
     assert answer == (Failed(claims) if isinstance(claims, str) else claims)
+
+
+def test_examples_of_a_folder_are_those_of_the_method_and_retrieved_from_all(tmp_path):
+    blocks = [f"Ann sings {n}.\n- Ann sings {n}.\n" for n in ("loud", "low", "well")]
+    (tmp_path / "rnd.txt").write_text("\n".join(blocks))
+    bank = Prompted(None, "rnd", examples=tmp_path, static=1, retrieved=1).bank
+    nearest = [bank.choose(["Ann sings loud, Bob."], 1, 1, from_all) for from_all in (True, False)]
+    assert [group[1].sentence for (group,) in nearest] == ["Ann sings loud.", "Ann sings low."]

@@ -86,6 +86,13 @@ def test_the_loss_is_on_the_completion_alone(adversary: Adversary) -> None:
     assert [count for _, count in outputs] == [6, 14]
 
 
+def test_prompt_loss_counts_every_token_but_the_first(tiny_gpt2: str) -> None:
+    module = make(tiny_gpt2, chat=False, prompt_loss=True)
+    (item,) = module.encode([SHORT], train=True)
+    _, ((_, count),) = module.model_step(batch_of(module, SHORT))
+    assert count == item.length - 1
+
+
 def test_gradients_equal_those_of_all_logits(adversary: Adversary) -> None:
     batch = batch_of(adversary, SHORT, LONG)
     weights = [weight for weight in adversary.parameters() if weight.requires_grad]

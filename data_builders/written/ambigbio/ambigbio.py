@@ -19,6 +19,7 @@ from data_builders.written.ambigbio.biographies import (
     generations,
     knowledge_passages,
     page_counts,
+    read_retrieved,
     retrieve,
     wiki_passages,
 )
@@ -58,6 +59,8 @@ class AmbigBio(AskingBuilder):
         passages: file of passage records to search instead of the candidates' pages in the wiki.
         knowledge: SQLite file ``documents(title, text)`` of a dated snapshot, to use its pages
             instead of the wiki.
+        retrieved: the authors' retrieval in ALCE's format, rows with ``question`` (or ``name``) and
+            ``docs`` with ``title`` and ``text``; the first five are the passages of a name.
         words: words per passage.
         retriever: retriever class, without ``passages``. Default: BM25 with five passages.
         writer: language model that writes the biographies; null writes none.
@@ -81,6 +84,7 @@ class AmbigBio(AskingBuilder):
     views_project: str = "en.wikipedia"
     passages: Path | None = None
     knowledge: Path | None = None
+    retrieved: Path | None = None
     words: int = 100
     retriever: MakeSearch | None = None
     writer: Writer | None = None
@@ -92,13 +96,13 @@ class AmbigBio(AskingBuilder):
     max_new_tokens: int = 300
     judge: EntailmentModel | None = None
 
-    reads = ("names", "passages", "knowledge")
+    reads = ("names", "passages", "knowledge", "retrieved")
     least: ClassVar = {**dict.fromkeys(("sample", "words", "max_new_tokens"), 1), "temperature": 0}
     probabilities = ("top_p",)
 
     def faults(self) -> Iterable[str]:
-        if self.passages is not None and self.knowledge is not None:
-            yield "passages, knowledge: set only one, or none for the wiki's pages"
+        if sum(path is not None for path in (self.passages, self.knowledge, self.retrieved)) > 1:
+            yield "passages, knowledge, retrieved: set only one, or none for the wiki's pages"
         if self.judge is not None and self.writer is None:
             yield "judge: needs a writer"
         if self.views is not None:
@@ -137,7 +141,7 @@ class AmbigBio(AskingBuilder):
         rough = (people or names * PEOPLE_PER_NAME) * second
         if self.views:
             steps.append(Step("page views", self.views_api, people, seconds=rough))
-        source = self.passages or self.knowledge
+        source = self.passages or self.knowledge or self.retrieved
         if source is None:
             steps.append(Step("texts, one a request", self.api, people, seconds=rough))
         else:
@@ -151,14 +155,18 @@ class AmbigBio(AskingBuilder):
         if self.views:
             views = work.client(PageViews, self.views_api, project=self.views_project)
             names = with_views(names, views, self.views)
-        pool = Path(self.passages) if self.passages else self._pool(names, work)
-        make = self.retriever or (lambda path: BM25(path, k=5, topic_in_query=False))
-        by_name, retriever = retrieve(make, pool, names, work.dropped)
+        if self.retrieved is None:
+            pool = self.passages or self._pool(names, work)
+            make = self.retriever or (lambda path: BM25(path, k=5, topic_in_query=False))
+            by_name, retriever = retrieve(make, pool, names, work.dropped)
+        else:
+            by_name = read_retrieved(self.retrieved, names, work.dropped)
+            retriever = {"retrieved": self.retrieved.name}
         files: dict[str, Any] = {
             "names.jsonl": names,
             "retrieval.jsonl": _retrieval(by_name),
             "passages.jsonl": list({p.id: p for group in by_name.values() for p in group}.values())
-            if self.passages
+            if self.passages or self.retrieved
             else (row for _, row in iter_rows(pool)),
         }
         if self.writer is not None:
@@ -168,17 +176,19 @@ class AmbigBio(AskingBuilder):
             records = generations(answers, by_name, model, self.judge, strata, work.dropped)
             files["generations.jsonl"] = list(records)
         config = {"retriever": retriever, **self._judge_identity()}
-        source = self.passages or self.knowledge
+        source = self.passages or self.knowledge or self.retrieved
         card = _card(by_name, source, self.writer is not None)
         return Made(files, card, {"AmbigBio.csv": csv_text(names)}, config)
 
     def _names(self, work: Work) -> list[Name]:
         if self.names is not None:
             names = read_names(self.names, self.limit)
-            if self.passages or self.knowledge or any(name.candidates for name in names):
+            source = self.passages or self.knowledge or self.retrieved
+            if source or any(name.candidates for name in names):
                 return names
             raise UserError(
-                f"{self.names}: no name has candidates with pages; set passages or knowledge"
+                f"{self.names}: no name has candidates with pages; set passages, knowledge or "
+                "retrieved"
             )
         wiki = work.client(MediaWiki, self.api)
         return find_names(wiki, self.category, self._sample, self.seed, work.dropped)

@@ -20,7 +20,7 @@ from eval.models.chat import Answer
 from eval.retrieve.knowledge import Knowledge
 from eval.retrieve.wikipedia import TEXT, page_passages, site_of
 from eval.stages import EntailmentModel, Retriever, entails
-from records import Claim, Document, Generation, Passage
+from records import Claim, Document, Generation, Passage, iter_rows, sha256_text
 
 
 def generations(
@@ -97,6 +97,7 @@ def _judged(citations: Sequence[dict], judge: EntailmentModel, dropped: Counter[
 
 
 # Additional pages of a snapshot per name, from full-text search.
+PASSAGES_PER_NAME = 5
 PAGES_PER_NAME = 20
 
 
@@ -170,6 +171,29 @@ def retrieve(
             dropped["name without a passage"] += 1
     identity = getattr(search, "identity", {"class": type(search).__name__})
     return by_name, identity
+
+
+def read_retrieved(
+    path: Path, names: Sequence[Name], dropped: Counter[str]
+) -> dict[str, list[Passage]]:
+    """Return the first five passages of each name in a file of ALCE's format.
+
+    Names without a row are counted and skipped.
+    """
+    by_question = {QUERY.format(name=name.name): name.name for name in names}
+    by_name: dict[str, list[Passage]] = {}
+    for _, row in iter_rows(path):
+        name = by_question.get(str(row.get("question")).strip(), row.get("name"))
+        by_name[name] = [
+            Passage(
+                id=sha256_text(doc["title"] + doc["text"])[:16],
+                title=doc["title"],
+                text=doc["text"],
+            )
+            for doc in row["docs"][:PASSAGES_PER_NAME]
+        ]
+    dropped["name without a passage"] += sum(not by_name.get(name.name) for name in names)
+    return {name.name: by_name[name.name] for name in names if by_name.get(name.name)}
 
 
 def page_counts(by_name: dict[str, list[Passage]]) -> Counter[int]:

@@ -113,7 +113,7 @@ _EMBEDDING = "xlm-roberta-base"
 class Trankit:
     """Trankit (Nguyen et al. 2021).
 
-    Requires ``pip install trankit``. It downloads its models on first use.
+    Requires ``pip install -r requirements-trankit.txt``. It downloads its models on first use.
 
     Args:
         dir: folder of the models.
@@ -121,7 +121,7 @@ class Trankit:
     """
 
     def __init__(self, dir: str | None = None, gpu: bool = False):
-        _check_installed("trankit", "`pip install trankit`")
+        _check_installed("trankit", "`pip install -r requirements-trankit.txt`")
         self.dir = dir
         self.gpu = gpu
 
@@ -132,7 +132,7 @@ class Trankit:
 
     @cached_property
     def _pipeline(self) -> Any:
-        trankit = _import("trankit", "`pip install trankit`")
+        trankit = _import("trankit", "`pip install -r requirements-trankit.txt`")
         return trankit.Pipeline("english", cache_dir=self.dir, gpu=self.gpu, embedding=_EMBEDDING)
 
     def parse(self, sentences: Sequence[str]) -> list[Tree | None]:
