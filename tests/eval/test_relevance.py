@@ -137,10 +137,10 @@ def test_reason_after_yes_or_no_is_ignored(answer, relevant):
 
 
 def test_prompts_of_safe_and_rel_are_read_from_files(tmp_path):
-    asked = []
+    contents = []
 
     def reply(body):
-        asked.append(body["messages"][-1]["content"])
+        contents.append(body["messages"][-1]["content"])
         return "```\nAnn\n``` [Foo] [Supported] yes"
 
     files = {}
@@ -160,4 +160,4 @@ def test_prompts_of_safe_and_rel_are_read_from_files(tmp_path):
             rating_prompt=files["relevance"],
         )
         safe([DOCUMENT], [CLAIMS[:1]], [[]])
-    assert {text.partition(":")[0] for text in asked} == {"On topic", "Query"}
+    assert {text.partition(":")[0] for text in contents} == {"On topic", "Query"}
