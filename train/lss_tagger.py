@@ -19,14 +19,15 @@ from components.encoding import encode_words, first_tokens, token_windows
 from components.measures import Measures, lss_measures, word_f1
 from components.words import join_words, keep_targets, split_words
 from records import LssExample, UserError
-from train.module import ComponentModule, Item, Loss, rows_of, to_numpy
+from train.lora import LoraModule
+from train.module import Item, Loss, rows_of, to_numpy
 
 LABELS = ["keep"]
 THRESHOLDS = [round(0.3 + 0.05 * step, 2) for step in range(9)]
 _IGNORE = -1.0
 
 
-class LssTagger(ComponentModule):
+class LssTagger(LoraModule):
     """A token classifier with one logit, read at the first token of each of the claim's words.
 
     The target of a word is the share of aligned annotations that keep it. A word is kept if its
@@ -44,6 +45,7 @@ class LssTagger(ComponentModule):
     batch_size, eval_batch_size = 16, 32
     component = "lss"
     architecture = "token_classifier"
+    task_type = "TOKEN_CLS"
     labels = LABELS
     described = ("labels", "keep_threshold", "focus_words", "mark_new")
     intended = (
@@ -74,7 +76,7 @@ class LssTagger(ComponentModule):
         if self.model is None:
             with self.loading():
                 model = load_classifier(self.base, self.labels, self.revision, tokens=True)
-                self.model = model.train()
+                self.model = self.adapted(model).train()
 
     def encode(self, records: Sequence[LssExample], train: bool) -> list[Item]:
         """Targets are ``(first token of each word, keep share of each word or None)``.

@@ -13,7 +13,8 @@ from components.calibration import probabilities
 from components.encoding import encode_pairs
 from components.windows import best_windows, windows_of
 from records.types import Record
-from train.module import ComponentModule, Item, Loss, to_numpy
+from train.lora import LoraModule
+from train.module import Item, Loss, to_numpy
 
 
 def best_of(items: Sequence[Item], predicted: np.ndarray) -> np.ndarray:
@@ -26,7 +27,7 @@ def best_of(items: Sequence[Item], predicted: np.ndarray) -> np.ndarray:
     return best_windows(support, [item.row for item in items])
 
 
-class PairClassifier(ComponentModule):
+class PairClassifier(LoraModule):
     """A sequence classifier over premise and hypothesis.
 
     Args:
@@ -36,6 +37,7 @@ class PairClassifier(ComponentModule):
     """
 
     architecture = "sequence_classifier"
+    task_type = "SEQ_CLS"
     described = ("labels", "shift", "chunk_words", "focus_words", "mark_new")
     labels: list[str]
     chunk_words: int | None = None
@@ -65,7 +67,7 @@ class PairClassifier(ComponentModule):
         if self.model is None:
             with self.loading():
                 model = load_classifier(self.base, self.labels, self.revision)
-                self.model = skip_unread_tokens(model).train()
+                self.model = self.adapted(skip_unread_tokens(model)).train()
 
     def encode(self, records: Sequence, train: bool) -> list[Item]:
         """One item per row in training, with a truncated premise; else one per window.

@@ -17,13 +17,14 @@ from peft import LoraConfig
 from safetensors import SafetensorError
 from torch.nn.functional import logsigmoid
 
+from components.adapter import load_adapter
 from components.base import describe_base
 from components.checkpoint import read_component
 from components.measures import Measures, preference_measures
 from records import Preference as PreferenceRecord
 from records import UserError
 from records.errors import first_line
-from train.adversary import CausalLora, load_adapter
+from train.adversary import CausalLora
 from train.module import Item, Loss, rows_of, to_numpy
 
 

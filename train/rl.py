@@ -28,6 +28,7 @@ from transformers import PrinterCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from cli.parser import command_parser, parse
+from components.adapter import load_adapter
 from components.base import load_tokenizer
 from components.checkpoint import describe_data
 from components.encoding import fill_prompt
@@ -36,7 +37,6 @@ from records import Document, UserError, read_records, write_json, write_text
 from records.errors import first_line
 from records.types import Record, Text
 from records.writing import lock_folder
-from train.adversary import load_adapter
 from train.cli import default_precision, silence_libraries
 from train.continuing import Run
 from train.export import describe_step, export_folders, write_checkpoint

@@ -15,7 +15,14 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from components.calibration import probabilities
-from components.checkpoint import RELATIONS, TWO_CLASSES, Component, is_published, read_component
+from components.checkpoint import (
+    RELATIONS,
+    TWO_CLASSES,
+    Component,
+    is_adapter,
+    is_published,
+    read_component,
+)
 from components.encoding import Pair, encode_pairs, encode_words, first_tokens, token_windows
 from components.windows import best_windows, chunks_of, windows_of
 from components.words import WORD, join_words, split_words
@@ -68,7 +75,13 @@ class Encoder(Engine):
 
     @cached_property
     def _fingerprint(self) -> bytes:
-        return fingerprint(self.expected, Path(self.checkpoint), self.component, self.dtype)
+        component = self.component
+        if is_adapter(self.checkpoint):
+            from eval.models.hub import named
+
+            base = named(component.base["id"], component.base.get("revision"))
+            component = component.model_copy(update={"base": base})
+        return fingerprint(self.expected, Path(self.checkpoint), component, self.dtype)
 
     @cached_property
     def _tokenizer(self) -> "PreTrainedTokenizerBase":

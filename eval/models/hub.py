@@ -11,6 +11,7 @@ from components.base import (
     LOAD_ERRORS,
     PACKAGE,
     describe_base,
+    load_pretrained,
     resolve_base,
     skip_unread_tokens,
     use_cache_if_offline,
@@ -110,15 +111,13 @@ def load_whole(
     present(device)
     logging.disable_progress_bar()  # loading weights takes about a second
     try:
-        loaded, info = auto.from_pretrained(
-            resolve_base(model),
-            revision=revision,
-            use_safetensors=True,
-            trust_remote_code=False,
+        loaded, info = load_pretrained(
+            auto,
+            model,
+            revision,
             dtype=getattr(torch, dtype),
             # PyTorch's fused attention in bfloat16 takes up to 1.5 times as long on a CPU
             attn_implementation="eager" if (device.type, dtype) == ("cpu", "bfloat16") else None,
-            output_loading_info=True,
         )
     except LOAD_ERRORS as error:
         reason = first_line(error)
