@@ -39,7 +39,7 @@ BUILDERS = {
     "knowledge": "data_builders.published.knowledge.knowledge.KnowledgeFile",
     "ladders": "data_builders.written.ladders.ladders.Ladders",
     "lead_pairs": "data_builders.written.lead_pairs.LeadPairs",
-    "leads": "data_builders.published.leads.leads.Leads",
+    "leads": "data_builders.written.leads.leads.Leads",
     "longform": "data_builders.published.longform.longform.LongForm",
     "lss": "data_builders.annotated.lss.lss.Lss",
     "lss_project": "data_builders.annotated.lss.lss_project.LssProject",

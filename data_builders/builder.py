@@ -32,6 +32,7 @@ from pydantic import BaseModel
 
 from clients.polite import PoliteClient
 from data_builders.dataset import (
+    BUILD_FILE,
     Card,
     dropped_summary,
     remove_partial_files,
@@ -233,7 +234,7 @@ class Builder(ABC):
         with lock_folder(self.output):
             name = type(self).__module__.rpartition(".")[2]
             build = {"builder": name, "seed": self.seed} | self.config()
-            start_build(self.output, build, self.overwrite)
+            hashes = start_build(self.output, build, self.overwrite)
             with self.open_work(raw_options) as work:
                 made = self.make(work)
                 manifest = write_dataset(
@@ -246,10 +247,12 @@ class Builder(ABC):
                     dropped=work.dropped,
                     config=self.config() | dict(made.details),
                     seed=self.seed,
+                    build=hashes,
                     inputs=inputs,
                     pages=made.pages,
                 )
             work.delete_resume_files()
+            (self.output / BUILD_FILE).unlink()
         return manifest
 
     def _out_of_range(self) -> Iterator[str]:

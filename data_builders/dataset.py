@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
-from records import UserError, sha256_file, write_json, write_jsonl, write_text
+from records import UserError, sha256_file, sha256_text, write_json, write_jsonl, write_text
 from records.writing import find_partial_files
 
 CARDS = Path(__file__).parent / "cards"
@@ -58,6 +58,7 @@ def write_dataset(
     dropped: Mapping[str, int],
     config: Mapping[str, object],
     seed: int,
+    build: Mapping[str, str] | None = None,
     inputs: Sequence[str | Path] = (),
     pages: Mapping[str, str] | None = None,
 ) -> Path:
@@ -74,6 +75,7 @@ def write_dataset(
             viewer cannot read empty ones.
         clients, dropped: as in :class:`~data_builders.builder.Work`; read after the last record.
         config, seed: the builder's.
+        build: as returned by :func:`start_build`.
         inputs: input files; the manifest records names, sizes and SHA-256. Inputs within the folder
             are not removed.
     """
@@ -94,6 +96,7 @@ def write_dataset(
         "builder": builder,
         "config": _to_json(config),
         "seed": seed,
+        "options": dict(build or {}),
         "inputs": read,
         "requests": request_families(clients),
         "kept": total,
@@ -140,22 +143,35 @@ def remove_earlier(
     (folder / "manifest.json").unlink(missing_ok=True)
 
 
-def start_build(folder: Path, build: Mapping[str, object], overwrite: bool) -> None:
+# What is built, until the manifest says it.
+BUILD_FILE = ".build.json"
+
+
+def start_build(folder: Path, build: Mapping[str, object], overwrite: bool) -> dict[str, str]:
     """Record in the folder what is built; raise an error if it holds another build.
 
     ``build`` has builder, seed and config. The other build may be finished or interrupted; with
-    ``overwrite`` it may be replaced.
+    ``overwrite`` it may be replaced. Returns a hash of each option, since options may hold a
+    password, which no file repeats.
     """
-    path, build = folder / ".build.json", _to_json(build)
-    existing = _read_object(path) or _read_object(folder / "manifest.json")
-    changed = [name for name, value in build.items() if existing.get(name, value) != value]
+    path = folder / BUILD_FILE
+    hashes = {
+        name: sha256_text(json.dumps(_to_json(value), sort_keys=True))[:16]
+        for name, value in build.items()
+    }
+    manifest = _read_object(folder / "manifest.json")
+    existing = _read_object(path) or manifest.get("options", {})
+    if "builder" in manifest:
+        existing |= {"builder": sha256_text(json.dumps(manifest["builder"]))[:16]}
+    changed = [name for name, value in hashes.items() if existing.get(name, value) != value]
     has_files = any(file.name not in {".lock", path.name} for file in folder.iterdir())
     if changed and has_files and not overwrite:
         raise UserError(
             f"{folder}: contains a build with another {', '.join(changed)}; set another --output, "
             "or pass --overwrite to replace it"
         )
-    write_json(path, build)
+    write_json(path, hashes)
+    return hashes
 
 
 def dropped_summary(dropped: Mapping[str, int]) -> str:

@@ -119,7 +119,8 @@ def missing(path: Path) -> list[str]:
         if file.startswith("data/"):
             # What the embedded snapshot gives is at hand on a laptop as well.
             tiers = {path.parent.name} | ({"small"} if path.parent.name == "laptop" else set())
-            is_made = any(file in written(tier) for tier in tiers)
+            files = {place for tier in tiers for place in written(tier)}
+            is_made = any(place == file or place.startswith(f"{file}/") for place in files)
         elif file.startswith("checkpoints/"):
             # The laptop tier's encoder and the demo's untrained models are the Makefile's.
             pattern = re.sub(r"^checkpoints/small/attack_\w+", "$(SMALL)/attack_", file)

@@ -36,7 +36,7 @@ KNOWS_NOT = {
     "report": {"experiments"},
 }
 MOST_ROOMS = 16
-MOST_ARROWS = 58
+MOST_ARROWS = 59
 # Computed in one place, whoever needs it.
 ONCE = [
     "auroc",

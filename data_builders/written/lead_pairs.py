@@ -14,17 +14,17 @@ from components.overlap import covered_share, stem_weights
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
 from data_builders.evenness import overlap_auroc
-from data_builders.published.leads.false_values import (
+from data_builders.splits import SPLITS, by_split
+from data_builders.written.attacks.phrases import Kind, family_of, fill, phrases
+from data_builders.written.hard_pairs import change_number, negate_claim
+from data_builders.written.leads.false_values import (
     SINGLE_VALUED,
     Article,
     FalseValues,
     article_files,
     read_articles,
 )
-from data_builders.published.leads.lead_statements import LeadStatement
-from data_builders.splits import SPLITS, by_split
-from data_builders.written.attacks.phrases import Kind, family_of, fill, phrases
-from data_builders.written.hard_pairs import change_number, negate_claim
+from data_builders.written.leads.lead_statements import LeadStatement
 from records import Passage, RelationPair
 
 MAX_SHARE = 0.6  # of a statement's stems that a lead without its sentence may cover

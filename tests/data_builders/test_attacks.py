@@ -245,7 +245,7 @@ def test_a_document_without_claims_has_no_gold_and_no_valid_attack():
         UserError, match="no gold score, since no claim of the document has a label"
     ):
         build(documents=["bare.jsonl"])
-    folder = build(documents=["bare.jsonl"], most_gold=None)
+    folder = build(documents=["bare.jsonl"], most_gold=None, overwrite=True)
     assert (folder / "trivia.jsonl").read_text()
 
 

@@ -489,6 +489,7 @@ def test_unknown_frequencies_are_dropped_and_unbound_patterns_are_errors(tmp_pat
             str(tmp_path / "towns.ttl"),
             topics=3,
             shares=(1, 1, 1),
+            overwrite=True,
         ).build()
 
     build()

@@ -99,7 +99,6 @@ def test_build_writes_only_its_files(tmp_path, texts):
         "words_train.jsonl",
         "README.md",
         "manifest.json",
-        ".build.json",
     }
     assert manifest["config"] == {
         "limit": None,

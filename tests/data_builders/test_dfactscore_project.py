@@ -259,17 +259,19 @@ def test_exports_are_built_into_a_dataset(tmp_path):
     assert "supported: alpha" in (tmp_path / "labels/README.md").read_text()
     # An export that holds the answers of an earlier one again.
     later = write(tmp_path / "later.json", full(tasks, [("a@x", MERGED), ("b@x", APART)]))
-    manifest = DFActScoreLabels(tmp_path / "labels", [export, later]).build()
+    manifest = DFActScoreLabels(tmp_path / "labels", [export, later], overwrite=True).build()
     assert json.loads(manifest.read_text())["dropped"]["annotation replaced by a later one"] == 2
     assert json.loads((tmp_path / "labels/agreement.json").read_text()) == table
     other = json.loads(json.dumps(full(tasks, [("c@x", APART[:3])])))
     other[0]["data"]["claims"] = other[0]["data"]["claims"][:3]
-    both = DFActScoreLabels(tmp_path / "labels", [export, write(tmp_path / "other.json", other)])
+    files = [export, write(tmp_path / "other.json", other)]
+    both = DFActScoreLabels(tmp_path / "labels", files, overwrite=True)
     with pytest.raises(UserError, match="different claims"):
         both.build()
     other[0]["data"]["claims"][0]["text"] = None
+    files = [write(tmp_path / "other.json", other)]
     with pytest.raises(BadInput, match=r"other\.json:1: record, claims: fields required"):
-        DFActScoreLabels(tmp_path / "labels", [write(tmp_path / "other.json", other)]).build()
+        DFActScoreLabels(tmp_path / "labels", files, overwrite=True).build()
     arrow = {"type": "relation", "from_id": "a", "to_id": "b", "value": {"text": "x"}}
     marked = full(tasks, [("a@x", MERGED)])
     marked[0]["annotations"][0]["result"].append(arrow)

@@ -108,10 +108,10 @@ def test_input_without_pages_keeps_the_existing_file(tmp_path):
     before = {p: p.read_bytes() for p in out.iterdir()}
     options = {"source": "wildhallucinations", "category": "sprots"}
     with pytest.raises(UserError, match="has no page of 'sprots'"):
-        KnowledgeFile(out, [path], **options).build()
+        KnowledgeFile(out, [path], overwrite=True, **options).build()
     (tmp_path / "x.docx").write_text("x")
     with pytest.raises(UserError, match=r"no page left .* unsupported type"):
-        KnowledgeFile(out, [str(tmp_path / "x.docx")]).build()
+        KnowledgeFile(out, [str(tmp_path / "x.docx")], overwrite=True).build()
     assert {p: p.read_bytes() for p in before} == before
 
 
@@ -121,7 +121,7 @@ def test_files_of_an_earlier_source_are_removed(tmp_path):
     path = jsonl(tmp_path / "expert.jsonl", EXPERT)
     out = KnowledgeFile(tmp_path / "out", [path], source="expertqa").build().parent
     assert (out / "documents.jsonl").exists()
-    KnowledgeFile(out, [jsonl(tmp_path / "a.jsonl", ROWS[:1])]).build()
+    KnowledgeFile(out, [jsonl(tmp_path / "a.jsonl", ROWS[:1])], overwrite=True).build()
     names = ["README.md", "knowledge.db", "manifest.json", "mine.txt", "titles.jsonl"]
     assert sorted(p.name for p in out.iterdir()) == names
 

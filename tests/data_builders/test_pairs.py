@@ -33,7 +33,8 @@ def written(path, rows):
 def built(folder, *sources, **options):
     """The records of a build by split, and its manifest."""
     sources = [Source(s) if isinstance(s, str) else s for s in sources]
-    manifest = json.loads(Pairs(folder, sources, **options).build().read_text())
+    build = Pairs(folder, sources, overwrite=True, **options)
+    manifest = json.loads(build.build().read_text())
     record = UnliPair if options.get("target") == "unli" else RelationPair
     records = {Path(name).stem.split("_")[1]: read_records(folder / name, record)
              for name in manifest["files"]}  # fmt: skip

