@@ -74,18 +74,13 @@ def write_dataset(
         configs: as in ``Builder.files``. The card lists only files with rows, since the Hub's
             viewer cannot read empty ones.
         clients, dropped: as in :class:`~data_builders.builder.Work`; read after the last record.
-        config, seed: the builder's.
-        build: as returned by :func:`start_build`.
+        config, seed, build: the builder's; ``build`` is what :func:`start_build` returns.
         inputs: input files; the manifest records names, sizes and SHA-256. Inputs within the folder
             are not removed.
     """
     folder = Path(folder)
     named = {path for splits in configs.values() for path in splits.values()}
-    # Hash inputs before writing: the build may replace one of them.
-    read = [
-        {"file": Path(p).name, "bytes": Path(p).stat().st_size, "sha256": sha256_file(p)}
-        for p in inputs
-    ]
+    read = _describe_inputs(inputs)  # before writing: the build may replace one of them
     remove_earlier(folder, named, {*files, *(pages or {})}, inputs)
     written = _write_files(folder, files, pages or {})
     total = sum(entry["rows"] for entry in written.values())
@@ -109,6 +104,13 @@ def write_dataset(
     write_json(folder / "manifest.json", manifest)
     remove_partial_files(folder, [*files, *(pages or {}), "README.md", "manifest.json"])
     return folder / "manifest.json"
+
+
+def _describe_inputs(inputs: Sequence[str | Path]) -> list[dict]:
+    return [
+        {"file": Path(p).name, "bytes": Path(p).stat().st_size, "sha256": sha256_file(p)}
+        for p in inputs
+    ]
 
 
 def _write_files(
