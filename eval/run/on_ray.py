@@ -198,7 +198,8 @@ def _connect(workers: int, address: str | None, is_retry: bool) -> ModuleType:
     if address is None:
         local = {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
         try:
-            ray.init(num_cpus=workers, **local, **quiet)
+            # Without an address, Ray would join another user's cluster on this machine.
+            ray.init("local", num_cpus=workers, **local, **quiet)
         except Exception as error:  # Ray raises no specific class
             reason = " ".join(str(error).split())[:200]
             raise UserError(

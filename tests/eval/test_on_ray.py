@@ -123,7 +123,9 @@ def test_a_worker_that_is_killed_loses_nothing_and_nobody_else_reaches_one(
 
 
 @on_ray
-def test_a_killed_run_goes_on_with_other_workers(tmp_path, arguments, server, calm):
+def test_a_killed_run_goes_on_with_other_workers(tmp_path, arguments, server, calm, monkeypatch):
+    # A cluster that another user started on this machine is not joined.
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     run = Started([*COMMAND, *arguments], tmp_path / "a", 1)
     run.until_kept(1)
     run.is_killed()
