@@ -31,11 +31,14 @@ from data_builders.written.distant_lss.transform import (
 )
 from records import RelationPair, UserError, group_of, read_records
 
+NEAR_YEARS = (-10, -3, -1, 1, 3, 10)
+
 Edit = Literal["number", "value", "role", "negation"]
 
 # Except ranges (2003–04), scores (3–2) and citations ([3]).
 _NUMBER = re.compile(r"(?<![\w.,/–\[-])(?:\d[\d,.]*\d|\d)(?![\w/–\]-])")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
+_YEAR_WORD = re.compile(rf"(?<![\w.,/–-]){_YEAR.pattern}(?![\w/–-])")
 # After these words another number may be true as well: 12 wins are more than 9 wins.
 _BOUND = re.compile(
     r"\b(?:at least|at most|more than|less than|fewer than|up to|over|under|above|below|nearly|"
@@ -193,6 +196,17 @@ def change_number(claim: str, premise: str, rng: random.Random) -> Pieces | None
         if candidates:
             return replace_span(claim, start, end, rng.choice(candidates))
     return None
+
+
+def shift_year(claim: str, premise: str, rng: random.Random) -> Pieces | None:
+    """Replace a year by one nearby that the premise lacks."""
+    years = [m for m in _YEAR_WORD.finditer(claim) if not _BOUND.search(claim[: m.start()])]
+    if not years:
+        return None
+    match = rng.choice(years)
+    near = [str(int(match[0]) + away) for away in NEAR_YEARS]
+    others = [year for year in near if year not in premise]
+    return replace_span(claim, *match.span(), rng.choice(others)) if others else None
 
 
 def change_value(claim: str, premise: str, rng: random.Random) -> Pieces | None:

@@ -1,7 +1,7 @@
 """``lead_pairs``: relation pairs of a lead and statements about its title.
 
-Only a slot with one value (year of birth or death) and a negation contradict a lead. Another value
-of any other slot is ``not_entailment``, since a lead does not state all facts.
+Only another number or year and a negation contradict a lead. Another value of any other slot is
+``not_entailment``, since a lead does not state all facts.
 """
 
 import random
@@ -14,9 +14,16 @@ from components.overlap import covered_share, stem_weights
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
 from data_builders.evenness import overlap_auroc
+from data_builders.kb.language.wording import with_article
 from data_builders.splits import SPLITS, by_split
 from data_builders.written.attacks.phrases import Kind, family_of, fill, phrases
-from data_builders.written.hard_pairs import change_number, negate_claim
+from data_builders.written.distant_lss.transform import Pool, Setting, entities, swap_entity
+from data_builders.written.hard_pairs import (
+    change_number,
+    change_roles,
+    negate_claim,
+    shift_year,
+)
 from data_builders.written.leads.false_values import (
     SINGLE_VALUED,
     Article,
@@ -28,6 +35,8 @@ from data_builders.written.leads.lead_statements import LeadStatement
 from records import Passage, RelationPair
 
 MAX_SHARE = 0.6  # of a statement's stems that a lead without its sentence may cover
+TAKEN_OUT = 0.4  # share of the possible pairs of a statement and a lead without its sentence
+NEGATED = 0.4  # share of the statements that may be negated
 JUDGE = tuple(kind for kind in get_args(Kind) if family_of(kind) == "judge")
 _Pair = tuple[str, str, str]  # hypothesis, label, source
 
@@ -68,23 +77,33 @@ class LeadPairs(Builder):
     def _rows(self, split: str) -> Iterator[RelationPair]:
         articles = read_articles(self.leads, split)[: self.limit]
         values = FalseValues(articles)
+        text = "\n".join(article.passage.text for article in articles)
+        pool = Pool(entities=entities(text))
         weight = stem_weights(article.passage.text for article in articles)
         for article in articles:
             rng = random.Random(f"{self.seed}:{article.passage.title}")
+            yield from _described(article)
+            lead = article.passage.text
+            setting = Setting(lead, entities(lead), pool, share_near=0.5)
             size = min(self.per_article, len(article.statements))
             for statement in rng.sample(article.statements, size):
-                lead = article.passage.text
-                pairs = list(self._true_and_false(rng, values, article, statement))
+                pairs = list(self._true_and_false(rng, values, article, setting, statement))
                 if (stranger := _of_another(rng, articles, article)) is not None:
                     pairs.append((stranger, "neutral", "another article"))
                 yield from (_row(article.passage, lead, *pair) for pair in pairs)
                 rest = lead.replace(statement.source, "").strip()
-                if rest != lead and covered_share(statement.text, [rest], weight) < MAX_SHARE:
+                covered = covered_share(statement.text, [rest], weight)
+                if rest != lead and covered < MAX_SHARE and rng.random() < TAKEN_OUT:
                     taken = (statement.text, "neutral", "sentence taken out")
                     yield _row(article.passage, rest, *taken)
 
     def _true_and_false(
-        self, rng: random.Random, values: FalseValues, article: Article, statement: LeadStatement
+        self,
+        rng: random.Random,
+        values: FalseValues,
+        article: Article,
+        setting: Setting,
+        statement: LeadStatement,
     ) -> Iterator[_Pair]:
         yield rng.choice((statement.text, *statement.reworded)), "entailment", statement.rule
         true, false = statement.text, None
@@ -94,13 +113,33 @@ class LeadPairs(Builder):
                 false, true = version
                 yield false, label, statement.rule
         else:
-            lead = article.passage.text
-            if pieces := negate_claim(statement.text, lead, rng):
-                yield "".join(text for text, _ in pieces), "contradiction", "negation"
-            if pieces := change_number(statement.text, lead, rng):
-                yield "".join(text for text, _ in pieces), "not_entailment", "number"
+            yield from _changed(rng, setting, statement.text)
         if rng.random() < self.phrased:
             yield from _phrased(rng, article, true, false)
+
+
+def _changed(rng: random.Random, setting: Setting, text: str) -> Iterator[_Pair]:
+    """At most two minimal changes of a statement."""
+    edits = [
+        (change_number(text, setting.reference, rng), "contradiction", "number"),
+        (shift_year(text, setting.reference, rng), "contradiction", "year"),
+        (swap_entity(text, setting, rng), "not_entailment", "name"),
+        (change_roles(text, setting.reference, rng), "not_entailment", "role"),
+    ]
+    if rng.random() < NEGATED:
+        edits.append((negate_claim(text, setting.reference, rng), "contradiction", "negation"))
+    possible = [(pieces, *rest) for pieces, *rest in edits if pieces]
+    for pieces, label, source in rng.sample(possible, min(2, len(possible))):
+        yield "".join(part for part, _ in pieces), label, source
+
+
+def _described(article: Article) -> Iterator[RelationPair]:
+    """Whether the lead entails its short description, in which other people chose the words."""
+    start, separator, extract = article.passage.text.partition(". ")
+    description = start.removeprefix(f"{article.name}: ").partition(" (")[0]
+    if separator and start.startswith(f"{article.name}: "):
+        text = f"{article.name} can be described as {with_article(description)}."
+        yield _row(article.passage, extract, text, "entailment", "description")
 
 
 def _phrased(rng: random.Random, article: Article, true: str, false: str | None) -> Iterator[_Pair]:

@@ -162,7 +162,10 @@ def test_only_single_values_negations_and_denials_contradict_a_lead(folder):
     contradictions = {
         source for source, of_source in labels.items() if "contradiction" in of_source
     }
-    assert contradictions <= {"lead/born", "lead/died", "lead/negation", "lead/phrase denied"}
+    values = {"lead/born", "lead/died", "lead/number", "lead/year"}
+    assert contradictions <= values | {"lead/negation", "lead/phrase denied"}
+    described = {pair.hypothesis for pair in pairs if pair.source == "lead/description"}
+    assert "Bo Hill can be described as a Thai judge." in described
 
 
 def test_people_with_five_statements_are_topics_with_false_versions_that_their_lead_lacks(folder):

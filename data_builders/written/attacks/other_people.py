@@ -139,16 +139,18 @@ class OffTopic(Related):
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         names = names_in(" ".join(source.supported), source.topic) | {name_of(source.topic)}
-        pages = {
-            key: facts
-            for key, page in world.pages.items()
-            if len(facts := _facts(page, world)) >= MIN_RELATED_FACTS
-            and not any(name in text for name in names for text, _ in facts)
-        }
-        written = [key for key, facts in pages.items() if facts[0][1].document]
-        if not pages:
-            raise NotApplicable("everybody shares a name")
-        return self._about(world.pages[rng.choice(written or list(pages))], "not", source, world)
+        pages = rng.sample(list(world.pages.values()), len(world.pages))
+        for page in sorted(pages, key=_is_written, reverse=True):
+            facts = _facts(page, world)
+            shared = any(name in text for name in names for text, _ in facts)
+            if len(facts) >= MIN_RELATED_FACTS and not shared:
+                return self._about(page, "not", source, world)
+        raise NotApplicable("everybody shares a name")
+
+
+def _is_written(page: Page) -> bool:
+    """Whether a page's facts come from a document, not from a passage."""
+    return bool(page.facts and page.facts[0].document)
 
 
 def _pick_namesake(

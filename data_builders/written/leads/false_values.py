@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from components.english import without_qualifier
 from data_builders.kb.language.wording import with_article
+from data_builders.written.hard_pairs import NEAR_YEARS
 from data_builders.written.leads.lead_statements import (
     LeadStatement,
     lead_words,
@@ -15,7 +16,6 @@ from data_builders.written.leads.lead_statements import (
 )
 from records import Passage, iter_rows, read_records
 
-NEAR_YEARS = (-10, -3, -1, 1, 3, 10)
 OTHER_VALUES = 4
 SINGLE_VALUED = frozenset({"born", "died"})  # another value contradicts the lead
 _YEAR = re.compile(r"\b\d{3,4}\b")
