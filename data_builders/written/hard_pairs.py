@@ -205,8 +205,8 @@ def shift_year(claim: str, premise: str, rng: random.Random) -> Pieces | None:
         return None
     match = rng.choice(years)
     near = [str(int(match[0]) + away) for away in NEAR_YEARS]
-    others = [year for year in near if year not in premise]
-    return replace_span(claim, *match.span(), rng.choice(others)) if others else None
+    possible = [year for year in near if year not in premise]
+    return replace_span(claim, *match.span(), rng.choice(possible)) if possible else None
 
 
 def change_value(claim: str, premise: str, rng: random.Random) -> Pieces | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, get_args
 
 from components.overlap import covered_share, stem_weights
+from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
 from data_builders.evenness import overlap_auroc
@@ -35,6 +36,7 @@ from data_builders.written.leads.lead_statements import LeadStatement
 from records import Passage, RelationPair
 
 MAX_SHARE = 0.6  # of a statement's stems that a lead without its sentence may cover
+ONE_SENTENCE = 0.4  # share of the statements whose premise is the sentence that states them
 TAKEN_OUT = 0.4  # share of the possible pairs of a statement and a lead without its sentence
 NEGATED = 0.4  # share of the statements that may be negated
 JUDGE = tuple(kind for kind in get_args(Kind) if family_of(kind) == "judge")
@@ -84,13 +86,20 @@ class LeadPairs(Builder):
             rng = random.Random(f"{self.seed}:{article.passage.title}")
             yield from _described(article)
             lead = article.passage.text
+            sentences = split_sentences(lead)
             setting = Setting(lead, entities(lead), pool, share_near=0.5)
             size = min(self.per_article, len(article.statements))
             for statement in rng.sample(article.statements, size):
                 pairs = list(self._true_and_false(rng, values, article, setting, statement))
                 if (stranger := _of_another(rng, articles, article)) is not None:
                     pairs.append((stranger, "neutral", "another article"))
-                yield from (_row(article.passage, lead, *pair) for pair in pairs)
+                is_short = article.name in statement.source and rng.random() < ONE_SENTENCE
+                premise = statement.source if is_short else lead
+                yield from (_row(article.passage, premise, *pair) for pair in pairs)
+                remaining = [text for text in sentences if text not in statement.source]
+                if is_short and remaining and not statement.value:
+                    pair = (statement.text, "neutral", "another sentence")
+                    yield _row(article.passage, rng.choice(remaining), *pair)
                 rest = lead.replace(statement.source, "").strip()
                 covered = covered_share(statement.text, [rest], weight)
                 if rest != lead and covered < MAX_SHARE and rng.random() < TAKEN_OUT:
