@@ -7,59 +7,20 @@ numbers or dates are replaced by them; a sentence with another template of this 
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import yaml
 
 from components.english import MONTHS
 from components.sentences import split_sentences
 
-# Titles of skipped sections, lower-case.
-SKIPPED_SECTIONS = {
-    "references",
-    "external links",
-    "see also",
-    "further reading",
-    "notes",
-    "bibliography",
-    "sources",
-    "citations",
-    "footnotes",
-    "notes and references",
-    "references and notes",
-}
-_NO_PROSE = frozenset(
-    {
-        "ref",
-        "references",
-        "table",
-        "gallery",
-        "math",
-        "chem",
-        "timeline",
-        "imagemap",
-        "score",
-        "syntaxhighlight",
-        "source",
-        "templatestyles",
-        "style",
-        "graph",
-        "mapframe",
-        "hiero",
-    }
-)
+_WORDS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 _FORMULAS = frozenset(("math", "chem", "ce", "hiero"))
 # Stands for words that are unknown here.
 _HOLE = "\ufffc"
 _ASIDE_WITH_HOLE = re.compile(rf"\s*\([^()\n]*{_HOLE}[^()\n]*\)")
 # Namespaces of links that are not displayed in the text.
 _HIDDEN_LINK = re.compile(r"\s*(?:file|image|media|category|wikipedia|template):", re.I)
-# Templates for separators between words.
-_SEPARATORS = {
-    **dict.fromkeys(("snd", "spnd", "spaced ndash", "spaced en dash"), " – "),
-    **dict.fromkeys(("ndash", "en dash", "endash"), "–"),
-    **dict.fromkeys(("mdash", "em dash", "emdash"), "—"),
-    **dict.fromkeys(("nbsp", "spaces", "thinsp", "thin space", "hair space"), " "),
-    "'": "'",
-    "'s": "'s",
-}
 # Range separators of ``convert``.
 _RANGE = {"to", "-", "–", "and", "or", "by", "x", "×", "±", "+/-"}
 _QUOTES = re.compile(r"'{2,}")  # bold and italic
@@ -107,7 +68,7 @@ def _prose(nodes: Iterable) -> Iterable[str]:
     for index, node in enumerate(nodes):
         if isinstance(node, kinds.Heading):
             skipped = None if skipped is None or node.level <= skipped else skipped
-            if str(node.title).strip().lower() in SKIPPED_SECTIONS:
+            if str(node.title).strip().lower() in _WORDS["skipped_sections"]:
                 skipped = node.level if skipped is None else skipped
         if skipped is not None:
             continue
@@ -137,7 +98,7 @@ def _tag(tag: object) -> Iterable[str]:
         yield "\n"
     elif name in _FORMULAS:
         yield _HOLE
-    elif name not in _NO_PROSE and tag.contents is not None:
+    elif name not in _WORDS["no_prose"] and tag.contents is not None:
         yield from _prose(tag.contents.nodes)
 
 
@@ -155,21 +116,23 @@ def _template(template: object, before: str, after: str) -> str:
     raw = "".join(_prose(template.name.nodes)).strip().replace("_", " ")
     name, _, first = raw.partition(":")  # parser functions have a colon
     name = name.strip().lower()
-    if name in _SEPARATORS:
-        return _SEPARATORS[name]
+    if name in _WORDS["separators"]:
+        return _WORDS["separators"][name]
     arguments = [first] if first else []
     named = {str(p.name).strip(): "".join(_prose(p.value.nodes)).strip() for p in template.params}
     while (number := str(len(arguments) + 1 - bool(first))) in named:
         arguments.append("".join(_prose(template.get(number).value.nodes)))
-    words = _WORDS["nowrap"] if name.startswith("lang-") else _WORDS.get(name)
-    if name in _CURRENCIES:
-        text = _CURRENCIES[name] + _number(arguments[0]) if arguments else ""
+    words = _KEPT["first"] if name.startswith("lang-") else _KEPT_OF.get(name)
+    if currency := _WORDS["currencies"].get(name):
+        text = currency + _number(arguments[0]) if arguments else ""
     elif name == "height":
         text = " ".join(
             f"{named[unit]} {unit}" for unit in ("m", "cm", "ft", "in") if unit in named
         )
     elif name in ("convert", "cvt") and named.get("abbr") == "off":
-        text = " ".join(_UNITS.get(word.strip(), word) for word in _convert_words(arguments))
+        text = " ".join(
+            _WORDS["units"].get(word.strip(), word) for word in _convert_words(arguments)
+        )
     elif name == "as of":
         as_of = "as of" if named.get("lc") else "As of"
         text = f"{as_of} {_date(arguments)}" if arguments else ""
@@ -221,122 +184,20 @@ def _convert_words(arguments: Sequence[str]) -> Sequence[str]:
     return arguments[: end + 2] if parts else arguments[:end]
 
 
-# Templates whose arguments are words of the sentence, and the arguments to keep.
-_WORDS: dict[str, Callable[[Sequence[str]], Sequence[str]]] = {
-    **dict.fromkeys(
-        [
-            "nowrap",
-            "nobr",
-            "nobold",
-            "small",
-            "smaller",
-            "big",
-            "abbr",
-            "tooltip",
-            "ill",
-            "interlanguage_link",
-            "sic",
-            "sup",
-            "sub",
-            "em",
-            "strong",
-            "smallcaps",
-            "sc",
-            "linktext",
-            "visible_anchor",
-            "vanchor",
-            "flag",
-            "flagcountry",
-            "nihongo",
-            "chem2",
-            "quote",
-            "blockquote",
-            "cquote",
-            "quotation",
-            "bquote",
-            "not_a_typo",
-            "lc",
-            "uc",
-            "lcfirst",
-            "ucfirst",
-        ],
-        lambda arguments: arguments[:1],
-    ),
-    **dict.fromkeys(("lang", "langx", "color", "colour"), lambda arguments: arguments[1:2]),
-    **dict.fromkeys(("transl", "transliteration"), lambda arguments: arguments[1:][-1:]),
-    **dict.fromkeys(("convert", "cvt"), _convert_words),
-    **dict.fromkeys(
-        ("circa", "c."), lambda arguments: [" – ".join(f"c. {argument}" for argument in arguments)]
-    ),
-    **dict.fromkeys(
-        ("formatnum", "val", "num", "number", "nts", "nombre"),
-        lambda arguments: [_number(argument) for argument in arguments[:1]],
-    ),
-    **dict.fromkeys(("unité", "unite"), lambda arguments: [_number(arguments[0]), *arguments[1:2]]),
-    **dict.fromkeys(("frac", "sfrac", "fraction"), _fraction),
-    **dict.fromkeys(
-        [
-            "date",
-            "dts",
-            "iso date",
-            "start date",
-            "end date",
-            "start date and age",
-            "end date and age",
-            "film date",
-            "release date",
-            "birth date",
-            "birth date and age",
-            "birth-date",
-            "birth-date and age",
-            "birth year and age",
-            "death date",
-            "death date and age",
-            "death-date",
-            "death-date and age",
-            "death year and age",
-            "dob",
-            "bda",
-            "dda",
-            "date de naissance",
-            "date de décès",
-            "date-",
-        ],
-        lambda arguments: [_date(arguments)],
-    ),
-    **dict.fromkeys(("s", "siècle"), lambda arguments: [f"{arguments[0]}e siècle"]),
+# Which arguments of a template of ``words`` are words of the sentence.
+_KEPT: dict[str, Callable[[Sequence[str]], Sequence[str]]] = {
+    "first": lambda arguments: arguments[:1],
+    "second": lambda arguments: arguments[1:2],
+    "last": lambda arguments: arguments[1:][-1:],
+    "quantity": _convert_words,
+    "circa": lambda arguments: [" – ".join(f"c. {argument}" for argument in arguments)],
+    "number": lambda arguments: [_number(argument) for argument in arguments[:1]],
+    "number_and_unit": lambda arguments: [_number(arguments[0]), *arguments[1:2]],
+    "fraction": _fraction,
+    "date": lambda arguments: [_date(arguments)],
+    "century": lambda arguments: [f"{arguments[0]}e siècle"],
 }
-_WORDS = {name.replace("_", " "): words for name, words in _WORDS.items()}
-_CURRENCIES = {
-    **{name: name.upper() for name in ("us$", "a$", "c$", "hk$", "nz$", "s$", "£", "€", "¥", "₹")},
-    **{
-        "usd": "US$",
-        "gbp": "£",
-        "eur": "€",
-        "euro": "€",
-        "jpy": "¥",
-        "inr": "₹",
-        "indian rupee": "₹",
-    },
-    **{"aud": "A$", "cad": "C$", "nzd": "NZ$", "$": "$", "us dollar": "US$"},
-}
-# Names of units for ``abbr=off``.
-_UNITS = {
-    "ha": "hectares",
-    "m": "metres",
-    "km": "kilometres",
-    "cm": "centimetres",
-    "mi": "miles",
-    "ft": "feet",
-    "in": "inches",
-    "yd": "yards",
-    "kg": "kilograms",
-    "lb": "pounds",
-    "km2": "square kilometres",
-    "sqmi": "square miles",
-    "t": "tonnes",
-    "l": "litres",
-}
+_KEPT_OF = {name: _KEPT[kind] for kind, names in _WORDS["words"].items() for name in names}
 # Templates without words in the text: sources, remarks, pronunciations, boxes and notices.
 _NOTES = re.compile(
     r"(?:cit|efn|sfn|ref|harv|note|clarif|dubious|better|verif|failed|page needed|primary|ipa|pron"

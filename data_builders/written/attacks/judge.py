@@ -16,7 +16,7 @@ from data_builders.written.attacks.phrases import (
     family_of,
     fill,
     join_claims,
-    phrase_bank,
+    lines_of,
     phrases,
 )
 from data_builders.written.claims.known_facts import World
@@ -104,7 +104,7 @@ class HalfFalse(SizedAttack):
         false = [texts for claim in source.claims if (texts := false_versions_of(claim))]
         if not true or not false:
             raise NotApplicable("no claims with false versions")
-        templates = phrase_bank()["joined"].splitlines()
+        templates = lines_of("joined")
         claims = []
         for number in range(min(self.length(source), len(true))):
             texts = [true[number].text, rng.choice(false[(number + 1) % len(false)])]

@@ -27,6 +27,11 @@ def phrase_bank() -> dict:
     return yaml.safe_load((Path(__file__).parent / "phrases.yaml").read_text(encoding="utf-8"))
 
 
+def lines_of(name: str) -> list[str]:
+    """Load the templates of a block outside the families."""
+    return phrase_bank()[name].splitlines()
+
+
 def family_of(kind: Kind) -> str:
     """``judge`` or ``relevance``."""
     return next(family for family in ("judge", "relevance") if kind in phrase_bank()[family])

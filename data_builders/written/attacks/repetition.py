@@ -14,7 +14,7 @@ from jsonargparse.typing import PositiveInt
 
 from components.english import content_stems
 from data_builders.written.attacks.attack import Attack, SizedAttack, versions_of
-from data_builders.written.attacks.triviality import TRIVIA
+from data_builders.written.attacks.phrases import lines_of, phrase_bank
 from data_builders.written.claims.clauses import (
     Clause,
     capitalise,
@@ -39,24 +39,6 @@ from data_builders.written.claims.validity import (
     join_sentences,
 )
 
-# {p} is the claim inside a sentence, {P} at its start.
-FRAMES = (
-    "{P}.",
-    "It is true that {p}.",
-    "In other words, {p}.",
-    "It is a fact that {p}.",
-    "To put it differently, {p}.",
-    "It is the case that {p}.",
-    "That {p} is true.",
-    "To say it again, {p}.",
-    "It can be said that {p}.",
-    "Put another way, {p}.",
-    "It remains true that {p}.",
-    "That is to say, {p}.",
-    "It bears repeating that {p}.",
-    "In short, {p}.",
-)
-_EMPTY = " ".join(FRAMES)
 # From a claim with one of these words a less specific claim does not follow.
 _NOT_SPLITTABLE = re.compile(
     r"(?i)\b(?:not|never|no|none|only|first|last|all|every|each|most|best|least|oldest|youngest"
@@ -81,7 +63,7 @@ class NearParaphrases(SizedAttack):
         sentences: maximum number of sentences; by default that of the document's claims.
     """
 
-    keeps = OnlyTrue(adds=_EMPTY)
+    keeps = OnlyTrue(adds=phrase_bank()["frames"])
     family = "counting"
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
@@ -92,7 +74,8 @@ class NearParaphrases(SizedAttack):
         largest = max(len(versions) for _, versions in facts)
         fact, versions = rng.choice([pair for pair in facts if len(pair[1]) == largest])
         versions[1:] = rng.sample(versions[1:], len(versions) - 1)  # the topic's name first
-        frames = [FRAMES[0], *rng.sample(FRAMES[1:], len(FRAMES) - 1)]
+        plain, *longer = lines_of("frames")
+        frames = [plain, *rng.sample(longer, len(longer))]
         sentences = [
             frames[index % len(frames)].format(p=version, P=capitalise(version))
             for index in range(max(len(versions), len(frames)))
@@ -181,8 +164,9 @@ class FewFacts(SizedAttack):
         claims = [SentenceClaim(claim.text, "S", (claim.id,)) for claim in facts]
         if self.filler == "trivia":
             name = name_of(source.topic)
+            trivia = lines_of("trivia")
             claims += [
-                SentenceClaim(t.format(X=name), "S") for t in rng.sample(TRIVIA, len(TRIVIA))
+                SentenceClaim(t.format(X=name), "S") for t in rng.sample(trivia, len(trivia))
             ]
         elif self.filler == "same":
             claims *= self.length(source)

@@ -5,6 +5,7 @@ import re
 
 from components.english import MONTHS, WEEKDAYS, has_negation
 from data_builders.written.attacks.attack import SizedAttack
+from data_builders.written.attacks.phrases import lines_of
 from data_builders.written.claims.clauses import clause_of, name_of
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
@@ -16,48 +17,10 @@ from data_builders.written.claims.validity import (
     join_sentences,
 )
 
-# True of anyone; {month}, {day} and {year} are drawn.
-BIRTHS = (
-    "{X} was born in {month} or in another month.",
-    "{X} was born on a {day} or on another day of the week.",
-    "{X} was born in {year} or in another year.",
-    "{X} was born in an even year or in an odd year.",
-    "{X} was born in the first half of a year or in the second half of one.",
-    "{X} was born in a leap year or in a year that was none.",
-    "{X} was born in the first ten days of a month or in the days behind them.",
-    "{X} was born before noon, at noon or after it.",
-)
 # A claim that starts with one of these is negated by "not" after it.
 _AUXILIARY = re.compile(
     r"(is|was|are|were|can|could|will"
     r"|(?:has|had)(?= (?:been|won|\w+ed|become|made|written)\b)) (.+)"
-)
-
-TRIVIA = (
-    "{X} may have had a favourite colour.",
-    "Some would say that {X} had good days and bad days.",
-    "It is possible that {X} liked music.",
-    "Perhaps {X} had a habit or two.",
-    "{X} might have kept a letter for many years.",
-    "Some say that {X} had opinions.",
-    "{X} may have met people who were impressed.",
-    "Possibly {X} thought about the past now and then.",
-    "It is said by some that {X} worked hard at times.",
-    "{X} could have done things in another way.",
-    "Maybe {X} had a favourite meal.",
-    "Some people say that {X} could be quiet.",
-    "{X} may have dreamt of other places.",
-    "It may be that {X} was fond of somebody.",
-    "Perhaps {X} would have liked more time.",
-    "{X} might have been known to neighbours.",
-    "Some would say that {X} made a difference to somebody.",
-    "It is possible that {X} changed an opinion once.",
-    "{X} may have enjoyed a walk.",
-    "Possibly {X} was misunderstood at some time.",
-    "Some say that {X} had a way with words.",
-    "{X} could have been happy on some days.",
-    "Maybe {X} owned a book.",
-    "It may be that {X} was late on some days.",
 )
 
 
@@ -78,7 +41,7 @@ class Alternatives(SizedAttack):
         name = name_of(source.topic)
         drawn = {"month": rng.choice(MONTHS), "day": rng.choice(WEEKDAYS)}
         drawn["year"] = str(rng.randint(1700, 2000))
-        births = [text.format(X=name, **drawn) for text in BIRTHS]
+        births = [text.format(X=name, **drawn) for text in lines_of("births")]
         distinct = dict.fromkeys(_either(c.text, source) for c in source.claims)
         claims = [text for text in distinct if text]
         half = rng.sample(claims, min(len(claims), self.length(source) // 2))
@@ -110,6 +73,7 @@ class HedgedTrivia(SizedAttack):
     family = "relevance"
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        trivia = rng.sample(TRIVIA, min(len(TRIVIA), self.length(source)))
+        texts = lines_of("trivia")
+        trivia = rng.sample(texts, min(len(texts), self.length(source)))
         name = name_of(source.topic)
         return join_sentences([SentenceClaim(text.format(X=name), "S") for text in trivia])

@@ -9,6 +9,7 @@ from data_builders.written.attacks.phrases import (
     family_of,
     fill,
     join_claims,
+    lines_of,
     phrase_bank,
     phrases,
 )
@@ -58,7 +59,7 @@ def compound(
     rng: random.Random, topic: StatementTopic, first: SentenceClaim, second: Statement
 ) -> SentenceClaim:
     """Join a claim and a true statement; a compound with a false part is false."""
-    template = rng.choice(phrase_bank()["joined"].splitlines())
+    template = rng.choice(lines_of("joined"))
     text = join_claims(template, first.text, rng.choice(second.wordings), topic.name)
     facts = (*first.rests_on, second.fact) if first.label == "S" else ()
     return SentenceClaim(text, first.label, facts)
