@@ -172,6 +172,8 @@ class CausalLora(LoraModule):
 class Adversary(CausalLora):
     """A LoRA adversary by supervised fine-tuning on texts that a metric scores highly.
 
+    The topic of a row with ``is_question: true`` is the prompt, without the template.
+
     Args:
         style: style of the training texts: info (true of anyone) or repetitive (one fact repeated).
         prompt_loss: loss and perplexity of the prompt's tokens too, as in Core's released code.
@@ -195,7 +197,9 @@ class Adversary(CausalLora):
         self.style, self.prompt_loss = style, prompt_loss
 
     def texts_of(self, record: Generation) -> tuple[str, dict[str, str]]:
-        prompt = fill_prompt(self.prompt_template, topic=record.topic)
+        is_question = (record.model_extra or {}).get("is_question")
+        template = "{topic}" if is_question else self.prompt_template
+        prompt = fill_prompt(template, topic=record.topic)
         return prompt, {"input_ids": record.text}
 
     def encode(self, records: Sequence, train: bool) -> list[Item]:

@@ -27,7 +27,7 @@ from train.encoder import Encoder, Item, Split
 
 Train = dict[str, float] | list[str] | str
 Dev = float | list[str] | str
-Paths = list[str] | str
+
 # Item indices and weight of each file.
 Mixture = Sequence[tuple[Sequence[int], float]]
 

@@ -46,7 +46,8 @@ class Adversarial(Builder):
         writer: the language model, by ``class_path``.
         prompts: kind of text to a prompt file with the field ``topic``, or to a shipped prompt:
             ``info``, ``repetitive``, or Core's wording (``core_info``, ``core_repetitive``), all
-            about people; its wording for others ends in ``_place``, ``_work`` or ``_question``.
+            about people; its wording for others ends in ``_place``, ``_work`` or ``_question``,
+            whose texts get ``is_question: true``.
             Default: ``info`` and ``repetitive``.
         per_topic: texts per topic and kind.
         temperature: sampling temperature.
@@ -137,7 +138,9 @@ class Adversarial(Builder):
 
     def _record(self, kind: str, topic: str, stratum: Stratum, text: str) -> Generation:
         name = model_name(self.writer)
-        return Generation(topic=topic, text=text, kind=kind, generator=name, **stratum.as_fields())
+        is_question = Path(self._prompts[kind].name).stem.endswith("_question")
+        fields = stratum.as_fields() | ({"is_question": True} if is_question else {})
+        return Generation(topic=topic, text=text, kind=kind, generator=name, **fields)
 
 
 def load_prompt(path: str | Path) -> Prompt:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from eval.decompose.bank import Bank, Example
 from eval.decompose.by_sentence import BackedOff, BySentence, Failed, Place
 from eval.decompose.claim_lists import ask_for_claims
+from eval.decompose.entity_check import check_entities
 from eval.decompose.ud.parsers import Parser
 from eval.decompose.ud.tree import read_conllu
 from eval.models.chat import Message, Writer
@@ -76,6 +77,8 @@ class Prompted(BySentence):
         from_all: retrieve from all examples, static ones too, as FActScore's code does.
         keep_duplicates: count equal subclaims of a sentence as often as the model writes them, as
             in DecompScore and FActScore, whose code drops them only where its entity check passes.
+        entity_check: drop subclaims with dates or numbers that the sentence lacks, as FActScore's
+            code does (``eval/decompose/entity_check.py``).
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class Prompted(BySentence):
         seed: int = 0,
         keep_duplicates: bool = False,
         from_all: bool = False,
+        entity_check: bool = False,
     ):
         if prompt is None and (method == "conllu") != (parser is not None):
             raise UserError(
@@ -110,6 +114,7 @@ class Prompted(BySentence):
         self.retrieved = defaults.retrieved if retrieved is None else retrieved
         self.parser = parser
         self.keep_duplicates, self.from_all = keep_duplicates, from_all
+        self.entity_check = entity_check
         bank_parses = self.bank.path.with_suffix(".conllu")
         self.parses = PromptFile(bank_parses) if parser and bank_parses.is_file() else None
         self.asker = Asker(
@@ -133,7 +138,7 @@ class Prompted(BySentence):
             for row, answer in zip(todo, answers, strict=True):
                 too_long = isinstance(answer, Failed) and "too long" in answer.reason
                 if self.parser is None or not too_long:
-                    subclaims[row] = answer
+                    subclaims[row] = self._checked(places[row], answer)
                 elif examples[row]:
                     examples[row] = examples[row][1:]
                     retried.append(row)
@@ -141,6 +146,11 @@ class Prompted(BySentence):
                     subclaims[row] = BackedOff(answer.reason)
             todo = retried
         return subclaims
+
+    def _checked(self, place: Place, answer: list[str] | Failed) -> list[str] | Failed:
+        if isinstance(answer, Failed) or not self.entity_check:
+            return answer
+        return check_entities(place.sentence, answer)
 
     def _choose_examples(self, places: Sequence[Place]) -> list[tuple[Example, ...]]:
         sentences = list(dict.fromkeys(place.sentence for place in places))

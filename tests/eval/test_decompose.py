@@ -10,6 +10,7 @@ import pytest
 from components.sentences import split_sentences
 from eval.decompose.by_sentence import Failed, Place
 from eval.decompose.claim_lists import ask_for_claims
+from eval.decompose.entity_check import check_entities
 from eval.decompose.given import Given, add_sources
 from eval.decompose.prompted import METHODS, Prompted, window
 from eval.decompose.sentences import Sentences
@@ -489,3 +490,28 @@ def test_examples_of_a_folder_are_those_of_the_method_and_retrieved_from_all(tmp
     bank = Prompted(None, "rnd", examples=tmp_path, static=1, retrieved=1).bank
     nearest = [bank.choose(["Ann sings loud, Bob."], 1, 1, from_all) for from_all in (True, False)]
     assert [group[1].sentence for (group,) in nearest] == ["Ann sings loud.", "Ann sings low."]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "claims", "kept"),
+    [
+        # A number that the sentence lacks.
+        (
+            "Ann was born on 3 May 1950.",
+            ["Ann was born on 3 May 1950.", "Ann was born in 1951."],
+            1,
+        ),
+        # The sentence's date is not stated: all stay.
+        ("Ann sang in 1950.", ["Ann sang.", "Ann sang in 1960."], 2),
+        # A beginning of another subclaim.
+        ("Ann was born in Rome.", ["Ann was born.", "Ann was born in Rome."], 1),
+        ("Ann sang.", ["Ann sang.", "Ann sang."], 1),
+    ],
+)
+def test_entity_check_keeps_subclaims_of_the_sentences_dates_and_numbers(sentence, claims, kept):
+    assert len(check_entities(sentence, claims)) == kept
+
+
+def test_entity_check_completes_the_beginning_of_a_date():
+    claims = ["Ann was born on 3 May."]
+    assert check_entities("Ann was born on 3 May 1950.", claims) == ["Ann was born on 3 May 1950."]

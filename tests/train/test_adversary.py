@@ -197,3 +197,9 @@ def test_few_bits_train_on_a_gpu(tiny_llama: str, bits: int) -> None:
     trained = [weight for weight in module.parameters() if weight.requires_grad]
     assert trained
     assert all(torch.isfinite(weight.grad).all() for weight in trained)
+
+
+def test_the_prompt_of_a_question_is_the_question(tiny_gpt2: str) -> None:
+    module = make(tiny_gpt2, chat=False)
+    question = Generation(topic="Can it be cured?", text="It can.", kind="info", is_question=True)
+    assert module.texts_of(question)[0] == "Can it be cured?"

@@ -397,3 +397,11 @@ def test_a_loader_goes_on_where_its_state_was_taken() -> None:
     resumed.set_epoch(3)
     assert list(resumed) == list(result)
     assert len(list(resumed)) == 10  # only once
+
+
+def test_an_improvement_below_least_gain_ends_the_training(
+    arguments: Callable, tmp_path: Path
+) -> None:
+    options = ["--patience", "1", "--least_gain", "9", "--trainer.val_check_interval", "1"]
+    main(arguments("unli", *options))
+    assert read_state(tmp_path / "runs/run/last.ckpt")[0] == 2

@@ -68,7 +68,7 @@ class Robustness(Experiment):
     Args:
         texts: kind of text to its files (rows of other kinds are skipped), or files whose rows have
             a ``kind``. A row's ``gold`` says how good the text is; builders write it.
-        metrics: name to a pipeline without a selector.
+        metrics: name to a pipeline without a selector; null removes one of a configuration.
         text_metrics: name to a metric that scores whole texts; defences do not apply to it.
             ``labels``, the precision by the texts' own labels, is always included.
         defences: name to a change of the pipelines; ``none`` is always included.
@@ -104,7 +104,7 @@ class Robustness(Experiment):
     page = PAGE
 
     texts: dict[str, list[str]] | list[str]
-    metrics: dict[str, Pipeline] = field(default_factory=dict)
+    metrics: dict[str, Pipeline | None] = field(default_factory=dict)
     text_metrics: dict[str, TextMetric] = field(default_factory=dict)
     defences: dict[str, Defence] = field(default_factory=dict)
     stacks: dict[str, list[str]] = field(default_factory=dict)
@@ -125,6 +125,7 @@ class Robustness(Experiment):
     seed: int = 0
 
     def __post_init__(self):
+        self.metrics = {name: metric for name, metric in self.metrics.items() if metric is not None}
         if not self.texts or not self.honest or not {**self.metrics, **self.text_metrics}:
             raise UserError("expected at least one entry in `texts` and `honest`, and one metric")
         for option, names in (("controls", self.controls), ("verdicts", self.verdicts)):
