@@ -116,3 +116,8 @@ def test_kinds_missing_from_drawn_topics_are_reported(tmp_path, monkeypatch, cap
         f"skipped `info` on {9 - len(info_topics)} of the 9 drawn topics: no text",
         "skipped `rare` on 9 of the 9 drawn topics: no text",
     ]
+
+
+def test_a_metric_that_is_null_is_left_out():
+    kept = Pipeline(Sentences(), [Labels()])
+    assert Robustness(["a.jsonl"], {"kept": kept, "SAFE": None}).metrics == {"kept": kept}
