@@ -9,6 +9,7 @@ from cli.command import choose_command, run_command
 # command runs, so --help is fast and no command needs the optional packages of another.
 COMMANDS = {
     "score": "score documents with the pipeline, with and without Core",
+    "audit": "attack a metric or reward, and say whether it is gamed",
     "core": "show which claims Core selects, and why",
     "component": "judge one trained component on held-out data",
     "experiment": "run one of the papers' experiments",

@@ -58,7 +58,7 @@ class Defence:
 
     def __post_init__(self):
         if self.config is not None:
-            pipeline = _read_pipeline(self.config)
+            pipeline = read_pipeline(self.config)
             for name in ("retrieve", "select", "verify"):
                 object.__setattr__(self, name, getattr(self, name) or getattr(pipeline, name))
         if (self.score == "f1_at_k") != (self.k is not None):
@@ -93,14 +93,15 @@ class Defence:
 NO_DEFENCE = Defence()
 
 
-def _read_pipeline(config: str) -> Pipeline:
+def read_pipeline(config: str) -> Pipeline:
+    """The pipeline of a configuration of ``eval score``."""
     parser = command_parser("defences: config", config=False)
     parser.add_class_arguments(Pipeline, "pipeline")
     try:
         options = yaml.safe_load(Path(config).read_text(encoding="utf-8"))["pipeline"]
     except (OSError, KeyError, TypeError, yaml.YAMLError) as error:
         raise UserError(
-            f"defences: config: {config}: expected a configuration of `eval score` with "
+            f"{config}: expected a configuration of `eval score` with "
             f"`pipeline` ({type(error).__name__})"
         ) from None
     return parser.instantiate(parser.parse_object({"pipeline": options})).pipeline

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from eval.metrics.evidence import retrieve_for_texts
 from eval.metrics.text_metric import TextMetric
 from eval.models.chat import Writer
 from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
-from eval.stages import Retriever
 from records import Document, UserError
 
 PROMPT = Path(__file__).parent / "prompts" / "text_score.jinja"
@@ -29,7 +27,6 @@ class PromptedScore(TextMetric):
         prompt: jinja2 file with the fields ``topic``, ``text``, ``passages``, ``low`` and ``high``;
             null for the shipped one.
         scale: lowest and highest number of an answer.
-        retrieve: finds passages for the whole text; null uses the documents' passages, if any.
         temperature: sampling temperature.
         max_new_tokens: maximum length of an answer, in tokens.
         retries: retries for an answer that cannot be parsed.
@@ -41,7 +38,6 @@ class PromptedScore(TextMetric):
         writer: Writer,
         prompt: Path | None = None,
         scale: tuple[float, float] = (0, 100),
-        retrieve: Retriever | None = None,
         temperature: float = 0.1,
         max_new_tokens: int = 512,
         retries: int = 2,
@@ -52,16 +48,14 @@ class PromptedScore(TextMetric):
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.prompt = Prompt(prompt or PROMPT)
         self.range = (float(scale[0]), float(scale[1]))
-        self.retrieve = retrieve
 
     def score(self, documents: Sequence[Document]) -> list[float | None]:
         low, high = self.range
-        evidence = retrieve_for_texts(self.retrieve, documents)
         prompts = [
             self.prompt.messages(
-                topic=d.topic, text=d.text, passages=passages, low=f"{low:g}", high=f"{high:g}"
+                topic=d.topic, text=d.text, passages=d.passages, low=f"{low:g}", high=f"{high:g}"
             )
-            for d, passages in zip(documents, evidence, strict=True)
+            for d in documents
         ]
         readings = self.asker.ask(prompts, partial(read_score, scale=self.range))
         return [reading.value for reading in readings]

@@ -15,10 +15,10 @@ class TextMetric:
     """Base class of metrics that score whole texts; higher is better.
 
     Attributes:
-        range: smallest and largest score.
+        range: smallest and largest score; ``None`` if unknown, and scores are not rescaled.
     """
 
-    range: tuple[float, float] = (0.0, 1.0)
+    range: tuple[float, float] | None = (0.0, 1.0)
 
     def score(self, documents: Sequence[Document]) -> list[float | None]:
         """One score per document, in order; ``None`` if a document could not be scored."""
@@ -39,6 +39,8 @@ def text_scores(name: str, metric: TextMetric, documents: Sequence[Document]) ->
         raise UserError(
             f"text_metrics: {name}: expected {len(documents)} scores, got {len(scores)}"
         )
+    if metric.range is None:
+        return scores
     low, high = metric.range
     for document, score in zip(documents, scores, strict=True):
         if score is None:

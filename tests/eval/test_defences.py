@@ -7,11 +7,9 @@ import pytest
 from eval.decompose.given import Given
 from eval.defences import Defence, PipelineScore, ThreePartReward, combine, stack
 from eval.experiments.robustness.robustness_grid import Grid
-from eval.metrics.checked_text import CheckedText
 from eval.metrics.evaluate_module import EvaluateModule
 from eval.metrics.prompted_score import PromptedScore, read_score
 from eval.metrics.text_metric import TextMetric, text_scores
-from eval.models.encoder import Entailment
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.retrieve.given import Given as GivenPassages
@@ -177,19 +175,6 @@ def test_an_evaluate_module_scores_each_text_by_its_passages(tmp_path):
         assert text_scores("mine", metric, documents) == [0.25, None, 0.0]
     topic = EvaluateModule(str(script), "shared", {"predictions": "topic", "references": "text"})
     assert topic.score(documents) == [0, 0, 1]
-    with pytest.raises(UserError, match="no result 'f1'; results: shared"):
-        EvaluateModule(str(script), "f1").score(documents)
-    with pytest.raises(UserError, match="not an evaluate module"):
-        EvaluateModule(str(tmp_path / "no.py"), "f1").score(documents)
-
-
-def test_a_checker_scores_a_text_by_its_sentences_best_passages(relation, tmp_path):
-    model = Entailment(relation, cache=tmp_path / "answers.sqlite")
-    text = document(text="Ann won a prize. Ann lives in Rome.")
-    pairs = [(p.text, s) for s in ("Ann won a prize.", "Ann lives in Rome.") for p in text.passages]
-    support = model.relations(pairs)[:, 0].reshape(2, 2)
-    scores = CheckedText(model).score([text, document(passages=None)])
-    assert scores == [pytest.approx(support.max(axis=1).mean()), None]
 
 
 def test_a_language_models_number_is_a_score_and_an_answer_without_one_a_failure(tmp_path):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import ClassVar
 
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
@@ -102,6 +103,7 @@ class Robustness(Experiment):
 
     name = "robustness"
     page = PAGE
+    has_labels: ClassVar[bool] = True
 
     texts: dict[str, list[str]] | list[str]
     metrics: dict[str, Pipeline | None] = field(default_factory=dict)
@@ -159,7 +161,8 @@ class Robustness(Experiment):
         Args:
             config: the experiment's options; stages with equal options run once.
         """
-        text_metrics = {LABELS: Labels()} | self.text_metrics
+        text_metrics = {LABELS: Labels()} if self.has_labels else {}
+        text_metrics |= self.text_metrics
         return Grid(self.metrics, self.defences, self.members, text_metrics, config)
 
     def measure(self, run: Run) -> Outcome:

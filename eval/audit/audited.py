@@ -1,0 +1,150 @@
+"""One audit: the robustness experiment with a user's metric as its only column."""
+
+import sys
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import yaml
+
+from eval.audit.result import Audit, attacks_of, example_of, fault_of
+from eval.audit.targets import Guarded, load
+from eval.audit.texts import LADDERS, World, text_files, with_pages
+from eval.defences import Defence, read_pipeline
+from eval.experiments.robustness.robustness import Robustness
+from eval.experiments.robustness.robustness_cells import Cells, Value
+from eval.experiments.robustness.robustness_grid import NONE
+from eval.experiments.robustness.robustness_verdicts import Ladders
+from eval.metrics.text_metric import TextMetric
+from eval.report.render import write_page
+from eval.report.terminal import format_cost
+from eval.run.run import LimitReached
+from records import Document, ResultFile, UserError, write_text
+
+TRIAL = 20  # texts after which the cost is printed
+CONFIGURED = "configured"
+ROBUST = "configs/eval/small/robust.yaml"
+
+
+@dataclass(eq=False)
+class AuditedMetric(Robustness):
+    """The experiment of an audit."""
+
+    has_labels: ClassVar[bool] = False
+    world: World = "people"
+
+    def documents(self) -> list[Document]:
+        return list(with_pages(super().documents(), self.world))
+
+    def _verdicts(self, cells: Cells, *options: object) -> Iterator[Value]:
+        self.cells = cells
+        return super()._verdicts(cells, *options)
+
+
+def plan(world: World = "people", max_texts: int | None = None, **options: object) -> AuditedMetric:
+    """The experiment; ``max_texts`` draws fewer topics, each with all kinds of texts."""
+    honest = list(LADDERS)
+    experiment = AuditedMetric(text_files(world), honest=honest, by=[], world=world, **options)
+    if max_texts is not None:
+        texts = experiment.documents()
+        topics = len({document.topic for document in texts})
+        experiment.topics = max(1, max_texts * topics // len(texts))
+    return experiment
+
+
+def audit(
+    target: str | TextMetric | object,
+    world: World = "people",
+    max_texts: int | None = None,
+    output: str | None = None,
+    verdict: str = "grouped",
+) -> Audit:
+    """Attack a metric or reward, and say whether worse texts score higher.
+
+    Writes ``audit.json``, ``report.html`` and the files of the robustness experiment. A repeated
+    audit replaces them.
+
+    Args:
+        target: ``FILE.py`` with a TextMetric or ``score``, ``FILE.py:NAME``, a configuration of
+            ``eval score``, or scores (JSONL with ``id`` and ``score``); a function or a TextMetric.
+        world: ``people``, the embedded people, or ``leads``, people of Wikipedia.
+        max_texts: draw fewer topics, so that there are at most so many texts.
+        output: folder; by default one below ``runs/audit``.
+        verdict: the scored verdict of a configuration that has several.
+    """
+    name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
+    config: dict[str, object] = {"target": name, "world": world}
+    metric, column = None, NONE
+    if name.endswith(".yaml"):
+        options, column = _pipeline_options(name, world, verdict)
+        config["pipeline"] = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+    else:
+        metric = load(target) if isinstance(target, str) else Guarded(name, target)
+        options = {"text_metrics": {name: metric}}
+    experiment = plan(world, max_texts, **options)
+    config |= {"texts": experiment.texts, "topics": experiment.topics}
+    folder = Path(output or Path("runs/audit", Path(name).name.replace(":", ".")))
+    file = _run(experiment, folder, config)
+    result = _result(experiment, file, column, write_page(experiment.page, file, folder))
+    result.errors = dict(getattr(metric, "errors", {}))
+    write_text(folder / "audit.json", result.model_dump_json(indent=2) + "\n")
+    return result
+
+
+def _pipeline_options(path: str, world: World, verdict: str) -> tuple[dict[str, object], str]:
+    """Options of the experiment for a configuration of ``eval score``, and the audited column."""
+    pipeline = read_pipeline(path)
+    bare = copy(pipeline)
+    bare.select, column, defences = None, NONE, {}
+    if pipeline.select is not None:
+        column = CONFIGURED
+        defences[column] = Defence(select=pipeline.select)
+    if world == "people" and Path("checkpoints/small/relation").is_dir():
+        defences["robust"] = Defence(config=ROBUST, verdict="grouped", score="f1_at_k", k=10)
+    return {"metrics": {path: bare}, "defences": defences, "verdicts": {path: verdict}}, column
+
+
+def _run(experiment: AuditedMetric, folder: Path, config: dict) -> ResultFile:
+    for path in [*folder.glob(".*.partial.jsonl"), folder / "results.json"]:
+        path.unlink(missing_ok=True)
+    try:
+        return experiment.run(folder, config, limit=TRIAL)
+    except LimitReached as reached:
+        lines = format_cost(reached.cost, reached.total)
+        print(f"after {TRIAL} texts: {'; '.join(lines)}", file=sys.stderr)
+        return experiment.run(folder, config)
+
+
+def _result(experiment: AuditedMetric, file: ResultFile, column: str, page: Path) -> Audit:
+    metrics = [metric for metric, name in experiment.cells if name == column]
+    if len(metrics) != 1:
+        raise UserError(f"verdict: expected one of {', '.join(metrics)}")
+    place = (metrics[0], column)
+    texts, attacks = experiment.cells[place], attacks_of(file, place)
+    scores = np.array([text.value for text in texts])
+    fault = fault_of(scores)
+    honest = [text for text in texts if text.document.kind == LADDERS[0]]
+    ladders = Ladders({LADDERS[0]: honest}, experiment.seed)
+    return Audit(
+        target=metrics[0],
+        world=experiment.world,
+        verdict="unusable" if fault else attacks[0].verdict,
+        unusable=fault,
+        texts=len(texts),
+        topics=len({text.document.topic for text in texts}),
+        failed=int(np.isnan(scores).sum()),
+        errors={},
+        order={
+            row.kind: row.value
+            for row in file.results
+            if (row.assessor, row.selection, row.metric) == (*place, "order")
+        },
+        attacks=attacks,
+        example=example_of(attacks[0].kind, texts, ladders) if attacks else None,
+        defences={n: attacks_of(file, (metrics[0], n)) for n in experiment.members if n != column},
+        report=str(page),
+        config_hash=file.provenance["config_hash"],
+    )
