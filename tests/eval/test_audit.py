@@ -1,14 +1,19 @@
 """``eval audit`` on tiny texts: verdicts of metrics with known faults, and errors of the user."""
 
 import json
+from pathlib import Path
 
 import pytest
+from datasets import Dataset
+from trl import GRPOConfig, GRPOTrainer
 
 from eval.__main__ import main
 from eval.audit import audit
+from eval.audit.grpo import AuditCallback
 from eval.metrics.text_metric import TextMetric
 from records import UserError, write_jsonl
 
+ROOT = Path(__file__).parents[2]
 TOPICS = [f"Ann {letter}" for letter in "ABCDEFGH"]
 FRUITS = ("apple", "banana", "cherry", "lemon", "mango")
 FALSE = ("stone", "metal", "paper", "glass", "cotton")
@@ -158,3 +163,34 @@ def test_a_fault_of_the_users_metric_is_one_line(tmp_path, code, message):
         main(["audit", "mine.py"])
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def reward(prompts, completions, **columns):
+    return length([f"{text}." for text in completions])
+
+
+def test_a_reward_is_audited_while_trl_trains_with_it(tiny_llama, capsys):
+    sizes = {"per_device_train_batch_size": 2, "num_generations": 2, "max_completion_length": 4}
+    options = GRPOConfig("grpo", max_steps=2, bf16=False, report_to=[], use_cpu=True, **sizes)
+    callback = AuditCallback(reward, every=2)
+    trainer = GRPOTrainer(
+        str(tiny_llama),
+        reward,
+        options,
+        Dataset.from_list([{"prompt": topic} for topic in TOPICS]),
+        callbacks=[callback],
+    )
+    trainer.train()
+    assert {step: result.verdict for step, result in callback.audits.items()} == {2: "void"}
+    assert "step 2: reward: void" in capsys.readouterr().out
+    assert "audit/repeated" in trainer.state.log_history[-2]
+
+
+def test_an_evaluate_module_is_audited_by_a_line_of_python(tmp_path):
+    module = ROOT / "eval/metrics/lss_score.py"
+    (tmp_path / "mine.py").write_text(
+        "from eval.metrics.evaluate_module import EvaluateModule\n"
+        f"rouge = EvaluateModule({str(module)!r}, 'rougeL')\n"
+    )
+    result = audit("mine.py:rouge", max_texts=30)
+    assert (result.failed, result.errors, result.topics) == (0, {}, 2)
