@@ -51,7 +51,7 @@ def plan(world: World = "people", max_texts: int | None = None, **options: objec
     if max_texts is not None:
         texts = experiment.documents()
         topics = len({document.topic for document in texts})
-        experiment.topics = max(1, max_texts * topics // len(texts))
+        experiment.topics = max(2, max_texts * topics // len(texts))
     return experiment
 
 
@@ -144,7 +144,11 @@ def _result(experiment: AuditedMetric, file: ResultFile, column: str, page: Path
         },
         attacks=attacks,
         example=example_of(attacks[0].kind, texts, ladders) if attacks else None,
-        defences={n: attacks_of(file, (metrics[0], n)) for n in experiment.members if n != column},
+        defences={
+            name: attacks_of(file, (metrics[0], name))
+            for name in (NONE, *experiment.members)
+            if name != column
+        },
         report=str(page),
         config_hash=file.provenance["config_hash"],
     )

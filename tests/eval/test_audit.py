@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
@@ -194,3 +195,19 @@ def test_an_evaluate_module_is_audited_by_a_line_of_python(tmp_path):
     )
     result = audit("mine.py:rouge", max_texts=30)
     assert (result.failed, result.errors, result.topics) == (0, {}, 2)
+
+
+def test_a_score_configuration_is_audited_with_and_without_its_selector(relation, tmp_path):
+    entailment = {
+        "class_path": "eval.models.encoder.Entailment",
+        "init_args": {"checkpoint": str(relation)},
+    }
+    pipeline = {
+        "decompose": {"class_path": "eval.decompose.sentences.Sentences"},
+        "select": {"class_path": "eval.select.controls.DistinctWords"},
+        "verify": [{"class_path": "eval.verify.nli.NLI", "init_args": {"entailment": entailment}}],
+    }
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"pipeline": pipeline}))
+    result = audit("mine.yaml", max_texts=45)
+    assert (result.target, result.topics, result.failed) == ("mine.yaml", 3, 0)
+    assert {attack.kind for attack in result.defences["none"]} == {"repeated", "denied_unseen"}
