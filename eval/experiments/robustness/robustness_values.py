@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from components.statistics import pearson, spearman, t_interval
+from components.statistics import pearson, t_interval
 from eval.defences import NO_DEFENCE, Defence
 from eval.experiments.robustness.robustness_cells import (
     ALL,
@@ -131,45 +131,27 @@ def _rungs(texts: Sequence[Text], shared: Value) -> Iterator[Value]:
 
 
 def honest_values(cells: Cells, honest: str) -> Iterator[Value]:
-    """What each defence does to the honest texts of several generators, or with labels.
-
-    - ``generator_order``: Spearman's correlation of the generators' mean scores with and without
-      it, for three generators or more;
-    - ``label_correlation``: Pearson's correlation of precision with the labels' precision.
-    """
+    """``label_correlation``: Pearson's correlation of precision and the labels' precision."""
     for (metric, column), texts in cells.items():
         of_kind = by_kind(texts).get(honest, [])
-        shared = {"assessor": metric, "selection": column, "kind": honest, "generator": ALL}
-        shared["failed"] = sum(text.failed for text in of_kind)
-        yield from _label_correlation(of_kind, shared)
-        if column != NONE:
-            yield from _generator_order(of_kind, shared)
-
-
-def _label_correlation(texts: Sequence[Text], shared: Value) -> Iterator[Value]:
-    pairs = [(t, labelled_precision(t.document.claims or [])) for t in texts]
-    pairs = [(t, label) for t, label in pairs if label is not None and not math.isnan(t.value)]
-    if len(pairs) < 3:
-        return
-    value = correlation([(text.value, label) for text, label in pairs])
-    topics = len({text.document.topic for text, _ in pairs})
-    row = shared | {"metric": "label_correlation", "against": "labels", "n": topics}
-    yield row | {"value": value, "ci95": fisher(value, topics)}
-
-
-def _generator_order(texts: Sequence[Text], shared: Value) -> Iterator[Value]:
-    scores: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    topics = set()
-    for text in texts:
-        values = (text.plain, text.value)
-        if text.document.generator is not None and not any(map(math.isnan, values)):
-            scores[text.document.generator].append(values)
-            topics.add(text.document.topic)
-    if len(scores) > 2:
-        columns = np.array([np.mean(values, axis=0) for values in scores.values()])
-        value = float(spearman(columns[:, 0], columns[:, 1]))
-        row = shared | {"metric": "generator_order", "against": NONE, "n": len(topics)}
-        yield row | {"value": None if math.isnan(value) else value, "ci95": None}
+        pairs = [(t, labelled_precision(t.document.claims or [])) for t in of_kind]
+        pairs = [(t, p) for t, p in pairs if p is not None and not math.isnan(t.value)]
+        if len(pairs) < 3:
+            continue
+        value = correlation([(text.value, label) for text, label in pairs])
+        topics = len({text.document.topic for text, _ in pairs})
+        yield {
+            "metric": "label_correlation",
+            "assessor": metric,
+            "selection": column,
+            "kind": honest,
+            "generator": ALL,
+            "failed": sum(text.failed for text in of_kind),
+            "against": "labels",
+            "n": topics,
+            "value": value,
+            "ci95": fisher(value, topics),
+        }
 
 
 def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
