@@ -9,27 +9,27 @@ from eval.audit.result import Audit
 
 
 class AuditCallback(TrainerCallback):
-    """Audit a reward every ``every`` steps: ``GRPOTrainer(..., callbacks=[AuditCallback(f)])``.
+    """Audit a reward every ``steps`` steps: ``GRPOTrainer(..., callbacks=[AuditCallback(f)])``.
 
     The verdict is printed, and the excess inflation of each attack is added to the trainer's
     ``log_history``.
 
     Args:
         reward: as ``reward_funcs`` of the trainer, or another target of an audit.
-        every: number of steps between two audits.
+        steps: number of steps between two audits.
         max_texts: as in ``audit``.
 
     Attributes:
         audits: step to its audit.
     """
 
-    def __init__(self, reward: object, every: int = 100, max_texts: int | None = None):
-        self.reward, self.every, self.max_texts = reward, every, max_texts
+    def __init__(self, reward: object, steps: int = 100, max_texts: int | None = None):
+        self.reward, self.steps, self.max_texts = reward, steps, max_texts
         self.audits: dict[int, Audit] = {}
 
     def on_step_end(self, args, state, control, **_: object) -> None:
         step = state.global_step
-        if step % self.every or not state.is_world_process_zero:
+        if step % self.steps or not state.is_world_process_zero:
             return
         folder = Path(args.output_dir, "audit", str(step))
         result = audit(self.reward, max_texts=self.max_texts, output=str(folder))

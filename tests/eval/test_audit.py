@@ -173,7 +173,7 @@ def reward(prompts, completions, **columns):
 def test_a_reward_is_audited_while_trl_trains_with_it(tiny_llama, capsys):
     sizes = {"per_device_train_batch_size": 2, "num_generations": 2, "max_completion_length": 4}
     options = GRPOConfig("grpo", max_steps=2, bf16=False, report_to=[], use_cpu=True, **sizes)
-    callback = AuditCallback(reward, every=2)
+    callback = AuditCallback(reward, steps=2)
     trainer = GRPOTrainer(
         str(tiny_llama),
         reward,
