@@ -18,7 +18,7 @@ import yaml
 from data_builders import __main__ as data_builders
 
 ROOT = Path(__file__).parents[1]
-TIERS = ("small", "laptop", "paper")
+TIERS = ("ready", "small", "laptop", "paper")
 CONFIGS = [p for tier in TIERS for p in sorted((ROOT / "configs").glob(f"*/{tier}/*.yaml"))]
 # Folders and files that a run fills for itself.
 OWN = {"cache", "cache_dir", "output", "export_to", "name", "training_logs"}

@@ -397,9 +397,9 @@ def test_every_config_is_parsed_by_its_command(path, monkeypatch, capsys):
         pytest.fail(f"configs/{folder}: no command reads it")
 
 
-def test_configs_have_three_tiers():
+def test_configs_have_four_tiers():
     places = [path.relative_to(ROOT / "configs").parts for path in CONFIGS]
-    assert {place[1] for place in places} == {"small", "laptop", "paper"}
+    assert {place[1] for place in places} == {"ready", "small", "laptop", "paper"}
     assert all(len(place) == 3 for place in places)
 
 
