@@ -69,13 +69,13 @@ demo: $(READY) ## dataset → training → Core → robustness experiment → re
 	@echo "report:  runs/demo/report.html"
 	@echo "results: runs/demo/results.json"
 
-# The order decides what is trained first: the README's documents are scored as soon as possible.
-demo-steps: $(SMALL)/relation/component.json runs/demo/first/results.json runs/demo/report.html
+# The order decides what is made first: the README's documents are scored before anything is trained.
+demo-steps: runs/demo/first/results.json $(SMALL)/relation/component.json runs/demo/report.html
 
-runs/demo/first/results.json: README.md configs/eval/small/factual_precision.yaml $(SMALL)/relation/component.json $(SMALL)/unli/component.json
+runs/demo/first/results.json: README.md configs/eval/ready/factual_precision.yaml checkpoints/ready/relation/component.json
 	@rm -rf $(@D); mkdir -p $(@D) $(LOGS); sed -n '/^```json$$/,/^```$$/{/^```/!p}' README.md > $(@D)/documents.jsonl
-	@$(PY) -m eval score --config configs/eval/small/factual_precision.yaml --documents $(@D)/documents.jsonl --output $(@D) \
-	  --pipeline.retrieve null > $(LOGS)/first_score.log 2>&1 || { tail -n 20 $(LOGS)/first_score.log; exit 1; }
+	@$(PY) -m eval score --config configs/eval/ready/factual_precision.yaml --documents $(@D)/documents.jsonl --output $(@D) \
+	  > $(LOGS)/first_score.log 2>&1 || { tail -n 20 $(LOGS)/first_score.log; exit 1; }
 	@cat $(LOGS)/first_score.log
 
 data/kb/manifest.json: $(READY) configs/data/small/kb_pairs.yaml $(BUILDERS) $(SOURCES)

