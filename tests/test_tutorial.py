@@ -28,6 +28,7 @@ def root(tmp_path, relation, unli):
     (tmp_path / "checkpoints/small").mkdir(parents=True)
     (tmp_path / "checkpoints/small/relation").symlink_to(relation)
     (tmp_path / "checkpoints/small/unli").symlink_to(unli)
+    (tmp_path / "checkpoints/ready").symlink_to(ROOT / "checkpoints/ready")
     (tmp_path / "configs").symlink_to(ROOT / "configs")
     (tmp_path / "eval/select").mkdir(parents=True)
     (tmp_path / "eval/select/bleached").symlink_to(ROOT / "eval/select/bleached")
