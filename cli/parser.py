@@ -97,7 +97,8 @@ def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]
     elif match := _OPTION.search(text):
         word = match[1] or match[2]
         names = _parameters(classes[-1]) if classes else parser._option_string_actions
-        names = [name.removeprefix("--").rpartition(".")[2] for name in names]
+        if match[1]:
+            names = [name.removeprefix("--").rpartition(".")[2] for name in names]
     elif keys := _KEY.findall(text):
         word = keys[-1]
     quoted = re.search(r"Got value: (\S+)$", text)
@@ -110,8 +111,9 @@ def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]
         location = _config_location(
             _configs(argv), word, classes[-1] if classes else "", quoted[1] if quoted else ""
         )
-    suggestions = get_close_matches(word, sorted(set(names)), n=1)
-    return f"{location}{text}" + "".join(f"; did you mean {name}?" for name in suggestions)
+    full_names = {name.removeprefix("--").rpartition(".")[2]: name for name in sorted(names)}
+    suggestions = get_close_matches(word, full_names, n=1)
+    return f"{location}{text}" + "".join(f"; did you mean {full_names[s]}?" for s in suggestions)
 
 
 def _configs(argv: Sequence[str]) -> list[Path]:

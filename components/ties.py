@@ -13,10 +13,10 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
+from components.words import name_key
 from records import group_of
 from records.types import Record
 
@@ -227,22 +227,17 @@ def keys_of(record: Record) -> set[int]:
 
 
 def _keys(group: str, text: str, documents: Iterable[str], hypothesis: str = "") -> list[set[int]]:
-    lines = [line.casefold().split() for line in text.split("\n")]
-    group_and_text = {_key("group", group), _key("text", " ".join(chain.from_iterable(lines)))}
-    long_lines = {_key("line", " ".join(words)) for words in lines if len(words) >= LINE_WORDS}
-    hypothesis_keys = (
-        {_key("text", " ".join(hypothesis.casefold().split()))} - group_and_text
-        if hypothesis
-        else set()
-    )
+    long_lines = [line for line in text.split("\n") if len(line.split()) >= LINE_WORDS]
+    group_and_text = {_key("group", group), _key("text", text)}
+    hypothesis_keys = {_key("text", hypothesis)} - group_and_text if hypothesis else set()
     return [
         group_and_text,
         {_key("document", name) for name in documents},
-        long_lines,
+        {_key("line", line) for line in long_lines},
         hypothesis_keys,
     ]
 
 
 def _key(kind: str, name: str) -> int:
-    digest = hashlib.blake2b(f"{kind}\0{name}".encode(), digest_size=8).digest()
+    digest = hashlib.blake2b(f"{kind}\0{name_key(name)}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

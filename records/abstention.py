@@ -139,7 +139,7 @@ def responds(document: Document) -> bool:
     A document's own field ``responds`` takes precedence: true or false, in tables as text in any
     case. An empty text never responds.
     """
-    text = clean(document.text).text
+    text = clean(document.text, "refusals").text
     declared = (document.model_extra or {}).get("responds")
     if isinstance(declared, str):
         declared = {"true": True, "false": False}.get(declared.strip().lower(), declared)

@@ -93,6 +93,17 @@ _OFFER = (
     rf"(?!{_REST}(?:\d|, (?:who|which|where)\b|\b(?:was|were|won|died|born)\b))"
     rf"{_REST}(?:[.!?]+|$)[^\S\n]*"
 )
+# What the writer does not know; a sentence that may also state something is kept.
+_REFUSAL = (
+    rf"{_START}(?:(?:Unfortunately|However|Sorry|Regrettably),? )?"
+    r"I(?: (?:can(?:not|[’']t)|could(?: not|n[’']t)) (?:answer|be sure|confirm|determine|find"
+    r"|guarantee|locate|overstate|provide|recall|remember|say|share|tell|verify)"
+    r"|(?: do(?: not|n[’']t)| did(?: not|n[’']t)) (?:find|have|know|recall|remember)"
+    r"|(?: am|[’']m) (?:not (?:able|aware|certain|familiar|sure)|unable|unsure)"
+    r"| have no (?:access|data|details?|information|knowledge|records?))\b"
+    rf"(?!{_REST}(?:\d|[,;:]|\b(?:although|because|but|since|so|that|though|who)\b))"
+    rf"{_REST}(?:[.!]+|$)[^\S\n]*"
+)
 _HEADING = (
     r"^[^\S\n]{0,9}(?:#{1,6}[^\S\n]+(?:\d{1,2}(?:\.\d{1,2})*[.)]?[^\S\n]+)?(?P<title>[^\n]+)"
     rf"|(?:{_MARK}[^\S\n]+)?(?P<bold>\*{{2,3}}|__)(?!\s)(?P<name>(?:(?!(?P=bold))[^\n])+)(?P=bold):?"
@@ -174,6 +185,7 @@ _RULES = [
         ("headings", _HEADING, _keep_text),
         ("questions", _QUESTION, ""),
         ("offers", _OFFER, ""),
+        ("refusals", _REFUSAL, ""),
     ]
 ]
 
@@ -186,11 +198,11 @@ class Cleaned(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def clean(text: str, citations: bool = True) -> Cleaned:
-    """Remove the parts of a text that make no claims; ``citations`` such as ``[1]`` may stay."""
+def clean(text: str, kept: str = "") -> Cleaned:
+    """Remove the parts of a text that make no claims, except the kind ``kept``."""
     removed: Counter[str] = Counter()
     for kind, pattern, replacement in _RULES:
-        if citations or kind != "citations":
+        if kind != kept:
             shorter = pattern.sub(replacement, text)
             if shorter != text:
                 removed[kind] += max(0, len(text.split()) - len(shorter.split()))

@@ -1,12 +1,14 @@
 """Columns that can only be evidence, and the shapes in which projects write evidence."""
 
+import json
 import re
+from contextlib import suppress
 
 # Names in snake case, most specific first: what was retrieved for the answer precedes the rest.
 _RETRIEVED = re.compile(r"retriev(ed|al)_?\w*")
 _EVIDENCE = re.compile(
-    r"(\w+_)?(contexts?|passages?|knowledge|evidences?|documents?|snippets?)"
-    r"|ctxs|docs|references|sources|search_results"
+    r"(\w+_)?(contexts?|passages?|knowledge|evidences?|documents?|docs|snippets?|chunks|ctxs)"
+    r"|references|sources|search_results"
 )
 _NO_TEXT = re.compile(r"(\w+_)?(ids?|scores?|counts?|time)")
 # Keys of a passage's text; a list of strings holds its sentences.
@@ -75,7 +77,7 @@ def evidence_passages(column: str, value: object) -> list[dict]:
 
 def _passages(column: str, value: object) -> list[dict]:
     if isinstance(value, str):
-        return [{"text": value}]
+        return [{"text": text} for text in _texts(value)]
     if isinstance(value, dict):
         return _passages_of_object(column, value)
     if not isinstance(value, list | tuple):
@@ -83,6 +85,15 @@ def _passages(column: str, value: object) -> list[dict]:
     if len(value) == 2 and isinstance(value[0], str) and isinstance(value[1], list):
         return [{"title": value[0], "text": _joined(column, value[1])}]
     return [passage for item in value for passage in _passages(column, item)]
+
+
+def _texts(value: str) -> list[str]:
+    """Return the texts of a JSON list of texts that was written as one text, else the text."""
+    with suppress(ValueError, RecursionError):
+        texts = json.loads(value) if value[:1] == "[" else None
+        if isinstance(texts, list) and texts and all(isinstance(text, str) for text in texts):
+            return texts
+    return [value]
 
 
 def _passages_of_object(column: str, value: dict) -> list[dict]:

@@ -45,6 +45,8 @@ _TEXT_COLUMNS = ("text", "output", "response")
 _ATOM_COLUMN = "hallucinated atoms"
 # Columns of lists, in addition to those of evidence.
 _LIST_COLUMNS = {"claims", "annotations", "facts", "atoms"}
+# A list as NumPy names it, or a tuple of texts.
+_ARRAY = re.compile(r"^(?:array\(\[|\((?=['\"]))(.*?)(?:\](?:, dtype=\w+)?)?\)$", re.DOTALL)
 # Invalid JSON, numbers of thousands of digits, deep nesting.
 _JSON_ERRORS = (ValueError, RecursionError)
 
@@ -210,13 +212,17 @@ def separator_of(path: Path) -> str:
     if suffix == ".txt":
         return usual
     candidates = [usual, *(mark for mark in ",;\t|" if mark != usual)]
-    return next((mark for mark in candidates if _divides(path, mark)), usual)
+    for row_count in (50, 1):  # the header alone names the separator of rows that do not fit
+        for mark in candidates:
+            if _divides(path, mark, row_count):
+                return mark
+    return usual
 
 
-def _divides(path: Path, separator: str) -> bool:
+def _divides(path: Path, separator: str, row_count: int) -> bool:
     with _open_text(path) as file:
         try:
-            rows = list(islice(csv.reader(file, delimiter=separator, strict=True), 50))
+            rows = list(islice(csv.reader(file, delimiter=separator, strict=True), row_count))
         except (csv.Error, *_READ_ERRORS):
             return False
     return bool(rows) and len(rows[0]) > 1 and {len(row) for row in rows if row} == {len(rows[0])}
@@ -312,15 +318,20 @@ def _is_present(value: object) -> bool:
 
 def _parse_cell(column: str, cell: object) -> object:
     """Parse a cell that holds a list or an object; other cells are unchanged."""
-    if not isinstance(cell, str) or cell[:1] not in ("[", "{"):
+    if not isinstance(cell, str):
+        return cell
+    is_list = is_evidence(column) or column in _LIST_COLUMNS
+    written = _ARRAY.sub(r"[\1]", cell.strip()) if is_list else cell
+    if written[:1] not in ("[", "{"):
         return cell
     for parse in (json.loads, _parse_python):  # pandas writes Python's lists
         try:
-            value = parse(cell)
+            value = parse(written)
         except (*_JSON_ERRORS, SyntaxError, MemoryError, tokenize.TokenError):
             continue
-        return cell if json_fault(value) else value
-    if is_evidence(column) or column in _LIST_COLUMNS:
+        if not isinstance(value, set):  # its order is lost
+            return cell if json_fault(value) else value
+    if is_list:
         raise ValueError(
             f"{column}: the cell {cell[:40]!r} is neither JSON nor a Python list; write it with "
             "json.dumps, or save the table as JSONL or Parquet"

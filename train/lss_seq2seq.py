@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -182,17 +183,19 @@ class LssSeq2Seq(ComponentModule):
 
         With constrained decoding, annotations that are not a subsequence of the claim are skipped
         (the paper's T5 is not constrained, and trains on all). Rows without
-        targets are skipped in training but evaluated. Prints both counts.
+        targets are skipped in training but evaluated. Prints both counts and that of cut
+        references.
         """
-        items, skipped, unusable, truncated = [], 0, 0, 0
+        items, cut, skipped, unusable, truncated = [], [], 0, 0, 0
         for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
             windows = grounded_windows(
                 self.tokenizer, self.prompt_template, record.reference, record.claim,
                 self.max_length,
             )  # fmt: skip
-            ids = next(windows, None)  # a long reference is truncated
+            ids = next(windows, None)
             if ids is None:
                 raise self.too_long_error(row, record.claim)
+            cut += [record.claim for _ in islice(windows, 1)]
             texts = self._targets(record)
             total = sum(texts.values())
             skipped, unusable = skipped + len(record.annotations) - total, unusable + (not total)
@@ -205,6 +208,7 @@ class LssSeq2Seq(ComponentModule):
                 ratio = length_ratio(record.claim, text)
                 target = Target(target_ids, record.claim, number == 0, whole, ratio)
                 items.append(Item(row, {"input_ids": ids}, target, weight=count / total))
+        self.report_cut_rows(cut, len(records))
         split = "train" if train else "dev"
         print(
             f"{self.component} {split}: {len(items)} targets of {len(records)} rows; skipped "

@@ -82,9 +82,10 @@ class LssTagger(LoraModule):
         """Targets are ``(first token of each word, keep share of each word or None)``.
 
         Annotations that are not a subsequence of the claim are skipped. A row without a usable
-        annotation is skipped in training and in word F1. Prints both counts.
+        annotation is skipped in training and in word F1. Prints both counts and that of cut
+        references.
         """
-        items, unaligned, unusable = [], 0, 0
+        items, cut, unaligned, unusable = [], [], 0, 0
         for row, record in enumerate(tqdm(records, "tokens", unit="row", disable=None)):
             words, keeps, skipped = keep_targets(record)
             unaligned, unusable = unaligned + skipped, unusable + (not keeps)
@@ -95,9 +96,11 @@ class LssTagger(LoraModule):
             windows = token_windows(encoding, 0, self.max_length, 1)
             if not windows:
                 raise self.too_long_error(row, record.claim)
+            cut += [record.claim] if len(windows) > 1 else []
             positions = first_tokens(encoding, 0, len(words))
             soft = np.mean(keeps, axis=0).tolist() if keeps else None
             items.append(Item(row, windows[0], target=(positions, soft)))
+        self.report_cut_rows(cut, len(records))
         annotations = sum(len(record.annotations) for record in records)
         print(
             f"lss {'train' if train else 'dev'}: skipped {unaligned} of {annotations} annotations "

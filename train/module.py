@@ -150,6 +150,15 @@ class ComponentModule(LightningModule):
         remedy = f"does not fit into {self.max_length} tokens; raise --model.max_length"
         return BadRow(row, f"{text[:60]!r} {remedy}")
 
+    def report_cut_rows(self, texts: Sequence[str], total: int) -> None:
+        """Print how many rows have a premise or reference of which only the start is read."""
+        if texts:
+            print(
+                f"{self.component}: the premise or reference of {len(texts)} of {total} rows does "
+                f"not fit into {self.max_length} tokens and is cut, first for {texts[0][:60]!r}; "
+                "raise --model.max_length"
+            )
+
     @property
     def monitor_mode(self) -> str:
         """``max`` or ``min``: the best value of the monitored measure."""

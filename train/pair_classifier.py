@@ -72,7 +72,8 @@ class PairClassifier(LoraModule):
     def encode(self, records: Sequence, train: bool) -> list[Item]:
         """One item per row in training, with a truncated premise; else one per window.
 
-        A row whose hypothesis does not fit is skipped, as in inference. Prints their number.
+        A row whose hypothesis does not fit is skipped, as in inference. Prints the number of these
+        rows and of cut premises.
         """
         pairs = [(record.premise, record.hypothesis) for record in records]
         chunk_words = None if train else self.chunk_words
@@ -86,6 +87,9 @@ class PairClassifier(LoraModule):
                 f"{self.component} {'train' if train else 'dev'}: skipped {len(too_long)} of "
                 f"{len(records)} rows: the hypothesis is too long for {self.max_length} tokens"
             )
+        if train:
+            cut = [pairs[row][1] for row, inputs in zip(rows, encoded, strict=True) if inputs[1:]]
+            self.report_cut_rows(cut, len(records))
         return [
             Item(
                 row=row,

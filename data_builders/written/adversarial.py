@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from components.sentences import split_sentences
+from components.words import name_key
 from data_builders.builder import Builder, Made, Step, Work, option_errors
 from data_builders.dataset import read_card
 from data_builders.journal import model_name, write_texts
@@ -181,8 +182,8 @@ def paragraph(answer: str) -> str:
 
 def names_topic(text: str, topic: str) -> bool:
     """Return whether the text has a word of the topic's name; initials do not count."""
-    words = {word for word in _WORD.findall(topic.casefold()) if len(word) > 2}
-    return bool((words or {topic.casefold()}) & set(_WORD.findall(text.casefold())))
+    words = {word for word in _WORD.findall(name_key(topic)) if len(word) > 2}
+    return bool((words or {name_key(topic)}) & set(_WORD.findall(name_key(text))))
 
 
 def statistics(texts: Sequence[tuple[str, str]]) -> dict[str, float | int]:

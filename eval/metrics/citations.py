@@ -54,7 +54,7 @@ def cited_sentences(text: str) -> list[Cited]:
     moved = _NUMBERS_AFTER_STOP.sub(lambda m: f"{m[2]}{m[1]}", text)
     sentences = []
     # The splitter drops a line of numbers only, which is a citation without a sentence.
-    for line in clean(moved, citations=False).text.splitlines():
+    for line in clean(moved, "citations").text.splitlines():
         for sentence in split_sentences(line):
             numbers = [n for group in _NUMBERS.findall(sentence) for n in _numbers(group)]
             sentences.append(Cited(without_numbers(sentence), list(dict.fromkeys(numbers))))
@@ -265,7 +265,7 @@ def _uncited(text: str, claims: Sequence[str]) -> list[str]:
     """
     cited_letters = [letters for claim in claims if (letters := _letters(claim))]
     uncited = []
-    for sentence in split_sentences(clean(text, citations=False).text):
+    for sentence in split_sentences(clean(text, "citations").text):
         letters = _letters(sentence)
         covered = sum(len(k) * letters.count(k) for k in set(cited_letters))
         if not any(letters in k for k in cited_letters) and 2 * covered < len(letters):

@@ -15,11 +15,11 @@ intent:
 
 import json
 import math
-import unicodedata
 from functools import lru_cache
 from pathlib import Path
 
 from components.encoding import fill_prompt
+from components.words import name_key
 from records import Document, UserError
 
 BLEACHED = Path(__file__).parent / "bleached"
@@ -30,8 +30,8 @@ BleachedClaims = list[str] | dict[str, str] | str
 
 @lru_cache(maxsize=1 << 16)
 def normalise(text: str) -> str:
-    """Normalise compatibility forms, case and whitespace, and remove the final full stop."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(" .")
+    """Return the key of a text by :func:`name_key`, without the final full stop."""
+    return name_key(text).rstrip(" .")
 
 
 def load_bleached(bleached: list[str] | str | Path) -> list[str]:
@@ -89,7 +89,8 @@ class Bleached:
         if isinstance(bleached, dict):
             self._by_domain = {domain: load_bleached(path) for domain, path in bleached.items()}
         elif isinstance(bleached, str) and bleached.endswith(".json"):
-            self._by_topic = load_by_topic(bleached)
+            by_topic = load_by_topic(bleached)
+            self._by_topic = {name_key(topic): claims for topic, claims in by_topic.items()}
         else:
             self._everywhere = load_bleached(bleached)
 
@@ -102,7 +103,7 @@ class Bleached:
             domains = ", ".join(self._by_domain)
             missing = f"document {document.id!r}: domain: expected one of {domains}, got {domain!r}"
         elif self._by_topic is not None:
-            claims = self._by_topic.get(document.topic)
+            claims = self._by_topic.get(name_key(document.topic))
             missing = (
                 f"document {document.id!r}: bleached has no claims for topic {document.topic!r}"
             )

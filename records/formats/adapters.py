@@ -154,7 +154,7 @@ def adapt(
     """
     adapter = next((_ADAPTERS[base] for base in kind.__mro__ if base in _ADAPTERS), None)
     if adapter is None:
-        return [row]
+        return reading.note("ours", row, set(), [row])
     with report_malformed_row():
         if has_text:
             return to_documents(row, number, reading, {"texts": plain_text})

@@ -82,6 +82,8 @@ def read_generation(row: dict, number: int) -> dict | None:
     docs = row.get("docs")
     if not isinstance(docs, list) or not isinstance(row.get("output"), str):
         return None
+    if not all(isinstance(doc, dict) and "title" in doc for doc in docs):
+        return None
     passages = []
     for index, doc in enumerate(docs):
         text = doc.get("sent") or doc["text"] or doc["title"]

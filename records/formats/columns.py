@@ -11,7 +11,7 @@ from records.formats.row_fields import KEPT_FIELDS
 
 LABEL_COLUMNS = ("label", "gold_label", "entailment_label", "entailment_judgment")
 # Columns without a record field that splits, experiments and stages read.
-_USED = {*KEPT_FIELDS, "documents", "unit", "source_id", "should_respond"}
+_USED = {*KEPT_FIELDS, "documents", "unit", "source_id", "should_respond", "person"}
 
 logger = logging.getLogger("records")
 

@@ -21,6 +21,11 @@ CASES = {
     "a group": (("g", "one"), ("g", "two"), True),
     "a text": (("g", "The  one."), ("h", "the one."), True),
     "a document": (("g", "one", ["d"]), ("h", "two", ["c", "d"]), True),
+    "a document in another Unicode form": (
+        ("g", "one", ["Zoë_Ray"]),
+        ("h", "two", ["zoe\u0308 ray"]),
+        True,
+    ),
     "a long line": (("g", f"one\n{LONG}"), ("h", f"{LONG.upper()}\nmenu"), True),
     "a sentence that is told of another": (("g", "one", [], "Two"), ("h", "two"), True),
     "a short line": (("g", "one\nmenu"), ("h", "two\nmenu"), False),

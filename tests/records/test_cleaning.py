@@ -53,6 +53,10 @@ REMOVED = {
         "sources",
         f"{FIRST}\n\n## Bibliography\n- Ferns (1950)\n- [Ada Roe](https://a.example)\n\n{SECOND}",
     ),
+    "limits of the writer's knowledge": (
+        "refusals",
+        f"{FIRST} I couldn't verify her birthday. {SECOND}\nI’m not sure when she died.",
+    ),
     "sources in one line": ("sources", f"{BOTH}\nSources: Britannica, https://a.example"),
     "bare addresses": (
         "addresses",
@@ -136,7 +140,7 @@ def test_statements_of_fact_are_kept(text, sentences):
 
 def test_citations_stay_for_the_metric_that_reads_them():
     text = f"# Ada Roe\n{FIRST} [1] {SECOND} [2](https://a.example)"
-    assert clean(text, citations=False).text == f"{FIRST} [1] {SECOND} [2]"
+    assert clean(text, "citations").text == f"{FIRST} [1] {SECOND} [2]"
 
 
 def test_reasoning_around_a_refusal_is_an_abstention():

@@ -35,6 +35,7 @@ def write(path, *rows):
     [
         pytest.param("contexts", SEPARATE, SEPARATE, id="list of texts"),
         pytest.param("passage", PAGE, [PAGE], id="text"),
+        pytest.param("gold_docs", json.dumps(SEPARATE), SEPARATE, id="JSON list as a text"),
         pytest.param("knowledge", PAGE, [PAGE], id="HaluEval's knowledge"),
         pytest.param("retrieved_docs", [[PAGE], [OTHER]], SEPARATE, id="list of lists"),
         pytest.param(
@@ -152,6 +153,12 @@ START = '1,Ida,She wove.,"[]",'
     ("cell", "texts"),
     [
         pytest.param("\"['She wove.'\n 'She left.']\"", ["She wove.", "She left."], id="NumPy"),
+        pytest.param(
+            "\"array(['She wove.', 'She left.'], dtype=object)\"",
+            ["She wove.", "She left."],
+            id="NumPy's name",
+        ),
+        pytest.param("\"('She wove.', 'She left.')\"", ["She wove.", "She left."], id="tuple"),
         pytest.param("\"['She wove.', 'She left.']\"", ["She wove.", "She left."], id="Python"),
         pytest.param('"[""She wove.""]"', ["She wove."], id="JSON"),
     ],
@@ -184,8 +191,9 @@ def test_a_csv_with_another_separator_is_read(tmp_path, lines, separator):
     assert "separator: " in lines.messages[0]
 
 
-def test_a_csv_whose_rows_do_not_fit_its_header_names_the_separator(tmp_path):
+@pytest.mark.parametrize(("mark", "name"), [(",", "comma"), (";", "semicolon")])
+def test_a_csv_whose_rows_do_not_fit_its_header_names_the_separator(tmp_path, mark, name):
     path = tmp_path / "a.csv"
-    path.write_text("id,topic,text\n1,Ida,She wove, and she left.\n")
-    with pytest.raises(BadInput, match=r"number of cells differs .*separator: comma"):
+    path.write_text("id,topic,text\n1,Ida,She wove, and she left.\n".replace(",", mark))
+    with pytest.raises(BadInput, match=rf"number of cells differs .*separator: {name}"):
         read_records(path, Document)

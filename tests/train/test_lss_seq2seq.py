@@ -184,13 +184,18 @@ def test_every_annotation_is_a_target_and_every_claim_counts_once(tiny_t5: str) 
     assert len(published.encode(records[1:2], train=True)) == 2
 
 
-def test_the_reference_is_cut_never_the_claim(tiny_t5: str) -> None:
+def test_cut_references_are_counted_and_no_claim_is_cut(
+    tiny_t5: str, capsys: pytest.CaptureFixture
+) -> None:
     module = LssSeq2Seq(tiny_t5, max_length=40)
     record = example("ada was a poet")
     short = module.encode([record], train=True)[0]
+    assert "is cut" not in capsys.readouterr().out
     long = record.model_copy(update={"reference": "paris " * 100 + "{claim}"})
     ids = module.encode([long], train=True)[0].inputs["input_ids"]
     text = text_of(module, ids)
+    cut = "lss: the premise or reference of 1 of 1 rows does not fit into 40 tokens and is cut"
+    assert cut in capsys.readouterr().out
     assert len(ids) == 40
     assert CLAIM in text
     assert text.endswith(text_of(module, short.inputs["input_ids"])[-40:])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from clients.sparql import SparqlClient
+from components.words import name_key
 from data_builders.kb.facts import POPULATION, Person, count_people
 from data_builders.kb.language.statements import Fact, facts_of, is_another, values_of
 from data_builders.kb.language.wording import Voice, bank, capital, frame, slots_of, speak
@@ -184,7 +185,7 @@ def split_people(
         raise UserError(f"shares: expected three positive numbers for {', '.join(SPLITS)}")
     families: dict[str, list[Person]] = defaultdict(list)
     for person in people:
-        families[person.name.casefold()].append(person)
+        families[name_key(person.name)].append(person)
     names = sorted(families)
     random.Random(f"{seed}:people").shuffle(names)
     people_of: dict[str, list[Person]] = {split: [] for split in SPLITS}

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from components.words import name_key
 from data_builders.published.knowledge.page_sources import (
     area_of,
     evidence_of,
@@ -58,7 +59,7 @@ def answers(
 ) -> Iterator[Document]:
     """Yield ExpertQA's answers, with the experts' judgements as labels and evidence as passages."""
     for index, (path, number, row) in enumerate(rows(files, limit)):
-        if category is not None and area_of(row).casefold() != category.casefold():
+        if category is not None and name_key(area_of(row)) != name_key(category):
             dropped["question of another category"] += 1
             continue
         with report_bad_types("ExpertQA", path, number):

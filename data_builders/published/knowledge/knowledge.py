@@ -20,6 +20,7 @@ from typing import ClassVar, Literal
 
 from tqdm import tqdm
 
+from components.words import name_key
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card, read_card, remove_earlier
 from data_builders.published.knowledge import domains
@@ -110,11 +111,11 @@ class KnowledgeFile(Builder):
     def _key(self, files: list[Path]) -> str:
         parser = _parser_version() if any(map(is_dump, files)) else None
         hashes = [(path.name, sha256_file(path)) for path in files]
-        category = () if self.category is None else (self.category.casefold(),)
+        category = () if self.category is None else (name_key(self.category),)
         return sha256_text(repr((4, self.source, self.limit, BATCH, parser, hashes, *category)))
 
     def _mark_other_category(self, item: Item) -> Item:
-        if self.category is None or item.category.casefold() == self.category.casefold():
+        if self.category is None or name_key(item.category) == name_key(self.category):
             return item
         return replace(item, drop=domains.OTHER_CATEGORY)
 

@@ -6,7 +6,6 @@ its name: see :func:`shares_name`.
 """
 
 import re
-import unicodedata
 from calendar import monthrange
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +18,7 @@ from clients.mediawiki import TITLES_PER_REQUEST, MediaWiki, Page
 from clients.pageviews import PageViews
 from clients.polite import chunks
 from components.english import without_qualifier
+from components.words import name_key
 from records import UserError, read_records, sha256_text
 from records.types import Record, Text
 
@@ -167,18 +167,14 @@ def shares_name(name: str, titles: Iterable[str]) -> bool:
     text after a comma, Sir, Dame, Lord, Lady, Jr and Sr, ignoring case and Unicode forms.
     "John Bruce Williamson" does not match "John Bruce".
     """
-    return _normalize(name) in {form for title in titles for form in _forms(title)}
+    return name_key(name) in {form for title in titles for form in _forms(title)}
 
 
 def _forms(title: str) -> Iterator[str]:
     bare = without_qualifier(title)
     for form in (title, bare, _JUNIOR.sub("", bare), bare.partition(",")[0]):
-        yield _normalize(form)
-        yield _normalize(_TITLES.sub("", form))
-
-
-def _normalize(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+        yield name_key(form)
+        yield name_key(_TITLES.sub("", form))
 
 
 def _is_person(page: Page) -> bool:

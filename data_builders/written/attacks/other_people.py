@@ -102,8 +102,8 @@ class Related(SizedAttack):
     family = "relevance"
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        name = name_of(source.topic).casefold()
-        pages = [page for page in world.pages.values() if page.name.casefold() != name]
+        namesakes = world.pages_named(source.topic)
+        pages = [page for page in world.pages.values() if page not in namesakes]
         text = " ".join(source.supported)
         named = [
             p for p in pages if _is_named(text, p) and len(_facts(p, world)) >= MIN_RELATED_FACTS
@@ -125,7 +125,7 @@ class Related(SizedAttack):
         shared = Counter(key for name in names for key in pages.get(name, ()))
         for key, _ in sorted(shared.items(), key=lambda item: (-item[1], item[0])):
             page = world.pages[key]
-            is_other = page.name.casefold() != name_of(source.topic).casefold()
+            is_other = page not in world.pages_named(source.topic)
             if is_other and len(_facts(page, world)) >= MIN_RELATED_FACTS:
                 return page
         raise NotApplicable("nobody related is known")

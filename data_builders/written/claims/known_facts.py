@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from components.english import content_stems
 from components.sentences import split_sentences
+from components.words import name_key
 from data_builders.written.claims.clauses import name_of, names_in
 from data_builders.written.claims.labelled import Source
 from records import Passage, sha256_text
@@ -91,7 +92,7 @@ class World:
         ]
 
     def pages_named(self, topic: str) -> list[Page]:
-        return self._by_name[name_of(topic).casefold()]
+        return self._by_name[name_key(name_of(topic))]
 
     def facts_of(self, page: Page) -> list[Fact]:
         """Return the facts of a page's topic.
@@ -120,7 +121,7 @@ class World:
     def _page(self, key: str, title: str) -> Page:
         if key not in self.pages:
             self.pages[key] = Page(key, title)
-            self._by_name[name_of(title).casefold()].append(self.pages[key])
+            self.pages_named(title).append(self.pages[key])
         return self.pages[key]
 
     def _add(self, page: Page, fact: Fact) -> None:

@@ -228,7 +228,7 @@ class OtherEntityFacts(Invariant):
             of_topic += is_topic_fact
             label = "S" if is_topic_fact else self.label
             if not is_topic_fact:
-                if (page.name.casefold() == name_of(source.topic).casefold()) != self.namesake:
+                if (page in world.pages_named(source.topic)) != self.namesake:
                     yield Fault("it is of the wrong name", page.title)
                 if self.namesake and may_be_true_of_both(claim.text, topic_text, page.name):
                     yield Fault("it is true of the topic as well", claim.text)

@@ -14,6 +14,7 @@ import yaml
 
 from components.english import without_qualifier
 from components.sentences import split_sentences
+from components.words import name_key
 from data_builders.kb.language.wording import with_article
 from data_builders.written.claims.clauses import capitalise, clause_of, strip_period
 
@@ -249,7 +250,7 @@ def _kind(lead: Lead, subject: re.Match[str], start: int) -> Iterator[LeadStatem
     if match is None:
         return
     titles = [f"{article}{lead.name}" for article in ("The ", "A ", "An ", "")]
-    name = next((t for t in titles if t.casefold() == subject["subject"].casefold()), lead.name)
+    name = next((t for t in titles if name_key(t) == name_key(subject["subject"])), lead.name)
     if name != lead.name:
         name = subject["subject"]
     yield LeadStatement(f"{capitalise(name)} {subject['verb']} {match[1]}.", start, "kind")

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from components.statistics import ratio, t_interval
+from components.words import name_key
 from eval.defences import Defence
 from eval.experiments.robustness.robustness_cells import (
     ALL,
@@ -179,7 +180,7 @@ def _share(count: Relevance) -> float:
 
 
 def _without_topic(document: Document) -> str:
-    return " ".join(document.text.replace(document.topic, "{topic}").split()).casefold()
+    return name_key(document.text).replace(name_key(document.topic), "{topic}")
 
 
 def _steps(cells: Cells) -> list[int | None]:
