@@ -12,19 +12,80 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 # Block elements; each ends an open paragraph.
-_BLOCK = re.compile(
-    "address|article|aside|blockquote|body|caption|center|d[dlt]|details|dialog|div|fieldset"
-    "|figcaption|figure|footer|form|h[1-6r]|head|header|html|legend|li|main|menu|nav|ol|option|p"
-    "|pre|section|select|summary|table|t[dhr]|tbody|tfoot|thead|ul"
+_BLOCKS = frozenset(
+    {
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "caption",
+        "center",
+        "dd",
+        "details",
+        "dialog",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "head",
+        "header",
+        "hr",
+        "html",
+        "legend",
+        "li",
+        "main",
+        "menu",
+        "nav",
+        "ol",
+        "option",
+        "p",
+        "pre",
+        "section",
+        "select",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "tr",
+        "ul",
+    }
 )
 # Elements whose content is not displayed, or not markup.
-_HIDDEN = re.compile("iframe|noembed|noframes|noscript|script|style|svg|template|textarea|title")
+_HIDDEN = frozenset(
+    {
+        "iframe",
+        "noembed",
+        "noframes",
+        "noscript",
+        "script",
+        "style",
+        "svg",
+        "template",
+        "textarea",
+        "title",
+    }
+)
 # Start of a tag, comment or declaration.
 _OPENS = re.compile(r"<(?=/?[a-z]|[!?/])", re.IGNORECASE)
 # ">" in quotes does not end a tag. Possessive quantifiers prevent backtracking.
 _TAG = re.compile(
     r"""<(?P<end>/?)(?P<name>[a-z][^\s/>]*+)(?:[^>"']++|"[^"]*+"|'[^']*+')*+>""", re.IGNORECASE
 )
+_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _HIDDEN}
 # Python rejects integers of thousands of digits.
 _LONG_NUMBER = re.compile(r"&#\d{8,};?")
 _NOTE = re.compile(r"\[\d+\]")
@@ -47,7 +108,7 @@ def page_text(markup: str) -> str:
         parts.append(text)
         if tag == "br":
             parts.append(" ")
-        if _BLOCK.fullmatch(tag):
+        if tag in _BLOCKS:
             block = plain("".join(parts))
             parts.clear()
             if block:
@@ -73,9 +134,8 @@ def _pieces(markup: str) -> Iterator[_Piece]:
             position = tag.end()
             name = tag["name"].lower()
             yield _Piece(before, name, not tag["end"])
-            if _HIDDEN.fullmatch(name) and not tag["end"]:
-                closing = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
-                end = closing.search(markup, position)
+            if name in _HIDDEN and not tag["end"]:
+                end = _END[name].search(markup, position)
                 position = end.start() if end else len(markup)
         else:
             # Includes tags with an unclosed quotation mark.

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any, Literal, TypedDict
 
 import numpy as np
@@ -195,7 +194,8 @@ class LssSeq2Seq(ComponentModule):
             ids = next(windows, None)
             if ids is None:
                 raise self.too_long_error(row, record.claim)
-            cut += [record.claim for _ in islice(windows, 1)]
+            if next(windows, None) is not None:
+                cut.append(record.claim)
             texts = self._targets(record)
             total = sum(texts.values())
             skipped, unusable = skipped + len(record.annotations) - total, unusable + (not total)

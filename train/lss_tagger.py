@@ -96,7 +96,8 @@ class LssTagger(LoraModule):
             windows = token_windows(encoding, 0, self.max_length, 1)
             if not windows:
                 raise self.too_long_error(row, record.claim)
-            cut += [record.claim] if len(windows) > 1 else []
+            if len(windows) > 1:
+                cut.append(record.claim)
             positions = first_tokens(encoding, 0, len(words))
             soft = np.mean(keeps, axis=0).tolist() if keeps else None
             items.append(Item(row, windows[0], target=(positions, soft)))

@@ -88,7 +88,9 @@ class PairClassifier(LoraModule):
                 f"{len(records)} rows: the hypothesis is too long for {self.max_length} tokens"
             )
         if train:
-            cut = [pairs[row][1] for row, inputs in zip(rows, encoded, strict=True) if inputs[1:]]
+            cut = [
+                pairs[row][1] for row, inputs in zip(rows, encoded, strict=True) if len(inputs) > 1
+            ]
             self.report_cut_rows(cut, len(records))
         return [
             Item(

@@ -32,9 +32,44 @@ SHARED = 0.5
 ENTAILED, SPECIFIC = 0.97, 0.03
 
 _WORD = re.compile(r"\w+")
-_EMPTY = re.compile(
-    "an?|and|are|as|at|be|been|by|for|from|had|has|have|he|her|his|in|is|its?|of|on|or|she|that|the"
-    "|their|they|this|to|was|were|who|with"
+_EMPTY = frozenset(
+    {
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "by",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "he",
+        "her",
+        "his",
+        "in",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "she",
+        "that",
+        "the",
+        "their",
+        "they",
+        "this",
+        "to",
+        "was",
+        "were",
+        "who",
+        "with",
+    }
 )
 
 Pair = tuple[str, str]
@@ -97,7 +132,7 @@ class ClaimPairs(Builder):
 
 
 def content(text: str) -> set[str]:
-    return {word for word in _WORD.findall(text.lower()) if not _EMPTY.fullmatch(word)}
+    return {word for word in _WORD.findall(text.lower()) if word not in _EMPTY}
 
 
 def _person(document: Document) -> Person:

@@ -26,9 +26,48 @@ _ERROR_PAGE = re.compile(
     r"enable cookies|403 forbidden|internal server error",
     re.IGNORECASE,
 )
-_ENGLISH = re.compile(
-    "the|of|and|to|in|an?|is|was|for|on|that|with|by|as|at|from|its?|his|her|s?he|this|are|be|or|not"
-    "|has|had|have|were|which|their|they|you|we|i|but"
+_ENGLISH = frozenset(
+    {
+        "the",
+        "of",
+        "and",
+        "to",
+        "in",
+        "a",
+        "is",
+        "was",
+        "for",
+        "on",
+        "that",
+        "with",
+        "by",
+        "as",
+        "at",
+        "from",
+        "it",
+        "his",
+        "her",
+        "he",
+        "she",
+        "this",
+        "are",
+        "an",
+        "be",
+        "or",
+        "not",
+        "has",
+        "had",
+        "have",
+        "were",
+        "which",
+        "their",
+        "its",
+        "they",
+        "you",
+        "we",
+        "i",
+        "but",
+    }
 )
 
 
@@ -145,4 +184,4 @@ def is_error_page(reference: str) -> bool:
 
 def english_share(reference: str) -> float:
     words = [word.strip(".,;:\"'()").lower() for word in reference.split()]
-    return sum(_ENGLISH.fullmatch(word) is not None for word in words) / max(1, len(words))
+    return sum(word in _ENGLISH for word in words) / max(1, len(words))

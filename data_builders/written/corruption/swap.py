@@ -32,6 +32,17 @@ from data_builders.written.corruption.corrupters import NOTHING_TO_CHANGE, Chang
 
 COUNTED = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 RANKED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+# Countries of which one is or was part of another.
+KIN = (
+    frozenset({"United Kingdom", "Great Britain", "England", "Scotland", "Wales", "Ireland"}),
+    frozenset({"Russia", "Soviet Union", "Russian Empire", "Ukraine", "Georgia", "Lithuania"}),
+    frozenset({"Germany", "Prussia", "Austria", "Holy Roman Empire"}),
+    frozenset({"Czech Republic", "Czechoslovakia", "Slovakia", "Bohemia", "Austria", "Hungary"}),
+    frozenset({"United States", "United States of America"}),
+    frozenset({"China", "Taiwan", "Hong Kong"}),
+    frozenset({"India", "Pakistan", "Bangladesh", "British India"}),
+    frozenset({"Yugoslavia", "Serbia", "Croatia", "Slovenia", "Bosnia and Herzegovina"}),
+)
 # A year changes by 1 to YEARS years, a decade by 1 to DECADES decades.
 YEARS, DECADES = 15, 3
 LAST_YEAR = 2025
@@ -192,10 +203,7 @@ class Values:
                     and text not in claim.text
                     and not overlap(text, old)
                     and not (noun and text not in self._nouns)
-                    and not any(
-                        {fact.value, texts[old].value} <= {name, *kin}
-                        for name, kin in lexicon("kin").items()
-                    )
+                    and not any({fact.value, texts[old].value} <= kin for kin in KIN)
                     and is_another(fact, [texts[old], *true])
                 ]
                 yield Find(*match.span(), prop, sorted(replacements))
