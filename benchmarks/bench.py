@@ -33,10 +33,6 @@ DESCRIPTIONS = {
     "entailment_of_limit": "FLOP/s of the engine / FLOP/s of a large matrix product",
     "entailment_speedup_float32": "the same pairs, the engine in float32",
     "entailment_speedup_long": "claims and full pages, the engine in bfloat16",
-    "pairs_saved": "Core's pairs for 300 claims without a gate / with a gate at cosine 0.5",
-    "pairs_saved_precision_moved": "change in precision of that document with this gate",
-    "pairs_saved_stems": "the same with a gate without encoder, at a share of stems of 0.3",
-    "pairs_saved_stems_precision_moved": "change in precision with this gate",
     "training_speedup": "Trainer grouped by length / `train fit`, time for the same steps",
     "training_speedup_plain": "Trainer with defaults / `train fit`",
     "core_seconds_at_5000": "seconds of Core's selection among 5,000 claims, slowest graph",
@@ -57,11 +53,6 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
         "entailment": [
             *("entailment.py", "--checkpoint", checkpoint, "--curves", str(curves)),
             *("--short", "4000", "--long", "100", "--threads", str(threads)),
-        ],
-        "core_gate": [
-            *("core_gate.py", f"{KB}/profiles.jsonl", f"{KB}/padded.jsonl"),
-            *("--checkpoint", checkpoint, "--claims", "300", "--documents", "1"),
-            *("--together", "12", "--shares", "0.2", "0.3", "--cosines", "0.5"),
         ],
         "core_selection": [
             *("core_selection.py", "--sizes", "100 500 1000 5000"),
@@ -103,8 +94,6 @@ def run(command: list[str], file: Path, threads: int) -> tuple[object, float]:
 def figures(parts: dict[str, object]) -> dict[str, object]:
     """The main ratios and times by name."""
     short, long = parts["entailment"]["short"], parts["entailment"]["long"]
-    # The last threshold of each score.
-    gates = {row["score"]: row for row in parts["core_gate"]}
     largest = [row for row in parts["core_selection"] if row["claims"] == 5000]
     precision = parts["training"][-1]["precision"]
     seconds = {r["method"]: r["seconds"] for r in parts["training"] if r["precision"] == precision}
@@ -119,10 +108,6 @@ def figures(parts: dict[str, object]) -> dict[str, object]:
         "entailment_of_limit": short["bfloat16_of_limit"],
         "entailment_speedup_float32": short["float32_speedup"],
         "entailment_speedup_long": long["bfloat16_speedup"],
-        "pairs_saved": gates["cosine"]["pairs_saved"],
-        "pairs_saved_precision_moved": gates["cosine"]["precision_moved"],
-        "pairs_saved_stems": gates["stems"]["pairs_saved"],
-        "pairs_saved_stems_precision_moved": gates["stems"]["precision_moved"],
         "training_speedup": seconds["grouped"] / seconds["fit"],
         "training_speedup_plain": seconds["plain"] / seconds["fit"],
         "core_seconds_at_5000": max(row["seconds"] for row in largest),

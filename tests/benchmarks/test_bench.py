@@ -17,11 +17,6 @@ def test_every_figure_has_its_meaning_on_the_page():
     solved = {"size": "5x6x0.3", "method": "solve", "networks": 1}
     parts = {
         "entailment": {"short": short, "long": {"bfloat16_speedup": 2.0}},
-        "core_gate": [
-            {"score": "stems", "pairs_saved": 12.0, "precision_moved": 0.01},
-            {"score": "stems", "pairs_saved": 19.0, "precision_moved": 0.04},
-            {"score": "cosine", "pairs_saved": 9.0, "precision_moved": 0.0},
-        ],
         "core_selection": [{"claims": 5000, "seconds": 0.5}],
         "inference": [{**solved, "ms": 1.0, "error": 0.0, "equal_labels": 1.0}],
         "sampling": [

@@ -51,16 +51,6 @@ PAIRS = [
     [
         # the same optimum as the dense program of the paper
         ("core_selection", "--sizes 12 --shapes random", "same weight"),
-        (
-            "core_gate",
-            "texts --checkpoint relation --claims 4 --documents 2 --cosines --shares 0",
-            "1.0 times fewer pairs, lost exclusions   0.0%, precision +0.0000",
-        ),
-        (
-            "pair_skipping",
-            "texts --checkpoint relation --thresholds 0",
-            "saved 0.0%, relations lost 0.0%, mean |ΔP| 0.0000, labels equal 100.0%",
-        ),
         ("inference", "--sizes 4x5x0.5 --seeds 1 --sweeps 50", "|dP| 0.0000 [0.0000, 0.0000]"),
         ("gold_agreement", "texts --checkpoint relation --pages pages", "n 2, not estimated 0"),
         (
