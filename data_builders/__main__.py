@@ -34,7 +34,6 @@ BUILDERS = {
     "generations": "data_builders.written.generations.Generations",
     "hard_pairs": "data_builders.written.hard_pairs.HardPairs",
     "kb_conflicts": "data_builders.kb.kb_conflicts.kb_conflicts.KbConflicts",
-    "kb_multihop": "data_builders.kb.kb_multihop.KbMultihop",
     "kb_pairs": "data_builders.kb.kb_pairs.kb_pairs.KbPairs",
     "knowledge": "data_builders.published.knowledge.knowledge.KnowledgeFile",
     "ladders": "data_builders.written.ladders.ladders.Ladders",

@@ -55,9 +55,9 @@ def make_base(folder: Path) -> None:
 
 
 def builder(work: Path) -> list[str]:
-    """Claims over several facts of the embedded snapshot."""
-    config = ROOT / "configs/data/small/kb_multihop.yaml"
-    return ["data_builders", "kb_multihop", "--config", str(config), "--output", OUT]
+    """Claims with conflicting contexts from the embedded snapshot."""
+    config = ROOT / "configs/data/small/kb_conflicts.yaml"
+    return ["data_builders", "kb_conflicts", "--config", str(config), "--output", OUT]
 
 
 def train(work: Path) -> list[str]:
