@@ -29,7 +29,7 @@ EVAL := $(shell find eval -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup mpnet wikipedia demo demo-steps small small-steps attack papers bench test test-integration mediawiki lint format clean
+.PHONY: help setup mpnet wikipedia demo demo-steps small small-steps attack harden papers bench test test-integration mediawiki lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -166,6 +166,32 @@ endef
 $(foreach name,$(ATTACKS),$(foreach round,$(shell seq $(ROUNDS)),$(eval $(call ROUND,$(name),$(round),$(if $(filter-out 1,$(round)),$(SMALL)/attack_$(name)_$(shell expr $(round) - 1))))))
 
 data/generations_steps/manifest.json: $(SMALL)/relation_2/component.json $(ATTACKS:%=$(SMALL)/attack_%_$(ROUNDS)/component.json) $(EVAL)
+
+# A judge that is attacked and continued: in each round, the rows on which the judge of the previous round does worst.
+SEED := 1
+HARDENED := checkpoints/hardened/seed_$(SEED)
+
+harden: $(READY) $(HARDENED)/round_2/component.json ## attack the ready judge, continue its training, twice; SEED=2 for another seed
+
+data/lead_pairs/manifest.json: configs/data/small/lead_pairs.yaml data/leads/manifest.json $(BUILDERS)
+	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/lead_pairs.log)"
+	@$(PY) -m data_builders lead_pairs --overwrite --config $< > $(LOGS)/lead_pairs.log 2>&1 || { tail -n 20 $(LOGS)/lead_pairs.log; exit 1; }
+
+# Round, and the judge of the previous round.
+define HARDEN
+data/hardened/seed_$(SEED)/round_$(1)/manifest.json: configs/data/small/hardened_pairs.yaml $(2)/component.json data/leads/manifest.json $(BUILDERS)
+	@mkdir -p $(LOGS); echo "attacking $(2) (log: $(LOGS)/harden_$(SEED)_$(1).log)"
+	@$(PY) -m data_builders lead_pairs --overwrite --config $$< --seed $(1) --judge.init_args.checkpoint $(2) --output $$(@D) > $(LOGS)/harden_$(SEED)_$(1).log 2>&1 \
+	  || { tail -n 20 $(LOGS)/harden_$(SEED)_$(1).log; exit 1; }
+
+$(HARDENED)/round_$(1)/component.json: configs/train/small/relation_hardened.yaml data/hardened/seed_$(SEED)/round_$(1)/manifest.json data/lead_pairs/manifest.json data/kb/manifest.json $(TRAINERS)
+	@mkdir -p $(LOGS); echo "training  $$(@D) (log: $(LOGS)/harden_$(SEED)_$(1)_fit.log)"
+	@$(PY) -m train fit --config $$< --ckpt_path last --overwrite --seed_everything $(SEED) --name hardened/seed_$(SEED)/round_$(1) --export_to $$(@D) --model.start $(2) \
+	  --data.train '{data/hardened/seed_$(SEED)/round_$(1)/relation_train.jsonl: 1, data/lead_pairs/relation_train.jsonl: 0.1, data/kb/relation_train.jsonl: 0.05}' \
+	  > $(LOGS)/harden_$(SEED)_$(1)_fit.log 2>&1 || { tail -n 20 $(LOGS)/harden_$(SEED)_$(1)_fit.log; exit 1; }
+endef
+$(eval $(call HARDEN,1,checkpoints/ready/relation))
+$(eval $(call HARDEN,2,$(HARDENED)/round_1))
 
 papers: $(READY) ## compare the papers' figures with their authors' released files below FILES (default: downloads)
 	@$(PY) -m eval papers $(if $(FILES),--files $(FILES)) --output runs/papers

@@ -6,6 +6,7 @@ import json
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from data_builders.written.ladders.lead_people import LeadPeople
@@ -166,6 +167,27 @@ def test_only_single_values_negations_and_denials_contradict_a_lead(folder):
     assert contradictions <= values | {"lead/negation", "lead/phrase denied"}
     described = {pair.hypothesis for pair in pairs if pair.source == "lead/description"}
     assert "Bo Hill can be described as a Thai judge." in described
+
+
+class AcceptsPhrases:
+    """Takes a hypothesis for entailed if it does not begin with the person's name."""
+
+    def relations(self, pairs):
+        accepted = np.asarray([not hypothesis.startswith("Ann") for _, hypothesis in pairs])
+        return np.stack([accepted * 0.8 + 0.1, 0.85 - accepted * 0.8, accepted * 0 + 0.05], 1)
+
+
+def test_hardest_rows_are_as_many_entailed_ones_as_others(folder):
+    builder = LeadPairs(
+        folder / "hard", str(folder / "train"), per_article=9, phrased=1, judge=AcceptsPhrases()
+    )
+    builder.build()
+    pairs = read_records(folder / "hard/relation_train.jsonl", RelationPair)
+    entailed = [pair for pair in pairs if pair.label == "entailment"]
+    others = [pair for pair in pairs if pair.label != "entailment"]
+    assert len(entailed) == len(others)
+    assert {pair.source for pair in others} >= {"lead/phrase denied", "lead/phrase rival"}
+    assert entailed[0].hypothesis.startswith("Ann")
 
 
 def test_people_with_five_statements_are_topics_with_false_versions_that_their_lead_lacks(folder):

@@ -88,6 +88,20 @@ def test_training_continues_from_an_adapter(adapter: Path) -> None:
     assert load_classifier(str(adapter), ["probability"]).config.num_labels == 1
 
 
+def test_adapter_is_continued_and_belongs_to_the_same_base(
+    adapter: Path, arguments: Callable, tiny_bert: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "continued"
+    options = ("--name", "continued", "--export_to", str(folder), "--trainer.max_steps", "0")
+    main(arguments("relation", "--model.r", "4", "--model.start", str(adapter), *options))
+    weights = load_file(adapter / "adapter_model.safetensors")
+    continued = load_file(folder / "adapter_model.safetensors")
+    assert all(torch.equal(weights[name], continued[name]) for name in weights)
+    assert read_component(folder).base["id"] == tiny_bert
+    with pytest.raises(UserError, match=r"needs --model\.r"):
+        main(arguments("relation", "--model.start", str(adapter)))
+
+
 def test_cached_answers_of_an_adapter_belong_to_its_base(
     adapter: Path, tiny_bert: str, tmp_path: Path
 ) -> None:
