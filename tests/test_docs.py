@@ -1,11 +1,13 @@
 """The pages for readers: links lead to files and headings, and commands parse."""
 
+import csv
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+from benchmarks.results import as_csv
 from tests.test_papers import parses
 
 ROOT = Path(__file__).parents[1]
@@ -19,7 +21,7 @@ NEEDS_A_CHECKPOINT = r"python -m (train sweep|eval (component|doctor|report))"
 WITH_COMMANDS = (
     "README.md",
     "docs/api.md",
-    "docs/experiments.md",
+    "docs/results.md",
     "docs/datasets.md",
     "docs/records.md",
     "checkpoints/README.md",
@@ -67,6 +69,18 @@ def test_guarantees_name_existing_tests():
     for file, name in re.findall(r"`([\w/.]*)::(test_\w+)`", page):
         path = file or path
         assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), name
+
+
+def test_results_csv_has_the_figures_of_the_page():
+    page = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+    table = (ROOT / "docs/results.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(table.splitlines()))
+    assert len(rows) > 600
+    for row in rows:
+        interval = f" [{row['low']}, {row['high']}]" if row["low"] else ""
+        assert row["value"] + interval in page.replace("−", "-")
+        assert re.fullmatch(r"[0-9a-f]{7}", row["commit"]), row["figure"]
+    assert table == as_csv(page), "run python benchmarks/results.py"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,4 +1,4 @@
-"""How often a family of 40 verdicts has a false one: the table of docs/experiments.md.
+"""How often a family of 40 verdicts has a false one.
 
 Scores of ladders and attacks are drawn, expected gold is fitted, bounds and verdicts are computed,
 all by the functions of the experiment. The attacks of a family are at the border: their excess
