@@ -48,7 +48,7 @@ def rows_of(page: str) -> Iterator[dict[str, str]]:
 
 
 def _as_line(block: re.Match) -> str:
-    return "Command: " + " && ".join(block[1].splitlines())
+    return "Command: " + " && ".join(re.sub(r" \\\n +", " ", block[1]).splitlines())
 
 
 def _cell(text: str) -> str:
