@@ -63,6 +63,13 @@ def test_links_lead_to_files_and_headings(page):
         assert not anchor or anchor in anchors(target), link
 
 
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent == ROOT / "docs"], ids=name_of
+)
+def test_lines_of_the_docs_are_short(page):
+    assert max(map(len, page.read_text(encoding="utf-8").splitlines())) <= 300
+
+
 def test_guarantees_name_existing_tests():
     path = None
     page = (ROOT / "docs/reliability.md").read_text(encoding="utf-8")

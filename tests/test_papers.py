@@ -1,7 +1,8 @@
 """``docs/papers.md``: no row of the five papers is missing, and what a row names is there.
 
-A table of the page has the columns what, file, config, command, state. Files and configurations
-exist; a command parses against the real options of its door, with the configuration that it names.
+A table of the page has the columns what, file, config, command, state; the commands are numbered in
+a block below the table. Files and configurations exist; a command parses against the real options
+of its door, with the configuration that it names.
 """
 
 import re
@@ -33,7 +34,10 @@ NUMBERED = {
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the page; ``paper`` is the arXiv number of its section's head."""
+    """A row of the page; ``paper`` is the arXiv number of its section's head.
+
+    ``command`` has numbers of commands of the section, or ``as`` another row.
+    """
 
     paper: str
     item: str
@@ -57,8 +61,21 @@ def rows_of(page: str) -> list[Row]:
     return rows
 
 
-ROWS = rows_of((ROOT / "docs" / "papers.md").read_text(encoding="utf-8"))
-COMMANDS = sorted({command for row in ROWS for command in re.findall(r"`([^`]+)`", row.command)})
+def commands_of(page: str) -> dict[tuple[str, str], str]:
+    """Each numbered command by paper and number."""
+    section = r"^## [^\n]*\((\d+\.\d+)\)\n(.*?)(?=^## |\Z)"
+    return {
+        (paper, number): re.sub(r"\\\n +", "", command)
+        for paper, text in re.findall(section, page, re.DOTALL | re.MULTILINE)
+        for block in re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+        for number, command in re.findall(r"# (\d+)\n(.*?)\n(?=# |\Z)", block, re.DOTALL)
+    }
+
+
+PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+ROWS = rows_of(PAGE)
+NUMBERED_COMMANDS = commands_of(PAGE)
+COMMANDS = sorted(set(NUMBERED_COMMANDS.values()))
 
 
 def numbers(item: str, kind: str) -> set[int]:
@@ -90,11 +107,25 @@ def test_a_row_has_a_state_and_existing_files(row):
     if row.state.startswith(("reproduced", "runs here", "needs a GPU")):
         assert row.file.strip("–"), "a file"
     named = re.findall(r"`([^`]+)`", f"{row.file} {row.config}")
-    named += re.findall(r"`((?:tests|docs|configs|eval|train)/[^`]+)`", row.state)
     for path in named:
         assert (ROOT / path).is_file(), path
     for path in re.findall(r"`([^`]+)`", row.config):
         assert path.startswith("configs/"), path
+
+
+def test_tables_name_all_numbered_commands():
+    named = {
+        (row.paper, number)
+        for row in ROWS
+        if re.fullmatch(r"[\d, ]+", row.command)
+        for number in row.command.split(", ")
+    }
+    assert named == set(NUMBERED_COMMANDS)
+
+
+def test_paths_of_the_page_exist():
+    for path in re.findall(r"`((?:tests|docs|configs|eval|train)/[^`]+)`", PAGE):
+        assert (ROOT / path).is_file(), path
 
 
 def parses(words: list[str]) -> None:
