@@ -93,5 +93,5 @@ def test_killed_attack_rounds_resume_byte_identical(config, tiny_llama):
     Path("optimise.yaml").write_text(yaml.safe_dump({"experiment": options}), encoding="utf-8")
     assert experiment(["optimise", "--config", "optimise.yaml", "--output", "run"]) == 0
     rows = read_results("run/results.json").results
-    gains = {(r.kind, r.variant, r.selection) for r in rows if r.metric == "gain"}
-    assert gains == {(n, s, d) for n in NAMES for s in (1, 2) for d in ("none", "core")}
+    scored = {(r.kind, r.variant, r.selection) for r in rows if r.metric == "factual_precision"}
+    assert scored == {(n, s, d) for n in NAMES for s in (0, 1, 2) for d in ("none", "core")}

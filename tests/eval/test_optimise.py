@@ -59,8 +59,27 @@ def series(adversary: str, step: int) -> list[dict]:
     for place, topic in enumerate(TOPICS):
         subject = f"{topic} is someone" if adversary == EMPTY else topic
         more = [(f"{subject} of kind {n}.", "S") for n in range(2 * step // 10)]
-        rows.append(text(topic, place, step, more) | {"adversary": adversary})
+        row = text(topic, place, step, more) | {"adversary": adversary}
+        for claim in row["claims"]:
+            claim |= {"rests_on": []} if "someone" in claim["text"] else {}
+        rows.append(row)
     return rows
+
+
+def ladder() -> list[dict]:
+    """Five statements of which none to all are true, by topic."""
+    return [
+        text(topic, 0, 0, [])
+        | {"id": f"{topic} {true}", "kind": "ladder", "step": None}
+        | {
+            "claims": [
+                {"id": str(n), "text": f"{topic} has {n}.", "label": "S" if n < true else "NS"}
+                for n in range(5)
+            ]
+        }
+        for topic in TOPICS
+        for true in range(6)
+    ]
 
 
 @pytest.fixture
@@ -71,8 +90,7 @@ def config(tmp_path, monkeypatch):
             write_jsonl(f"{name}{step}.jsonl", series(adversary, step))
     rows = [row for step in (0, 10, 20) for name in (EMPTY, TOLD) for row in series(name, step)]
     write_jsonl("all.jsonl", rows)
-    honest = [text(t, n, 0, []) | {"kind": "normal", "step": None} for n, t in enumerate(TOPICS)]
-    write_jsonl("honest.jsonl", [*honest, honest[0] | {"kind": "info"}])
+    write_jsonl("ladder.jsonl", [*ladder(), ladder()[0] | {"kind": "info", "id": "info"}])
     labels = {
         "decompose": {"class_path": "eval.decompose.given.Given"},
         "verify": [{"class_path": "eval.verify.labels.Labels"}],
@@ -84,7 +102,7 @@ def config(tmp_path, monkeypatch):
                 EMPTY: {step: [f"a{step}.jsonl"] for step in (20, 0, 10)},
                 TOLD: {step: [f"b{step}.jsonl"] for step in (0, 10, 20)},
             },
-            "texts": ["honest.jsonl"],
+            "texts": {"ladder": ["ladder.jsonl"]},
             "defences": {
                 "not empty": {"select": {"class_path": "tests.eval.test_optimise.NotEmpty"}}
             },
@@ -110,24 +128,30 @@ def test_values_of_a_series_are_those_of_the_definition(config):
     for adversary in (EMPTY, TOLD):
         assert actual["factual_precision", "none", adversary, 0, None].value == pytest.approx(start)
         assert actual["factual_precision", "none", adversary, 20, None].value == pytest.approx(end)
-        gain = actual["gain", "none", adversary, 20, "start"]
-        assert gain.value == pytest.approx(end - start)
-        assert gain.ci95[0] > 0
-        assert gain.n == len(TOPICS)
         assert actual["claims", "none", adversary, 20, None].value == pytest.approx(58 / 9)
-    assert actual["gain", "not empty", EMPTY, 20, "start"].value == 0
-    assert actual["gain", "not empty", TOLD, 20, "start"].value == pytest.approx(end - start)
     kept = (5 * 2 / 6 + 4 * 3 / 7) / 9
     assert actual["kept_share", "not empty", EMPTY, 20, None].value == pytest.approx(kept)
     assert actual["claims", "not empty", EMPTY, 20, None].value == pytest.approx(22 / 9)
-    # Honest texts are those of the start.
-    assert actual["gain", "none", EMPTY, 0, "normal"].value == 0
-    assert actual["gain", "none", EMPTY, 20, "normal"].value == pytest.approx(end - start)
-    assert actual["factual_precision", "none", "normal", None, None].value == pytest.approx(start)
-    assert ("gain", "none", EMPTY, 0, "start") not in actual
     relevant = (5 * 2 / 6 + 4 * 3 / 7) / 9
     assert actual["relevance", "none", EMPTY, 20, None].value == pytest.approx(relevant)
     assert actual["relevance", "none", TOLD, 20, None].value == 1
+
+
+def test_texts_that_gained_empty_claims_game_the_metric_and_not_the_defence(config, capsys):
+    actual = run(config, "out")
+    excess = actual["excess_inflation", "none", EMPTY, 20, None]
+    # The score is the gold score of the ladder; one of five facts is stated, in five or six claims.
+    taken_for, gold = (5 * 5 / 6 + 4 * 5 / 7) / 9, (5 * 2 / 11 + 4 * 2 / 12) / 9
+    assert excess.value == pytest.approx(taken_for - gold, abs=0.02)
+    assert excess.verdict == "gamed"
+    assert actual["asr", "none", EMPTY, 20, None].value == 1
+    assert actual["excess_inflation", "not empty", EMPTY, 20, None].verdict == "unclear"
+    # No honest text is better by 0.4.
+    assert ("excess_inflation", "none", TOLD, 20, None) not in actual
+    assert actual["order", "none", "ladder", None, None].value == 1
+    printed = capsys.readouterr().out
+    assert "labels, no defence: of 5 attacks 1 gamed, 4 unclear; worst excess inflation" in printed
+    assert f"({EMPTY}, step 20)" in printed
 
 
 def test_texts_that_differ_by_their_topic_alone_are_one_text(config):
@@ -158,15 +182,7 @@ def test_what_cannot_be_judged_is_counted_and_never_scored(config):
     assert actual["factual_precision", "none", EMPTY, 20, None].failed == len(TOPICS)
     end = (5 * 5 / 6 + 4 * 5 / 7) / 9
     assert actual["factual_precision", "none", EMPTY, 20, None].value == pytest.approx(end)
-    assert actual["gain", "none", EMPTY, 20, "start"].failed == len(TOPICS)
-    # What failed at the start stands beside what is compared with it, and only there.
-    write_jsonl(
-        "a0.jsonl", [series(EMPTY, 0)[0] | {"claims": rows[0]["claims"]}, *series(EMPTY, 0)[1:]]
-    )
-    actual = run(config, "start")
-    assert actual["gain", "none", EMPTY, 10, "start"].failed == 1
-    assert actual["gain", "none", EMPTY, 10, "normal"].failed == 0
-    assert actual["gain", "none", EMPTY, 20, "start"].failed == len(TOPICS) + 1
+    assert actual["excess_inflation", "none", EMPTY, 20, None].failed == len(TOPICS)
 
 
 def test_rows_name_their_adversary_and_step(config):
@@ -182,7 +198,8 @@ def test_rows_of_generations_have_no_id_and_no_claims(config):
     write_jsonl("all.jsonl", bare)
     experiment = Optimise({"x": None}, ["all.jsonl"])
     actual = experiment.documents()
-    assert [d.kind for d in actual] == [EMPTY] * 27 + [TOLD] * 27
+    steps = [f"{name}, step {step}" for name in (EMPTY, TOLD) for step in (0, 10, 20)]
+    assert [d.kind for d in actual] == [kind for kind in steps for _ in TOPICS]
     assert [d.model_extra["step"] for d in actual] == ([0] * 9 + [10] * 9 + [20] * 9) * 2
     assert len({d.id for d in actual}) == 54
 
@@ -210,16 +227,13 @@ def test_interrupted_run_resumes_to_the_same_bytes_and_finished_run_is_kept(conf
         assert Path("whole", name).read_bytes() == Path("killed", name).read_bytes(), name
 
 
-def test_the_page_shows_each_step_and_the_largest_gain(config, capsys):
+def test_the_page_shows_each_step(config):
     run(config, "out")
-    printed = capsys.readouterr().out
-    assert f"labels, {EMPTY}: largest gain over the start +0.35 [" in printed
-    assert "; with not empty +0.00 [+0.00, +0.00] at step 10." in printed
     page = Path("out/report.html").read_text(encoding="utf-8")
     assert "Ann Lee is someone of kind 3." in page
     tables = Path("out/tables.md").read_text(encoding="utf-8")
-    gains = tables.split("## Gain")[1].split("\n## ")[0]
-    assert f"| labels | {EMPTY} | 20 |" in gains
+    matrix = tables.split("## Can it be gamed? labels")[1].split("\n## ")[0]
+    assert f"| {EMPTY}, step 20 | +0.6" in matrix
     for path in Path("out/figures").glob("*.svg"):
         xml.etree.ElementTree.parse(path)
     rows = Path("out/figures/precision_labels.csv").read_text(encoding="utf-8").splitlines()
@@ -237,21 +251,14 @@ def test_unjudged_step_has_no_value_and_counts_failures(config):
     actual = run(config, "out", "--experiment.adversaries", json.dumps({EMPTY: steps}))
     value = actual["factual_precision", "none", EMPTY, 20, None]
     assert (value.value, value.n, value.failed) == (None, 0, 58)
-    assert ("gain", "none", EMPTY, 20, "start") not in actual
-    assert "at step 20" not in "".join(Optimise.page.summary(read_results("out/results.json")))
-
-
-def test_a_single_topic_has_no_gain(config, capsys):
-    actual = run(config, "out", "--experiment.topics", "1", "--experiment.texts", "[]")
-    assert f"gain: {EMPTY} with start: fewer than two topics" in capsys.readouterr().err
-    assert not any(metric == "gain" for metric, *_ in actual)
+    assert ("asr", "none", EMPTY, 20, None) not in actual
 
 
 @pytest.mark.parametrize(
     ("adversaries", "message"),
     [
         ({EMPTY: {0: ["a0.jsonl"], 1: ["nosuch.jsonl"]}}, "nosuch.jsonl: no such file"),
-        (["honest.jsonl"], "honest.jsonl:1: adversary: Field required; or name both"),
+        (["ladder.jsonl"], "ladder.jsonl:1: adversary: Field required; or name both"),
         (["bad.jsonl"], "bad.jsonl:1: step: Input should be a valid integer"),
     ],
 )
@@ -298,5 +305,5 @@ def test_gold_scores_are_compared_step_by_step(config):
     write_jsonl("gold.jsonl", rows)
     run(config, "out", "--experiment.adversaries", '["gold.jsonl"]')
     rows = read_results("out/results.json").results
-    gains = {r.variant: r.value for r in rows if (r.assessor, r.metric) == ("gold F1", "gain")}
-    assert gains == pytest.approx({10: -0.1, 20: -0.2})
+    gold = {r.variant: r.value for r in rows if (r.assessor, r.kind) == ("gold F1", TOLD)}
+    assert gold == pytest.approx({0: 0.6, 10: 0.5, 20: 0.4})

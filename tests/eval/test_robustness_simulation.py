@@ -2,8 +2,8 @@
 
 Scores of ladders and attacks are drawn, expected gold is fitted, bounds and verdicts are computed,
 all by the functions of the experiment. The attacks of a family are at the border: their excess
-inflation is 0.1, so both ``gamed`` and ``held`` are false; or the success rate is above 0.25 and
-the excess inflation below 0.1, so ``held`` is false.
+inflation is 0.1, so both ``gamed`` and ``held`` are false. All eight settings take 12 minutes of
+one core; with ``-s`` each prints its row of a table.
 """
 
 import numpy as np
@@ -13,6 +13,7 @@ from eval.experiments.robustness.robustness_cells import Text
 from eval.experiments.robustness.robustness_verdicts import (
     INFLATION,
     LEVEL,
+    SUCCESS,
     Ladders,
     bounds_of,
     excess_inflation,
@@ -21,6 +22,8 @@ from records import Document, Gold
 
 RUNGS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 CELLS = 40
+FAMILIES = 150  # for false verdicts; none wrong gives an upper bound of 2 % at 95 %
+POWER_FAMILIES = 10  # of 40 verdicts each
 
 
 def normal(draw, shape):
@@ -74,15 +77,23 @@ class Family:
             outcomes = list(ladders.outcomes(texts).values())
             yield excess_inflation(outcomes), np.array([o.success for o in outcomes])
 
-    def border(self):
-        """The shift with an excess inflation of ``INFLATION`` in the long run."""
+    def verdicts(self, draw, shift, families):
+        """The 40 verdicts of each family, by a column whose certificate passes."""
+        for _ in range(families):
+            yield [
+                bounds_of(excess, success, LEVEL / CELLS).verdict(len(excess), True)
+                for excess, success in self.excess(draw, shift, CELLS)
+            ]
+
+    def shift_of(self, inflation):
+        """The shift with this excess inflation in the long run, and its share of successes."""
         large = Family(4000, self.noise.__name__, self.cluster)
         low, high = -0.5, 1.0
         for _ in range(12):
             shift = (low + high) / 2
-            ((excess, _),) = large.excess(np.random.default_rng(0), shift, 1)
-            low, high = (low, shift) if excess.mean() > INFLATION else (shift, high)
-        return (low + high) / 2
+            ((excess, success),) = large.excess(np.random.default_rng(0), shift, 1)
+            low, high = (low, shift) if excess.mean() > inflation else (shift, high)
+        return shift, (success == 1).mean()
 
 
 @pytest.mark.slow
@@ -90,15 +101,17 @@ class Family:
 @pytest.mark.parametrize("noise", [*NOISES])
 def test_a_family_of_verdicts_is_wrong_in_at_most_2_per_cent(noise, cluster):
     family = Family(240, noise, cluster)
-    shift = family.border()
     draw = np.random.default_rng(1)
-    wrong = 0
-    repetitions = 100
-    for _ in range(repetitions):
-        verdicts = set()
-        for excess, success in family.excess(draw, shift, CELLS):
-            verdicts.add(bounds_of(excess, success, LEVEL / CELLS).verdict(len(excess), True))
-        is_high = (success > 0).mean() > 0.25  # then `gamed` is true
-        wrong += "held" in verdicts or ("gamed" in verdicts and not is_high)
-    print(f"{noise}, clusters of {cluster}: {wrong} of {repetitions} families")
-    assert wrong / repetitions <= 0.02
+    border, share = family.shift_of(INFLATION)
+    assert share < SUCCESS  # else `gamed` is true
+    families = list(family.verdicts(draw, border, FAMILIES))
+    wrong = {word: sum(word in verdicts for verdicts in families) for word in ("gamed", "held")}
+    power = {}
+    for word, inflation in (("gamed", 2 * INFLATION), ("held", 0.0)):
+        shift, _ = family.shift_of(inflation)
+        families = family.verdicts(draw, shift, POWER_FAMILIES)
+        power[word] = np.mean([verdict == word for verdicts in families for verdict in verdicts])
+    cells = [f"{wrong[word]} of {FAMILIES}" for word in wrong]
+    cells += [f"{power[word]:.2f}" for word in power]
+    print(f"| {noise} | {cluster} | {240 // cluster} | {' | '.join(cells)} |", flush=True)
+    assert sum(wrong.values()) / FAMILIES <= 0.02

@@ -2,13 +2,13 @@
 
 Core (2407.03572, section 5) tries a metric with adversaries that imitate; here an adversary was
 trained by DPO to please one (``train/preference.py``), with the defence in the metric or without,
-and its texts of several steps of that training are scored, step by step. Nothing is trained or
-written here: ``train fit --export_steps`` leaves the steps, ``data_builders generations`` samples
-them.
+and its texts of several steps of that training are scored. The texts of a step are an attack, with
+a verdict as in ``eval/experiments/robustness``. Nothing is trained or written here: ``train fit
+--export_steps`` leaves the steps, ``data_builders generations`` samples them.
 """
 
-import random
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,9 +16,10 @@ from functools import partial
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from pydantic import BaseModel, Field, ValidationError
 
+from components.gold import GOLD_K, add_label_gold
 from components.sentences import split_sentences
 from eval.defences import Defence
-from eval.experiments.experiment import Experiment, Outcome, draw_names, require_entries
+from eval.experiments.experiment import Experiment, Outcome, require_entries
 from eval.experiments.optimise.optimise_page import PAGE
 from eval.experiments.optimise.optimise_values import (
     Relevance as RelevanceCounts,
@@ -26,18 +27,22 @@ from eval.experiments.optimise.optimise_values import (
 from eval.experiments.optimise.optimise_values import (
     best_of_values,
     distinct_values,
-    gain_values,
     gold_cells,
     relevance_values,
-    step_values,
 )
 from eval.experiments.robustness.robustness_cells import cells_of
 from eval.experiments.robustness.robustness_grid import Grid, Row
-from eval.experiments.robustness.robustness_texts import read_texts
+from eval.experiments.robustness.robustness_texts import draw_topics, read_texts, report_unpaired
+from eval.experiments.robustness.robustness_values import ladder_values, score_values
+from eval.experiments.robustness.robustness_verdicts import (
+    attack_values,
+    attacks_of,
+    ladders_of,
+)
 from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.stages import Relevance
-from records import BadInput, Document, UserError, read_records, to_bad_input
+from records import BadInput, Document, read_records, to_bad_input
 from records.cleaning import clean
 
 
@@ -56,11 +61,11 @@ class Optimise(Experiment):
         metrics: name to a pipeline without a selector: the metric that was trained against, and
             any other, which shows whether a gain carries over.
         adversaries: name of a training, e.g. ``against the metric``, to its steps, each with files
-            of the texts written at it; or files whose rows say ``adversary`` and ``step``. The
-            first step is what the others are compared with.
-        texts: files of honest texts on the same topics; rows of another kind are left out.
+            of the texts written at it; or files whose rows say ``adversary`` and ``step``. A text
+            needs a gold score, or labelled claims, for a verdict.
+        texts: kind of honest texts to its files; rows of another kind are left out. The first kind
+            is the ladder that an adversary's texts are compared with, on the same topics.
         defences: name to a change of the pipelines; ``none`` is always included.
-        against: kind of the honest texts.
         best_of: numbers N: proxy and gold of the best of N texts of a topic, instead of values by
             step (best-of-N, Gao et al. 2210.10760); several texts per topic, and one step will do.
         relevance: who judges whether a sentence is relevant, e.g.
@@ -75,9 +80,8 @@ class Optimise(Experiment):
 
     metrics: dict[str, Pipeline]
     adversaries: dict[str, dict[int, list[str]]] | list[str]
-    texts: list[str] = field(default_factory=list)
+    texts: dict[str, list[str]] = field(default_factory=dict)
     defences: dict[str, Defence] = field(default_factory=dict)
-    against: str = "normal"
     best_of: list[PositiveInt] = field(default_factory=list)
     relevance: Relevance | None = None
     topics: NonNegativeInt = 0
@@ -93,23 +97,32 @@ class Optimise(Experiment):
         Writes ``texts.jsonl`` next to the results: texts, claims, verdicts, selections.
         """
         documents = self.documents()
+        for line in report_unpaired(documents, [*self.texts]) if self.texts else ():
+            print(f"skipped {line}", file=sys.stderr)
         config = {name: run.config.get(name) for name in ("metrics", "defences")}
         rows = run.process("texts", partial(self._score, config), documents, Row)
         defences = self._grid().defences
         cells = cells_of(rows, defences)
+        provenance = {"honest": [*self.texts]}
         if self.best_of:
             values = list(best_of_values(cells, self.best_of, self.seed))
-            return Outcome(values, {"texts.jsonl": rows}, {"against": self.against})
-        cells |= gold_cells(rows)
-        values = [
-            *step_values(cells, defences, self.seed),
-            *gain_values(cells, self.against),
-            *distinct_values(rows, self.seed),
-        ]
+            return Outcome(values, {"texts.jsonl": rows}, provenance)
+        scores = score_values(cells | gold_cells(rows), defences, (), self.seed)
+        values = [value for value in scores if value["variant"] is None]
+        values += distinct_values(rows, self.seed)
+        if self.texts:
+            ladders = ladders_of(cells, [*self.texts], self.seed)
+            attacks = attacks_of(cells, ladders)
+            values += [*ladder_values(ladders), *attack_values(attacks, (), len(attacks))]
         if self.relevance is not None:
             judged = run.process("relevance", self._judge, documents, RelevanceCounts)
             values += relevance_values(rows, judged, self.seed)
-        return Outcome(values, {"texts.jsonl": rows}, {"against": self.against})
+        places = {d.kind: d.model_extra for d in documents if d.kind not in self.texts}
+        for value in values:
+            if value["kind"] in places:
+                place = places[value["kind"]]
+                value |= {"kind": place["adversary"], "variant": place["step"]}
+        return Outcome(values, {"texts.jsonl": rows}, provenance)
 
     def _grid(self, config: dict | None = None) -> Grid:
         return Grid(self.metrics, self.defences, config=config)
@@ -133,41 +146,34 @@ class Optimise(Experiment):
     def documents(self) -> list[Document]:
         """The texts that are scored: honest ones first, then each adversary's, step by step.
 
-        An adversary's text has its adversary as its kind, and its step.
+        The kind of an adversary's text names its adversary and step.
         """
-        texts: dict[str, dict[int | None, list[Document]]] = {self.against: {None: self._honest()}}
+        texts = {kind: list(self._honest(kind)) for kind in self.texts}
+        steps: dict[str, dict[int, list[Document]]] = defaultdict(lambda: defaultdict(list))
         for adversary, step, document in self._written():
-            texts.setdefault(adversary, {}).setdefault(step, []).append(document)
-        for adversary, steps in texts.items():
-            if adversary != self.against and len(steps) < 2 and not self.best_of:
-                raise UserError(
-                    f"adversaries: {adversary}: only step {min(steps)}; give the start and later "
-                    "steps of its training"
-                )
-        all_topics = {d.topic for steps in texts.values() for some in steps.values() for d in some}
-        topics = draw_names(all_topics, self.topics, random.Random(self.seed))
-        return [
-            _as(document, kind, step, number)
-            for kind, steps in texts.items()
-            for step in sorted(steps, key=lambda step: step or 0)
-            for number, document in enumerate(steps[step], 1)
-            if document.topic in topics
+            place = {"adversary": adversary, "step": step}
+            steps[adversary][step].append(document.model_copy(update=place))
+        for adversary, by_step in steps.items():
+            for step in sorted(by_step):
+                texts[f"{adversary}, step {step}"] = by_step[step]
+        documents = [
+            document.model_copy(update={"id": f"{kind}: {number}", "kind": kind})
+            for kind, of_kind in texts.items()
+            for number, document in enumerate(of_kind, 1)
         ]
+        ladder = next(iter(self.texts), "")
+        topics = draw_topics(documents, ladder, None, self.topics, self.seed)
+        return add_label_gold([d for d in documents if d.topic in topics], "labels", GOLD_K)
 
-    def _honest(self) -> list[Document]:
-        honest = []
-        for path in self.texts:
-            texts, skipped = read_texts(path, self.against, len(self.texts))
+    def _honest(self, kind: str) -> Iterator[Document]:
+        for path in self.texts[kind]:
+            texts, skipped = read_texts(path, kind, len(self.texts[kind]))
             print(f"skipped {skipped}" * bool(skipped), end="\n" * bool(skipped), file=sys.stderr)
-            honest += texts
-        return honest
+            yield from texts
 
     def _written(self) -> Iterator[tuple[str, int, Document]]:
         if isinstance(self.adversaries, dict):
             for adversary, steps in self.adversaries.items():
-                if adversary == self.against:
-                    name = f"adversaries: {adversary}"
-                    raise UserError(f"{name}: so honest texts are called; rename it")
                 for step, paths in steps.items():
                     for path in paths:
                         for document in read_records(path, Document):
@@ -184,8 +190,3 @@ class Optimise(Experiment):
                     say = "or name both for the file: adversaries: {NAME: {STEP: [FILE]}}"
                     raise BadInput([f"{fault}; {say}"]) from None
                 yield written.adversary, written.step, document
-
-
-def _as(document: Document, kind: str, step: int | None, number: int) -> Document:
-    place = kind if step is None else f"{kind}, step {step}"
-    return document.model_copy(update={"id": f"{place}: {number}", "kind": kind, "step": step})

@@ -5,27 +5,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from eval.experiments.optimise.optimise_values import START
 from eval.experiments.robustness.robustness_page import (
-    NO_DEFENCE,
+    OF_ALL,
     UNITS,
     excerpts,
+    matrices,
     shown_results,
-    signed,
+    summary,
 )
 from eval.report.declare import Figure, Page, Plot, Table, TextTable
-from records import Result, ResultFile
+from records import ResultFile
 
 _STEP = {"assessor": "Metric", "kind": "Adversary", "variant": "Step"}
 TABLES = [
-    Table(
-        "Gain",
-        _STEP,
-        ("against", "selection"),
-        {"gain": "Gain"},
-        "Precision of a step’s texts minus that of the first step’s (start), and of honest texts, "
-        "paired by topic. Brackets hold 95 % t intervals, not corrected for the number of steps.",
-    ),
     Table(
         "Scores",
         _STEP,
@@ -70,6 +62,7 @@ _BEST_OF = Figure(
 FIGURES = [
     Figure(title, "variant", ("kind", "selection"), {metric: title}, {}, each, kind="lines")
     for title, metric, each in (
+        ("Excess inflation", "excess_inflation", ("assessor",)),
         ("Precision", "score", ("assessor",)),
         ("Subclaims of a text", "claims", ("assessor",)),
         ("Kept share", "kept_share", ("assessor",)),
@@ -80,6 +73,13 @@ FIGURES = [
 
 
 def _tables(file: ResultFile, folder: Path) -> Iterator[TextTable]:
+    of_steps = [
+        row.model_copy(update={"kind": f"{row.kind}, step {row.variant}"})
+        if row.metric in ("asr", "excess_inflation", "units_needed")
+        else row
+        for row in file.results
+    ]
+    yield from matrices(file.model_copy(update={"results": of_steps}), folder)
     rows = shown_results(file)
     yield from (written for table in TABLES if (written := table.of(rows)).rows)
 
@@ -97,29 +97,13 @@ def _figures(file: ResultFile, folder: Path) -> Iterator[Plot]:
     yield from (replace(plot, x="log N − (N−1)/N, nats") for plot in _BEST_OF.of(best))
 
 
-def _summary(file: ResultFile) -> Iterator[str]:
-    most: dict[tuple, dict[str, Result]] = {}
-    for row in shown_results(file):
-        if row.metric == "gain" and row.against == START and row.value is not None:
-            gains = most.setdefault((row.assessor, row.kind), {})
-            if row.selection not in gains or row.value > gains[row.selection].value:
-                gains[row.selection] = row
-    for (metric, adversary), gains in most.items():
-        parts = [
-            f"{'' if defence == NO_DEFENCE else f'with {defence} '}{signed(row)} "
-            f"at step {row.variant}"
-            for defence, row in gains.items()
-        ]
-        yield f"{metric}, {adversary}: largest gain over the start {'; '.join(parts)}."
-
-
 PAGE = Page(
     "Does the defence hold under optimisation?",
     "The least step is the start of the training. n counts topics; brackets hold 95 % intervals "
     "over topics; claims that could not be judged are counted as failed and never scored.",
     [_tables],
     [_figures],
-    lambda file: list(_summary(file)),
+    summary,
     excerpts,
-    terminal={"metric": "gain", "against": START},
+    terminal=OF_ALL | {"metric": ["worst_excess_inflation", "worst_asr"]},
 )

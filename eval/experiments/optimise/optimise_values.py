@@ -1,37 +1,27 @@
-"""Scores of an adversary's texts over the steps of its training, by metric and defence.
-
-A result has the adversary as its ``kind`` and the step as its ``variant``. Scores and pairs are
-those of ``eval/experiments/robustness/robustness_cells.py``.
-"""
+"""Values of an adversary's texts, by metric and defence."""
 
 import math
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import numpy as np
 from pydantic import BaseModel
 
-from components.statistics import ratio, t_interval
+from components.statistics import ratio
 from components.words import name_key
-from eval.defences import Defence
 from eval.experiments.robustness.robustness_cells import (
     ALL,
     Cells,
     Text,
     Value,
+    by_kind,
     fields_of,
     mean,
-    pair_texts,
-    topic_gains,
 )
 from eval.experiments.robustness.robustness_grid import NONE, Row
-from eval.experiments.robustness.robustness_values import score_values
 from records import Document
 from records.abstention import responds
-
-START = "start"
 
 
 class Relevance(BaseModel):
@@ -41,11 +31,6 @@ class Relevance(BaseModel):
     relevant: int
     irrelevant: int
     failed: int
-
-
-def step_of(document: Document) -> int | None:
-    """The training step at which a text was written; ``None`` for an honest text."""
-    return (document.model_extra or {}).get("step")
 
 
 def gold_cells(rows: Sequence[Row]) -> Cells:
@@ -58,48 +43,6 @@ def gold_cells(rows: Sequence[Row]) -> Cells:
 
 def _gold_f1(document: Document) -> float:
     return math.nan if document.gold is None else document.gold.f1
-
-
-def step_values(cells: Cells, defences: Mapping[str, Defence], seed: int) -> Iterator[Value]:
-    """Score, ``claims``, ``respond_ratio`` and ``kept_share`` at each step, and of honest texts.
-
-    Bounds by failures are left out; ``failed`` counts what could not be judged.
-    """
-    for step in _steps(cells):
-        at_step = {
-            place: [text for text in texts if step_of(text.document) == step]
-            for place, texts in cells.items()
-        }
-        for value in score_values(at_step, defences, (), seed):
-            if value["variant"] is None:
-                yield value | {"variant": step}
-
-
-def gain_values(cells: Cells, against: str) -> Iterator[Value]:
-    """``gain`` of each step over the first one and over honest texts, paired by topic.
-
-    Args:
-        against: kind of the honest texts.
-    """
-    unpaired: Counter[str] = Counter()
-    for (metric, defence), texts in cells.items():
-        honest = [text for text in texts if step_of(text.document) is None]
-        for adversary, steps in _by_step(texts).items():
-            first = min(steps)
-            for step, written in steps.items():
-                bases = {against: honest} if honest else {}
-                bases |= {START: steps[first]} if step != first else {}
-                for name, base in bases.items():
-                    gains = topic_gains(pair_texts(written, base))
-                    if len(gains) < 2:
-                        unpaired[f"{adversary} with {name}"] += 1
-                        continue
-                    row = {"assessor": metric, "selection": defence, "kind": adversary}
-                    row |= {"generator": ALL, "variant": step, "against": name, "metric": "gain"}
-                    row["failed"] = sum(text.failed for text in (*written, *base))
-                    yield row | fields_of(t_interval(np.array(list(gains.values()))))
-    for pair in unpaired:
-        print(f"gain: {pair}: fewer than two topics have a score on both sides", file=sys.stderr)
 
 
 def best_of_values(cells: Cells, draws: Sequence[int], seed: int) -> Iterator[Value]:
@@ -119,8 +62,9 @@ def best_of_values(cells: Cells, draws: Sequence[int], seed: int) -> Iterator[Va
         outcomes |= {("transfer", m): [t.value for t in plain[m]] for m in plain if m != metric}
         groups: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         for place, text in enumerate(texts):
-            if step_of(text.document) is not None:
-                groups[text.document.kind][text.document.topic].append(place)
+            adversary = (text.document.model_extra or {}).get("adversary")
+            if adversary is not None:
+                groups[adversary][text.document.topic].append(place)
         for (adversary, topics), n, key in product(groups.items(), draws, outcomes):
             if key[1] is not None and n not in (min(draws), max(draws)):
                 continue
@@ -148,17 +92,17 @@ def _best_of(scores: np.ndarray, outcome: np.ndarray, n: int) -> float | None:
 
 
 def distinct_values(rows: Sequence[Row], seed: int) -> Iterator[Value]:
-    """``distinct_share``: share of different texts at a step, of those that respond.
+    """``distinct_share``: share of different texts of a kind, of those that respond.
 
     The topic's name is removed before texts are compared: a model that writes the same text about
     everyone has a share near 0. The interval takes the frequency of each text as given.
     """
-    for (adversary, step), members in _rows_by_step(rows).items():
+    for kind, members in by_kind(rows).items():
         responding = [row for row in members if responds(row.document)]
         texts = [_without_topic(row.document) for row in responding]
         frequency = Counter(texts)
         column = np.array([1 / frequency[text] for text in texts])
-        row = {"metric": "distinct_share", "kind": adversary, "variant": step, "generator": ALL}
+        row = {"metric": "distinct_share", "kind": kind, "generator": ALL}
         yield row | {"failed": 0} | mean(column, responding, seed)
 
 
@@ -167,10 +111,10 @@ def relevance_values(
 ) -> Iterator[Value]:
     """``relevance``: mean over texts of the share of relevant sentences among the judged ones."""
     by_id = {row.document.id: counts for row, counts in zip(rows, judged, strict=True)}
-    for (adversary, step), members in _rows_by_step(rows).items():
+    for kind, members in by_kind(rows).items():
         counts = [by_id[row.document.id] for row in members]
         column = np.array([_share(count) for count in counts])
-        row = {"metric": "relevance", "kind": adversary, "variant": step, "generator": ALL}
+        row = {"metric": "relevance", "kind": kind, "generator": ALL}
         yield row | {"failed": sum(count.failed for count in counts)} | mean(column, members, seed)
 
 
@@ -181,24 +125,3 @@ def _share(count: Relevance) -> float:
 
 def _without_topic(document: Document) -> str:
     return name_key(document.text).replace(name_key(document.topic), "{topic}")
-
-
-def _steps(cells: Cells) -> list[int | None]:
-    steps = {step_of(text.document) for texts in cells.values() for text in texts}
-    return sorted(steps, key=lambda step: -1 if step is None else step)
-
-
-def _by_step(texts: Sequence[Text]) -> dict[str, dict[int, list[Text]]]:
-    adversaries: dict[str, dict[int, list[Text]]] = defaultdict(lambda: defaultdict(list))
-    for text in sorted(texts, key=lambda text: step_of(text.document) or 0):
-        step = step_of(text.document)
-        if step is not None:
-            adversaries[text.document.kind][step].append(text)
-    return adversaries
-
-
-def _rows_by_step(rows: Sequence[Row]) -> dict[tuple[str, int | None], list[Row]]:
-    steps: dict[tuple[str, int | None], list[Row]] = defaultdict(list)
-    for row in rows:
-        steps[row.document.kind, step_of(row.document)].append(row)
-    return steps

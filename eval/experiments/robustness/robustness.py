@@ -28,7 +28,7 @@ from eval.experiments.robustness.robustness_bank import (
     bank_curve_values,
     search,
 )
-from eval.experiments.robustness.robustness_cells import ALL, By, Cells, Value, by_kind, cells_of
+from eval.experiments.robustness.robustness_cells import ALL, By, Cells, Value, cells_of
 from eval.experiments.robustness.robustness_certificate import (
     PROBE,
     certificate_values,
@@ -53,7 +53,7 @@ from eval.experiments.robustness.robustness_values import (
     ladder_values,
     score_values,
 )
-from eval.experiments.robustness.robustness_verdicts import Attacked, Ladders, attack_values
+from eval.experiments.robustness.robustness_verdicts import attack_values, attacks_of, ladders_of
 from eval.metrics.text_metric import Labels, TextMetric
 from eval.pipeline import Pipeline
 from eval.run.run import Run
@@ -223,11 +223,7 @@ class Robustness(Experiment):
         certificates: Sequence[Value],
         equal: Mapping[tuple[str, str], str],
     ) -> Iterator[Value]:
-        kinds_of = {place: by_kind(texts) for place, texts in cells.items()}
-        ladders = {
-            place: Ladders({kind: kinds.get(kind, []) for kind in self.honest}, self.seed)
-            for place, kinds in kinds_of.items()
-        }
+        ladders = ladders_of(cells, self.honest, self.seed)
         if not any(ladder.has_rungs for ladder in ladders.values()):
             self._skip(
                 [
@@ -237,12 +233,7 @@ class Robustness(Experiment):
             )
         else:
             yield from ladder_values(ladders)
-        attacks = [
-            Attacked(kind, place, ladders[place], texts)
-            for place, kinds in kinds_of.items()
-            for kind, texts in kinds.items()
-            if kind not in self.honest
-        ]
+        attacks = attacks_of(cells, ladders)
         columns = [place for place in cells if place not in equal and not self._is_control(place)]
         kinds = {attack.kind for attack in attacks if attack.outcomes}
         yield from attack_values(attacks, passed(certificates), len(kinds) * len(columns))

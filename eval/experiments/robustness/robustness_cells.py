@@ -3,18 +3,18 @@
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from components.statistics import Ratio, ratio
 from eval.defences import Defence
 from eval.experiments.robustness.robustness_grid import NONE, Row
-from eval.experiments.robustness.robustness_texts import original_of
 from eval.metrics.document import DocumentScore
 from records import Document
 
 Value = dict[str, Any]
+Scored = TypeVar("Scored", "Text", Row)
 By = Literal["generator", "bin", "group", "generator+bin"]
 ALL = "all"
 # Differences of equal means are not 0 but their rounding error.
@@ -136,9 +136,9 @@ def bound(text: Text, defence: Defence, is_supported: bool) -> float:
 # Selections of texts
 
 
-def by_kind(texts: Iterable[Text]) -> dict[str, list[Text]]:
+def by_kind(texts: Iterable[Scored]) -> dict[str, list[Scored]]:
     """Kind to its texts, in their order."""
-    kinds: dict[str, list[Text]] = defaultdict(list)
+    kinds: dict[str, list[Scored]] = defaultdict(list)
     for text in texts:
         kinds[text.document.kind or "normal"].append(text)
     return dict(kinds)
@@ -176,53 +176,3 @@ def fields_of(result: Ratio) -> Value:
     if ci95 is not None:
         ci95 = tuple(0.0 if abs(end) < _ROUNDING else end for end in ci95)
     return {"value": value, "ci95": ci95, "n": n}
-
-
-# Pairs
-
-
-class Pair(NamedTuple):
-    """An attacked text and the honest text that it is compared with; both have a score."""
-
-    attacked: Text
-    honest: Text
-
-    @property
-    def gain(self) -> float:
-        """Score of the attacked text minus that of the honest one."""
-        return self.attacked.value - self.honest.value
-
-
-def pair_texts(attacked: Sequence[Text], honest: Sequence[Text]) -> list[Pair]:
-    """Pair each attacked text with the honest text it was made of, else with all of its topic.
-
-    An honest text that was made of the same document as the attacked one (a control that quotes its
-    evidence as well) is its twin, too.
-    """
-    by_original: dict[str, Text] = {}
-    by_topic: dict[str, list[Text]] = defaultdict(list)
-    for text in honest:
-        by_original[original_of(text.document) or text.document.id] = text
-        by_topic[text.document.topic].append(text)
-    pairs = []
-    for text in attacked:
-        original = original_of(text.document)
-        if original in by_original:
-            twins = [by_original[original]]
-        else:
-            twins = [] if original is not None else by_topic[text.document.topic]
-        pairs += [Pair(text, twin) for twin in twins]
-    return [pair for pair in pairs if not math.isnan(pair.gain)]
-
-
-def topic_means(values: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """The mean of the values of each topic."""
-    topics: dict[str, list[float]] = defaultdict(list)
-    for topic, value in values:
-        topics[topic].append(value)
-    return {topic: sum(column) / len(column) for topic, column in topics.items()}
-
-
-def topic_gains(pairs: Iterable[Pair]) -> dict[str, float]:
-    """The mean gain of the pairs of each topic."""
-    return topic_means((pair.attacked.document.topic, pair.gain) for pair in pairs)

@@ -36,7 +36,7 @@ BELOW = {
     "empty_share": "Honest texts without a claim left",
     "disorder": "Success rate of honest texts",
 }
-_OF_ALL = {"generator": ALL, "bin": ALL, "group": ALL}
+OF_ALL = {"generator": ALL, "bin": ALL, "group": ALL}
 _KIND = {"assessor": "Metric", "kind": "Kind of text"}
 _COLUMNS = ("metric", "selection")
 _GOOD = {"supported": True, "not_supported": False, "contradicted": False}
@@ -76,7 +76,7 @@ def _break_even_mark(row: Result) -> tuple[str, bool | None]:
     return ("never", True) if row.value is None else ("overtaken", False)
 
 
-def _matrices(file: ResultFile, folder: Path) -> Iterator[TextTable]:
+def matrices(file: ResultFile, folder: Path) -> Iterator[TextTable]:
     """A table per metric: attacks by defences, with verdicts, certificates and costs."""
     rows = [r for r in shown_results(file) if (r.generator, r.bin, r.group) == (ALL, ALL, ALL)]
     by_place: dict[tuple[str | None, str], dict[tuple[str, str], Result]] = {}
@@ -90,7 +90,7 @@ def _matrices(file: ResultFile, folder: Path) -> Iterator[TextTable]:
         lines: list[list[Cell | str]] = []
         for kind in kinds:
             name = f"{families[kind]}: {kind}" if kind in families else kind
-            cells = [_attack(columns[c], kind, file.provenance["honest"][0]) for c in columns]
+            cells = [_attack(columns[c], kind) for c in columns]
             lines.append([name, *cells])
         yield TextTable(
             f"Can it be gamed? {metric}",
@@ -112,7 +112,7 @@ def _margins(
             yield [label, *(_margin(cells.get(place)) for cells in columns.values())]
 
 
-def _attack(cells: Mapping[tuple[str, str], Result], kind: str, ladder: str) -> Cell:
+def _attack(cells: Mapping[tuple[str, str], Result], kind: str) -> Cell:
     rate, excess = cells.get(("asr", kind)), cells.get(("excess_inflation", kind))
     if rate is None:
         return Cell("n/a")
@@ -180,7 +180,7 @@ FOLDED = [
             "respond_ratio": "Texts that respond",
         },
         "Mean over texts of precision, of F1@K for a defence that scores so, or of a text metric.",
-        _OF_ALL | {"variant": None},
+        OF_ALL | {"variant": None},
         unit=UNITS,
     ),
     Table(
@@ -189,7 +189,7 @@ FOLDED = [
         ("variant",),
         {TEXT_SCORE: "Score"},
         "The score if all claims that could not be judged were supported, or none of them.",
-        _OF_ALL,
+        OF_ALL,
         {"failed_not_supported": "None supported", "failed_supported": "All supported"},
     ),
     Table(
@@ -198,7 +198,7 @@ FOLDED = [
         _COLUMNS,
         {TEXT_SCORE: "Score", "gain": "Over the clean twins"},
         "Of documents that have a value at every k, and of their clean twins.",
-        _OF_ALL | {"variant": lambda k: k == CLEAN or isinstance(k, int)},
+        OF_ALL | {"variant": lambda k: k == CLEAN or isinstance(k, int)},
     ),
     Table(
         "Verdicts against known labels",
@@ -221,7 +221,7 @@ FOLDED = [
             _COLUMNS,
             {TEXT_SCORE: "Score", "kept_share": "Kept"},
             "",
-            _OF_ALL | dict.fromkeys(names, lambda value: value != ALL),
+            OF_ALL | dict.fromkeys(names, lambda value: value != ALL),
             unit=UNITS,
         )
         for names in (
@@ -237,7 +237,7 @@ CURVE = Figure(
     "variant",
     ("selection",),
     {TEXT_SCORE: "Score"},
-    _OF_ALL,
+    OF_ALL,
     ("kind", "assessor"),
     "score",
     "lines",
@@ -249,7 +249,7 @@ LADDER = Figure(
     "variant",
     ("selection",),
     {"rung": "Score"},
-    _OF_ALL,
+    OF_ALL,
     ("kind", "assessor"),
     "score",
     "lines",
@@ -257,7 +257,7 @@ LADDER = Figure(
 
 
 def _tables(file: ResultFile, folder: Path) -> Iterator[TextTable]:
-    yield from _matrices(file, folder)
+    yield from matrices(file, folder)
     rows = shown_results(file)
     for table in FOLDED:
         if (written := table.of(rows)).rows:
@@ -299,7 +299,7 @@ def _training(path: Path) -> Iterator[Plot]:
             yield Plot(f"Training of {path.stem}: {label}", "lines", series, "step", label)
 
 
-def _summary(file: ResultFile) -> list[str]:
+def summary(file: ResultFile) -> list[str]:
     """One sentence per column that was asked for: verdicts, worst attack and certificate."""
     rows = [r for r in shown_results(file) if (r.generator, r.bin, r.group) == (ALL, ALL, ALL)]
     verdicts: dict[tuple[str, str], Counter[str]] = {}
@@ -334,18 +334,10 @@ def _counted(counts: Counter[str]) -> str:
     return f"of {counts.total()} attacks " + ", ".join(words)
 
 
-def signed(row: Result) -> str:
-    """A difference with its sign and interval."""
-    if row.value is None:
-        return "not measured"
-    ends = "" if row.ci95 is None else f" [{row.ci95[0]:+z.2f}, {row.ci95[1]:+z.2f}]"
-    return f"{row.value:+z.2f}{ends}"
-
-
 def excerpts(folder: Path) -> Iterator[Excerpt]:
     """The texts, each with its claims, the defences' selections and the verdicts."""
     for row in map(Row.model_validate, rows_in(folder / "texts.jsonl")):
-        document, step = row.document, (row.document.model_extra or {}).get("step")
+        document = row.document
         lines: dict[tuple[str, str], list[Line]] = {}
         for metric, judged in row.metrics.items():
             for claim in judged.claims:
@@ -373,9 +365,7 @@ def excerpts(folder: Path) -> Iterator[Excerpt]:
             if score.selection == NONE
         ]
         title = f"{document.topic}: {', '.join(scores)}"
-        tag = (
-            f"{document.kind}, {document.generator}" if step is None else f"{document.kind} {step}"
-        )
+        tag = ", ".join(filter(None, (document.kind, document.generator)))
         yield Excerpt(title, [line for rows in lines.values() for line in rows], tag, document.text)
 
 
@@ -385,7 +375,7 @@ PAGE = Page(
     "could not be judged are counted as failed and never scored.",
     [_tables],
     [_figures],
-    _summary,
+    summary,
     excerpts,
-    terminal=_OF_ALL | {"metric": ["worst_excess_inflation", "worst_asr"]},
+    terminal=OF_ALL | {"metric": ["worst_excess_inflation", "worst_asr"]},
 )

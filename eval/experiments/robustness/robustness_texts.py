@@ -21,11 +21,6 @@ class _Point(BaseModel):
     k: NonNegativeInt
 
 
-def original_of(document: Document) -> str | None:
-    """The id of the document that a text was made of; ``None`` for an original text."""
-    return (document.model_extra or {}).get("clean")
-
-
 def twin_of(document: Document) -> tuple[str, int | None]:
     """The id of a text's clean twin, and the number of appended sentences (twin: ``None``)."""
     more = document.model_extra or {}
@@ -78,7 +73,7 @@ def with_distinct_ids(files: Sequence[tuple[str, Sequence[Document]]]) -> list[D
     ids = {(path, document.id): distinct for path, document, distinct in reversed(numbered)}
     renamed = []
     for path, document, distinct in numbered:
-        clean = ids.get((path, str(original_of(document))))
+        clean = ids.get((path, str((document.model_extra or {}).get("clean"))))
         update = {"id": distinct} if clean is None else {"id": distinct, "clean": clean}
         renamed.append(document.model_copy(update=update))
     return renamed

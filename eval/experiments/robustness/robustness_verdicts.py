@@ -14,12 +14,20 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
 
 from components.statistics import betting_bounds, clopper_pearson, t_interval
-from eval.experiments.robustness.robustness_cells import ALL, Text, Value, fields_of
+from eval.experiments.robustness.robustness_cells import (
+    ALL,
+    Cells,
+    Text,
+    Value,
+    by_kind,
+    fields_of,
+)
 from eval.experiments.robustness.robustness_texts import MARGIN
 
 LEVEL = 0.01  # of all attacks and columns together, for each kind of bound
@@ -32,7 +40,8 @@ FOLDS = 5
 # Multiples of the units that are tried to find the number that would decide a verdict.
 MULTIPLES = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 # Scores that differ by less are equal up to rounding.
-_ROUNDING = 1e-9
+_DIGITS = 9
+_ROUNDING = 10**-_DIGITS
 
 
 def unit_of(text: Text) -> str:
@@ -73,13 +82,16 @@ def fit_gold(ladders: Sequence[Text], seed: int) -> Callable[[Text], float]:
     fits = {}
     for fold in range(FOLDS):
         rest = [text for text in ladders if fold_of[text.document.topic] != fold]
-        scores, places = np.unique([text.value for text in rest], return_inverse=True)
+        values = np.round([text.value for text in rest], _DIGITS)
+        scores, places = np.unique(values, return_inverse=True)
         counts = np.bincount(places)
         gold = np.bincount(places, [text.document.gold.f1 for text in rest]) / counts
         has_texts = len(rest) > 0
         fit = isotonic_regression(gold, weights=counts).x if has_texts else [math.nan]
         fits[fold] = (scores if has_texts else [0.0], fit)
-    return lambda text: float(np.interp(text.value, *fits[fold_of[text.document.topic]]))
+    return lambda text: float(
+        np.interp(round(text.value, _DIGITS), *fits[fold_of[text.document.topic]])
+    )
 
 
 class Outcome(NamedTuple):
@@ -166,10 +178,9 @@ class Ladders:
             )
         outcomes = {}
         for unit, rows in units.items():
-            inflation, twin, success = np.array(rows).T
-            is_mixed = np.ptp(success) > 0
-            rate = 0.5 if is_mixed else float(success[0])
-            outcomes[unit] = Outcome(float(inflation.mean()), float(twin.mean()), rate)
+            inflation, twin, success = zip(*rows, strict=True)
+            rate = success[0] if len(set(success)) == 1 else 0.5
+            outcomes[unit] = Outcome(fmean(inflation), fmean(twin), rate)
         return outcomes
 
     def _inflation(self, text: Text) -> float:
@@ -264,6 +275,25 @@ def units_needed(excess: np.ndarray, successes: np.ndarray, level: float) -> int
         if bounds.verdict(n, can_hold=True) != "unclear":
             return n
     return None
+
+
+def ladders_of(cells: Cells, honest: Sequence[str], seed: int) -> dict[tuple[str, str], Ladders]:
+    """Metric and defence to the honest texts of the column."""
+    columns = {place: by_kind(texts) for place, texts in cells.items()}
+    return {
+        place: Ladders({kind: kinds.get(kind, []) for kind in honest}, seed)
+        for place, kinds in columns.items()
+    }
+
+
+def attacks_of(cells: Cells, ladders: Mapping[tuple[str, str], Ladders]) -> list[Attacked]:
+    """The texts of each kind that is no ladder, under each column."""
+    return [
+        Attacked(kind, place, ladders[place], texts)
+        for place, column in cells.items()
+        for kind, texts in by_kind(column).items()
+        if kind not in ladders[place].texts
+    ]
 
 
 def attack_values(
