@@ -184,9 +184,9 @@ def test_hardest_rows_are_as_many_entailed_ones_as_others(folder):
     builder.build()
     pairs = read_records(folder / "hard/relation_train.jsonl", RelationPair)
     entailed = [pair for pair in pairs if pair.label == "entailment"]
-    others = [pair for pair in pairs if pair.label != "entailment"]
-    assert len(entailed) == len(others)
-    assert {pair.source for pair in others} >= {"lead/phrase denied", "lead/phrase rival"}
+    not_entailed = [pair for pair in pairs if pair.label != "entailment"]
+    assert len(entailed) == len(not_entailed)
+    assert {pair.source for pair in not_entailed} >= {"lead/phrase denied", "lead/phrase rival"}
     assert entailed[0].hypothesis.startswith("Ann")
 
 
