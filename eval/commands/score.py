@@ -50,6 +50,13 @@ def build_parser() -> ArgumentParser:
         help="names of the fields in a file of another shape, e.g. '{text: answer, topic: title, "
         "passages: contexts}'; a.b is the field b in a",
     )
+    parser.add_argument(
+        "--labels",
+        type=dict[int, str] | None,
+        default=None,
+        help="meaning of label numbers, if the file does not state it, e.g. "
+        "'{0: contradiction, 1: entailment, 2: neutral}'",
+    )
     parser.add_argument("--output", type=str, required=True, help="output folder")
     parser.add_argument(
         "--limit",
@@ -150,7 +157,7 @@ def main(argv: list[str]) -> int:
 
 def _deciding_options(parser: ArgumentParser, arguments: Namespace) -> dict:
     config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
-    absent = {key for key in ("limit", "fields") if config[key] is None}
+    absent = {key for key in ("limit", "fields", "labels") if config[key] is None}
     return {key: value for key, value in config.items() if key not in absent | _CHANGEABLE}
 
 
@@ -181,7 +188,8 @@ def _read_documents(arguments: Namespace) -> tuple[list[Document], int]:
     if unknown := set(arguments.fields or ()) - set(Document.model_fields):
         names = ", ".join(Document.model_fields)
         raise UserError(f"fields: expected names of {names}, got {', '.join(sorted(unknown))}")
-    all_rows = read_records(arguments.documents, Document, arguments.fields)
+    path, fields = arguments.documents, arguments.fields
+    all_rows = read_records(path, Document, fields, labels=arguments.labels)
     rows = all_rows[: arguments.limit]
     check_ids(arguments.documents, enumerate(rows, 1))
     check_strata(rows)

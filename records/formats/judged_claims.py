@@ -65,8 +65,8 @@ def parse_judgement(
     if judgement is None and words is JUDGEMENT_OF_WORD and re.fullmatch(r"\d", plain):
         raise ValueError(
             f"{field}: the number {plain}, whose meaning the file does not state; pass --labels "
-            "'{0: entailment, 1: neutral, 2: contradiction}' (or not_entailment) in its order; fit "
-            "has --data.labels, agreement --experiment.labels"
+            "'{0: entailment, 1: neutral, 2: contradiction}' (or not_entailment) in its order "
+            "(--data.labels of fit, --experiment.labels of agreement); other commands need words"
         )
     if judgement is None:
         raise ValueError(f"{field}: expected one of {', '.join(words)}, got {word!r}")

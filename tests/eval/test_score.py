@@ -184,6 +184,19 @@ def test_two_documents_of_one_id_are_told_with_their_file(tmp_path, monkeypatch)
         score_main(["--documents", str(tmp_path), *arguments])
 
 
+def test_numbers_as_labels_are_read_as_the_option_states(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("config.yaml").write_text(CONFIG)
+    Path("pairs.csv").write_text(
+        "premise,hypothesis,label\nIda wove.,Ida wove.,1\nIda wove.,Ida sang.,0\n"
+    )
+    arguments = ["--config", "config.yaml", "--documents", "pairs.csv", "--output", "out"]
+    with pytest.raises(UserError, match=r"label: the number 1, .* pass --labels"):
+        score_main(arguments)
+    assert score_main([*arguments, "--labels", "{0: contradiction, 1: entailment}"]) == 0
+    assert "precision 0.500" in capsys.readouterr().out
+
+
 def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     claims = [Claim(id="a", text="x", label="S")]
