@@ -88,8 +88,8 @@ def problems_of(commands: list[Command]) -> list[str]:
 
     All options are parsed in one command, which is fast, and apart if they exclude each other.
     """
-    first, *others = commands
-    joined = first + tuple(word for command in others for word in without_config(command))
+    first, *following = commands
+    joined = first + tuple(word for command in following for word in without_config(command))
     if problem_of(joined) is None:
         return []
     return [problem for problem in map(problem_of, commands) if problem]
