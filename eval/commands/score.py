@@ -33,6 +33,10 @@ _DOCUMENTS = (
     "file of documents or generations (JSONL, CSV, Parquet) with topic and text, or in the format "
     "of FActScore, D-FActScore, SAFE, VeriScore or FactReasoner"
 )
+_LABELS = (
+    "meaning of label numbers, if the file does not state it, e.g. '{0: contradiction, "
+    "1: entailment, 2: neutral}'"
+)
 
 
 def build_parser() -> ArgumentParser:
@@ -50,13 +54,7 @@ def build_parser() -> ArgumentParser:
         help="names of the fields in a file of another shape, e.g. '{text: answer, topic: title, "
         "passages: contexts}'; a.b is the field b in a",
     )
-    parser.add_argument(
-        "--labels",
-        type=dict[int, str] | None,
-        default=None,
-        help="meaning of label numbers, if the file does not state it, e.g. "
-        "'{0: contradiction, 1: entailment, 2: neutral}'",
-    )
+    parser.add_argument("--labels", type=dict[int, str] | None, default=None, help=_LABELS)
     parser.add_argument("--output", type=str, required=True, help="output folder")
     parser.add_argument(
         "--limit",
