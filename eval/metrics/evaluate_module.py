@@ -8,7 +8,8 @@ from typing import Any, Literal
 import evaluate
 
 from eval.metrics.text_metric import TextMetric
-from records import Document
+from records import Document, UserError
+from records.errors import first_line
 
 Column = Literal["text", "topic", "passages", "passage_list"]
 
@@ -51,11 +52,20 @@ class EvaluateModule(TextMetric):
         columns = {name: [values[source]] for name, source in self.columns.items()}
         if not all(column[0] for column in columns.values()):
             return None
-        value = _load(self.module).compute(**columns, **self.settings)[self.result]
+        results = _load(self.module).compute(**columns, **self.settings)
+        if self.result not in results:
+            raise UserError(f"result: expected one of {', '.join(results)}, got {self.result!r}")
+        value = results[self.result]
         value = value[0] if isinstance(value, list) else value
         return None if value is None or math.isnan(value) else float(value)
 
 
 @cache
 def _load(module: str) -> evaluate.EvaluationModule:
-    return evaluate.load(module)
+    try:
+        return evaluate.load(module)
+    except Exception as error:
+        raise UserError(
+            f"module: {module!r} cannot be loaded ({first_line(error)}); expected a name on the "
+            "hub, a script or its folder"
+        ) from None
