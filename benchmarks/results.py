@@ -9,11 +9,15 @@ column ``n`` replaces the section's, and a column ``value`` has no name in the r
 for no value.
 """
 
+import argparse
 import csv
 import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from cli.command import run_command
+from records import write_text
 
 PAGE, TABLE = Path("docs/results.md"), Path("docs/results.csv")
 COLUMNS = (
@@ -81,5 +85,10 @@ def as_csv(page: str) -> str:
     return file.getvalue()
 
 
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    write_text(TABLE, as_csv(PAGE.read_text(encoding="utf-8")))
+
+
 if __name__ == "__main__":
-    TABLE.write_text(as_csv(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    run_command(main)

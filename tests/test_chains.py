@@ -76,7 +76,7 @@ def written(tier: str) -> dict[str, str]:
             config.pop("dry_run")
             if config.get("user_agent", "-") is None:
                 config["user_agent"] = "test/1.0 (test@lab.example)"
-            for option in ("entailment", "gold", "metric"):
+            for option in ("entailment", "gold", "judge", "metric"):
                 if option in config:  # of a training that may not have been run here
                     config[option] = None
             builder = data_builders.load_builder(name)(**parser.instantiate(config).as_dict())

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -127,6 +128,8 @@ def test_commands_in_heads_parse(folder, tmp_path, monkeypatch):
         "class Mine(Attack):\n    def attack(self, source, world, rng): ...\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
+    for module in ("my_attacks", "my_metric"):  # of another test
+        monkeypatch.delitem(sys.modules, module, raising=False)
     groups = groups_of(sorted((ROOT / "configs" / folder).rglob("*.yaml")))
     assert len(groups) > 20
     assert [problem for group in groups for problem in problems_of(group)] == []
