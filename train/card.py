@@ -17,9 +17,11 @@ from huggingface_hub import ModelCardData
 from matplotlib.figure import Figure
 
 from components.calibration import expected_calibration_error, reliability_bins
+from components.certificate import limit_of
 from components.checkpoint import Component, is_hub_id
 from components.measures import Measures
 from records import escape_markdown
+from train.certificate import Acceptance, failing
 
 CURVES, RELIABILITY = "curves.png", "reliability.png"
 
@@ -62,6 +64,7 @@ class Training:
     ``weights`` describes the exported weights, and ``curves`` is ``metrics.csv``, if a step was
     taken. ``before`` and ``after`` are predicted and
     observed dev probabilities before and after calibration, if the component predicts any.
+    ``certificate`` has the accepted shares of statements with known truth, if they were judged.
     """
 
     intended: str
@@ -73,6 +76,7 @@ class Training:
     measures: Measures
     before: Probabilities | None = None
     after: Probabilities | None = None
+    certificate: Sequence[Acceptance] = ()
 
 
 def write_card(folder: Path, final_folder: Path, component: Component, training: Training) -> str:
@@ -90,6 +94,8 @@ def write_card(folder: Path, final_folder: Path, component: Component, training:
     if points:
         draw_curves(points, training.monitor, folder / CURVES)
         parts.append(f"![Loss and {training.monitor} by step]({CURVES})")
+    if training.certificate:
+        parts += ["## Certificate", _certificate(training.certificate)]
     parts += [f"## Measures on the {component.metrics_split} split", _measures(training)]
     if training.after is not None and len(training.after[0]):
         stages = {"before": training.before} if _is_fitted(training) else {}
@@ -155,6 +161,20 @@ def _measures(training: Training) -> str:
         if measure["value"] is not None
     ]
     return "\n".join(["| measure | value |", "|---|---|", *rows])
+
+
+def _certificate(certificate: Sequence[Acceptance]) -> str:
+    lines = ["| family | phrases | n | accepted | limit |", "|---|---|---|---|---|"]
+    for row in certificate:
+        cells = escape_markdown(row.family), row.bank, row.n, f"{row.share:.2f}"
+        lines.append(f"| {' | '.join(map(str, cells))} | {limit_of(row.family)} |")
+    outside = failing(certificate)
+    verdict = f"fails: {', '.join(outside)} outside the limit" if outside else "passes"
+    return (
+        "Share of statements with known truth that the model takes for entailed. Training may use "
+        f"phrases of the bank *seen*, which do not count here. The certificate {verdict}.\n\n"
+        + "\n".join(lines)
+    )
 
 
 def _calibration(component: Component, training: Training) -> str:

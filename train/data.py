@@ -22,6 +22,7 @@ from components.encoding import batches_by_length
 from components.ties import keys_of, tied_records
 from records import UserError, read_records
 from records.types import Record
+from train.certificate import read_probes
 from train.checks import BadRow, check_labels
 from train.encoder import Encoder, Item, Split
 
@@ -293,6 +294,8 @@ class RecordData(LightningDataModule):
         eval_batch_size: rows per evaluation batch and device; null: the module's default.
         labels: the meaning of numbers as relation labels in files that do not state it, e.g.
             ``{0: contradiction, 1: entailment, 2: neutral}``.
+        probes: statements with known truth (``data_builders probes``); the card of a relation model
+            says which of them it accepts.
 
     Attributes:
         paths: the files of each split; dev has those of train if it is held back from them.
@@ -309,10 +312,12 @@ class RecordData(LightningDataModule):
         batch_size: PositiveInt | None = None,
         eval_batch_size: PositiveInt | None = None,
         labels: dict[int, str] | None = None,
+        probes: str | None = None,
     ):
         super().__init__()
         self.save_hyperparameters()
         self.dev_rows, self.kinds, self.labels = dev_rows, kinds, labels
+        self.probes = probes
         self.weights = _weights_of(train)
         self.hold_back = float(dev) if isinstance(dev, (int, float)) else None
         if self.hold_back is not None and not 0 < self.hold_back < 1:
@@ -342,6 +347,9 @@ class RecordData(LightningDataModule):
             check_labels(self.encoder.splits["train"].records, self.paths["train"])
             if self.trainer.is_global_zero:
                 self._report_shared()
+        if self.probes is not None and "probes" not in self.encoder.splits:
+            self.encoder.splits["probes"] = read_probes(self.probes, self.encoder)
+            missing.append("probes")
         for split in missing:
             rows = self.encoder.splits[split]
             try:

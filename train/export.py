@@ -32,8 +32,9 @@ from components.measures import Measures
 from records import UserError
 from records.writing import report_write_errors
 from train.card import Training, write_card
+from train.certificate import Acceptance, acceptances
 from train.checks import check_finite
-from train.data import FixedBatches, run_seed
+from train.data import FixedBatches, RecordData, run_seed
 from train.module import ComponentModule
 from train.resume import KeepSteps
 
@@ -47,6 +48,15 @@ def evaluate(module: ComponentModule, batches: FixedBatches) -> list:
             batch = module.transfer_batch_to_device(batch, module.device, 0)
             outputs.update(zip(batch["indices"], module.model_step(batch)[1], strict=True))
     return [outputs[index] for index in range(len(outputs))]
+
+
+def certificate_of(module: ComponentModule, data: RecordData) -> list[Acceptance]:
+    """Which statements of ``--data.probes`` a relation model accepts; empty without the option."""
+    probes = module.encoder.splits.get("probes")
+    if probes is None:
+        return []
+    judged = module.judged(probes.items, evaluate(module, data.batches("probes")))
+    return acceptances(probes, *judged)
 
 
 def measured_values(measures: Measures) -> dict[str, float]:
@@ -152,6 +162,7 @@ class Export(Callback):
             measures=measures,
             before=before,
             after=module.probabilities_of(*dev_split),
+            certificate=certificate_of(module, data),
         )
         evaluated_with = {name: getattr(module, name) for name in module.judged_with}
         write_checkpoint(

@@ -27,6 +27,7 @@ from components.encoding import encode_completion, encode_pairs, encode_words, f
 from components.measures import word_f1
 from components.words import keep_targets
 from eval.commands.component import judge
+from eval.models.encoder import Entailment
 from records import Generation, LssExample, RelationPair, UnliPair, UserError, read_records
 from train.__main__ import main
 from train.resume import read_state
@@ -103,6 +104,39 @@ def test_relation_exports_what_it_measured(arguments: Callable, tmp_path: Path) 
         p = softmax(scaled, axis=1)
         correct += RELATIONS[p[p[:, 0].argmax()].argmax()] == record.label
     assert component.metrics["accuracy"] == pytest.approx(correct / 10)
+
+
+def probe(family: str, bank: str, text: str, label: str) -> dict:
+    claim = {"id": "c0", "text": text, "label": label}
+    page = {"id": "p0", "title": "Ada", "text": "ada lovelace was born in london ."}
+    fields = {"topic": "Ada", "text": text, "claims": [claim], "passages": [page]}
+    return {"id": f"{family} {bank}", "probe": family, "bank": bank, **fields}
+
+
+def test_a_card_has_the_certificate_of_a_relation_model(
+    arguments: Callable, write: Callable, tmp_path: Path
+) -> None:
+    rows = [
+        probe("true single", "plain", "ada was born in london .", "S"),
+        probe("false negation", "unseen", "ada was not a poet .", "NS"),
+    ]
+    probes = ("--data.probes", write("probes", rows))
+    main(arguments("relation", *probes, "--trainer.max_steps", "3"))
+
+    folder = tmp_path / "checkpoints/run"
+    card = (folder / "README.md").read_text(encoding="utf-8").partition("## Certificate")[2]
+    (line,) = re.findall(r"The certificate (\w+)", card)
+    model = Entailment(str(folder), dtype="float32")
+    accepted = {}
+    for row in rows:
+        (p,) = model.relations([(row["passages"][0]["text"], row["text"])])
+        accepted[row["probe"]] = float(p.argmax() == 0)
+        assert f"| {row['probe']} | {row['bank']} | 1 | {accepted[row['probe']]:.2f} |" in card
+    passes = accepted == {"true single": 1.0, "false negation": 0.0}
+    assert line == ("passes" if passes else "fails")
+
+    with pytest.raises(UserError, match="--data.probes: only a relation model has a certificate"):
+        main(arguments("unli", *probes, run="other"))
 
 
 def test_lss_tagger_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> None:

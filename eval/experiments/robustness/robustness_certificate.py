@@ -9,14 +9,11 @@ accepts no compound statement rejects them with their truth.
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
+from components.certificate import SEEN, is_within_limit
 from components.statistics import clopper_pearson
 from eval.experiments.robustness.robustness_cells import ALL, Cells, Text, Value
 
 PROBE = "probe"
-SEEN = "seen"  # the bank of phrases that training may use
-# Share of the statements of a family that a column must accept, or may accept.
-LEAST = {"true single": 0.7, "true compound": 0.5, "true reworded": 0.5}
-MOST_FALSE = 0.2
 _LEVEL = 0.025  # of each end of a 95 % interval
 
 
@@ -36,7 +33,7 @@ def certificate_values(cells: Cells) -> Iterator[Value]:
         shared = {"assessor": metric, "selection": column, "generator": ALL}
         for (family, bank), members in families.items():
             row = _acceptance(members)
-            failing += bank != SEEN and not _is_accepted(family, row["value"])
+            failing += bank != SEEN and not is_within_limit(family, row["value"])
             yield shared | {"metric": "acceptance", "kind": family, "variant": bank} | row
         if families:
             row = {"metric": "certificate", "value": failing, "ci95": None, "n": len(families)}
@@ -59,9 +56,3 @@ def _acceptance(texts: Sequence[Text]) -> Value:
     value = accepted / n if n else None
     ci95 = clopper_pearson(accepted, n, _LEVEL) if n else None
     return {"value": value, "ci95": ci95, "n": n, "failed": failed}
-
-
-def _is_accepted(family: str, share: float | None) -> bool:
-    if family.startswith("false"):
-        return share is not None and share <= MOST_FALSE
-    return family not in LEAST or (share is not None and share >= LEAST[family])

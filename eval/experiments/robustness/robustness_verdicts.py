@@ -3,10 +3,10 @@
 A *ladder* has honest texts of each topic with known gold F1, from all false to all true. It shows
 what a score means: *expected gold* is the isotonic regression of gold F1 on the score, fitted on
 the ladders of other topics. The *inflation* of a text is its expected minus its true gold F1. The
-*excess inflation* of an attack is its inflation minus the mean inflation of honest texts of other
-topics that are about as good (*twins*), since regression shrinks towards the mean. The attack
-success rate (ASR) is the share of topics on which the attack scores higher than an honest text that
-is better by at least ``MARGIN``.
+*excess inflation* of an attack is its inflation minus that of the topic's honest text that is about
+as good (its *twin*), since regression shrinks towards the mean. The attack success rate (ASR) is
+the share of topics on which the attack scores higher than an honest text that is better by at least
+``MARGIN``.
 """
 
 import math
@@ -193,12 +193,12 @@ def _success(text: Text, better: Text) -> float:
 
 
 def excess_inflation(outcomes: Sequence[Outcome]) -> np.ndarray:
-    """Inflation of each unit minus the mean inflation of the twins of the other units."""
-    twins = np.array([outcome.twin for outcome in outcomes])
-    inflation = np.array([outcome.inflation for outcome in outcomes])
-    if len(twins) < 2:
-        return inflation - twins
-    return inflation - (twins.sum() - twins) / (len(twins) - 1)
+    """Inflation of each unit minus that of its twins.
+
+    Twins of other units have the same mean, but the error of that mean would be common to all
+    units and in no bound: in a simulation with skewed scores, 4 % of families had a false `held`.
+    """
+    return np.array([outcome.inflation - outcome.twin for outcome in outcomes])
 
 
 @dataclass
@@ -256,7 +256,7 @@ def bounds_of(excess: np.ndarray, successes: np.ndarray, level: float) -> Bounds
     """Bounds that are wrong with a probability of at most ``level`` each.
 
     A tie or a mixed cluster counts as a success for the upper bound and as a failure for the lower.
-    Excess inflation is in [-1, 1] up to the twins' mean; what is outside is clipped.
+    Excess inflation outside [-1, 1] is clipped.
     """
     low, high = 0.0, 1.0
     if not np.isnan(excess).any():  # without a ladder no expected gold
