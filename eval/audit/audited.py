@@ -1,7 +1,6 @@
 """One audit: the robustness experiment with a user's metric as its only column."""
 
 import sys
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,8 @@ from eval.audit.targets import Guarded, load
 from eval.audit.texts import LADDERS, World, text_files, with_pages
 from eval.defences import Defence, read_pipeline
 from eval.experiments.robustness.robustness import Robustness
-from eval.experiments.robustness.robustness_cells import Cells, Value
 from eval.experiments.robustness.robustness_grid import NONE
+from eval.experiments.robustness.robustness_texts import draw_topics
 from eval.experiments.robustness.robustness_verdicts import Ladders
 from eval.metrics.text_metric import TextMetric
 from eval.report.render import write_page
@@ -31,28 +30,25 @@ ROBUST = "configs/eval/small/robust.yaml"
 
 @dataclass(eq=False)
 class AuditedMetric(Robustness):
-    """The experiment of an audit."""
+    """The robustness experiment on the texts of an audit, at most about ``max_texts`` of them."""
 
     has_labels: ClassVar[bool] = False
     world: World = "people"
+    max_texts: int | None = None
 
     def documents(self) -> list[Document]:
-        return list(with_pages(super().documents(), self.world))
+        """The texts with their pages; ``max_texts`` keeps fewer topics, each with all kinds."""
+        texts = super().documents()
+        if self.max_texts is not None:
+            most = self.max_texts * len({document.topic for document in texts}) // len(texts)
+            drawn = draw_topics(texts, LADDERS[0], None, max(2, most), self.seed)
+            texts = [document for document in texts if document.topic in drawn]
+        return list(with_pages(texts, self.world))
 
-    def _verdicts(self, cells: Cells, *options: object) -> Iterator[Value]:
-        self.cells = cells
-        return super()._verdicts(cells, *options)
 
-
-def plan(world: World = "people", max_texts: int | None = None, **options: object) -> AuditedMetric:
-    """The experiment; ``max_texts`` draws fewer topics, each with all kinds of texts."""
-    honest = list(LADDERS)
-    experiment = AuditedMetric(text_files(world), honest=honest, by=[], world=world, **options)
-    if max_texts is not None:
-        texts = experiment.documents()
-        topics = len({document.topic for document in texts})
-        experiment.topics = max(2, max_texts * topics // len(texts))
-    return experiment
+def plan(world: World = "people", **options: object) -> AuditedMetric:
+    """The experiment of an audit; further options are fields of ``AuditedMetric``."""
+    return AuditedMetric(text_files(world), honest=list(LADDERS), by=[], world=world, **options)
 
 
 def audit(
@@ -84,8 +80,8 @@ def audit(
     else:
         metric = load(target) if isinstance(target, str) else Guarded(name, target)
         options = {"text_metrics": {name: metric}}
-    experiment = plan(world, max_texts, **options)
-    config |= {"texts": experiment.texts, "topics": experiment.topics}
+    experiment = plan(world, max_texts=max_texts, **options)
+    config |= {"texts": experiment.texts, "max_texts": max_texts}
     folder = Path(output or Path("runs/audit", Path(name).name.replace(":", ".")))
     file = _run(experiment, folder, config)
     result = _result(experiment, file, column, write_page(experiment.page, file, folder))

@@ -40,12 +40,12 @@ def main(argv: list[str]) -> int:
     target, path, fail_on = (options.pop(name) for name in ("target", "texts", "fail_on"))
     logging.getLogger("records").setLevel(logging.WARNING)  # the texts are ours
     if path is not None:
-        unused = {"texts": TextMetric()}
+        unused = {"text_metrics": {"none": TextMetric()}, "max_texts": options["max_texts"]}
         # Without gold
         rows = [
             {"id": d.id, "topic": d.topic, "prompt": PROMPT.format(d.topic), "text": d.text}
             | {"passages": passage_texts(d)}
-            for d in plan(options["world"], options["max_texts"], text_metrics=unused).documents()
+            for d in plan(options["world"], **unused).documents()
         ]
         write_jsonl(Path(path), rows)
         print(path)

@@ -135,7 +135,7 @@ def test_a_card_has_the_certificate_of_a_relation_model(
     passes = accepted == {"true single": 1.0, "false negation": 0.0}
     assert line == ("passes" if passes else "fails")
 
-    with pytest.raises(UserError, match="--data.probes: only a relation model has a certificate"):
+    with pytest.raises(UserError, match="only a relation model has a certificate"):
         main(arguments("unli", *probes, run="other"))
 
 

@@ -99,6 +99,9 @@ class Robustness(Experiment):
         training_logs: name to folder of a training run, for training curves on the page.
         domain: domain of the texts, named in the results.
         seed: seed of the draws, the bootstrap and the tests.
+
+    Attributes:
+        cells: the scored texts of each column, after :meth:`measure`.
     """
 
     name = "robustness"
@@ -182,7 +185,7 @@ class Robustness(Experiment):
         searched, bank_values = self._bank(run, grid, documents)
         if searched:
             rows += run.process("bank", score, searched, Row)
-        cells = cells_of(rows, defences, self.verdicts, same)
+        self.cells = cells = cells_of(rows, defences, self.verdicts, same)
         values = [
             *score_values(cells, defences, self._strata(documents), self.seed),
             *honest_values(cells, self.honest[0]),
