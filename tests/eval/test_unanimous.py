@@ -1,0 +1,59 @@
+"""A claim is supported only if all judges support it, or all of its parts are."""
+
+import pytest
+
+from eval.verify.unanimous import InParts, Unanimous, parts_of
+from records import Claim, Document, Verdict
+
+DOCUMENT = Document(id="d", topic="Ada Lovelace", text="x")
+
+
+class Labels:
+    """Labels claims by the words that their texts contain; "supported" without such a word."""
+
+    judges_sets = False
+
+    def __init__(self, **labels):
+        self.labels = labels
+
+    def __call__(self, documents, claims, passages):
+        return [[self.verdict(claim) for claim in listed] for listed in claims]
+
+    def verdict(self, claim):
+        labels = [label for word, label in self.labels.items() if word in claim.text]
+        label = labels[0] if labels else "supported"
+        reason = "no answer" if label == "failed" else None
+        return Verdict(claim=claim.id, assessor="nli", label=label, reason=reason)
+
+
+def claims_of(*texts):
+    return [Claim(id=f"c{n}", text=text, sentence=n, source=text) for n, text in enumerate(texts)]
+
+
+def test_claim_that_one_judge_rejects_is_not_supported_and_one_that_fails_fails():
+    judges = [Labels(poet="not_supported"), Labels(poet="failed", nurse="contradicted")]
+    claims = claims_of("Ada was a poet.", "Ada was a nurse.", "Ada was a countess.")
+    (verdicts,) = Unanimous(judges)([DOCUMENT], [claims], [[]])
+    assert [v.label for v in verdicts] == ["failed", "contradicted", "supported"]
+
+
+def test_compound_with_a_rejected_part_is_not_supported():
+    claims = claims_of("Ada Lovelace was a countess, and Ada Lovelace was a nurse.", "She wrote.")
+    judge = InParts(Labels(nurse="not_supported"))
+    (verdicts,) = judge([DOCUMENT], [claims], [[]])
+    assert [(v.claim, v.label) for v in verdicts] == [("c0", "not_supported"), ("c1", "supported")]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "Ada Lovelace was a poet; in addition, Lovelace died in 1852.",
+            ["Ada Lovelace was a poet.", "Lovelace died in 1852."],
+        ),
+        ("Born in London, Ada Lovelace wrote.", None),
+        ("Ada Lovelace wrote notes, letters and poems.", None),
+    ],
+)
+def test_a_claim_is_cut_between_statements_about_the_topic_only(text, parts):
+    assert parts_of(text, "Ada Lovelace") == (parts or [text])
