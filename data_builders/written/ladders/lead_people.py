@@ -1,8 +1,8 @@
-"""The people among the test articles of ``leads`` as a world."""
+"""The people among the articles of ``leads`` as a world."""
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from data_builders.written.claims.clauses import pronoun_of
 from data_builders.written.ladders.statement_world import (
@@ -30,21 +30,22 @@ class LeadPeople(StatementWorld):
     false in the world: a lead does not state all facts.
 
     Args:
-        folder: output of ``leads``; its test articles are read.
+        folder: output of ``leads``.
+        split: whose articles are read; texts for a training must not be about test people.
     """
 
     k = K
 
-    def __init__(self, folder: str = "data/leads"):
-        self.folder = folder
-        self.files = article_files(folder, "test")
+    def __init__(self, folder: str = "data/leads", split: Literal["dev", "test"] = "test"):
+        self.folder, self.split = folder, split
+        self.files = article_files(folder, split)
 
     @property
     def identity(self) -> dict[str, Any]:
-        return {"world": type(self).__name__}
+        return {"world": type(self).__name__, "split": self.split}
 
     def topics(self, seed: int) -> list[StatementTopic]:
-        people = [a for a in read_articles(self.folder, "test") if a.group == "People"]
+        people = [a for a in read_articles(self.folder, self.split) if a.group == "People"]
         values = FalseValues(people)
         topics = []
         for article in people:
