@@ -13,10 +13,11 @@ _BETWEEN_PARTS = re.compile(r"[,;]\s+(?:(?:and|but|while|in addition,)\s+)?")
 
 @dataclass(eq=False)
 class Unanimous:
-    """Support a claim only if every verifier does; it fails if one of them fails.
+    """Support a claim only if every verifier does.
 
-    Judges with different base models make different mistakes, so that fewer false claims convince
-    all of them (2310.02743, section 4, for reward models).
+    A verifier judges only the claims that those before it support, so put the fastest first. Judges
+    with different base models make different mistakes, so that fewer false claims convince all of
+    them (2310.02743, section 4, for reward models).
     """
 
     verify: list[Verifier]
@@ -31,11 +32,20 @@ class Unanimous:
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        judged = [verifier(documents, claims, passages) for verifier in self.verify]
-        return [
-            [strictest(verdicts) for verdicts in zip(*of_document, strict=True)]
-            for of_document in zip(*judged, strict=True)
-        ]
+        first, *others = self.verify
+        verdicts = first(documents, claims, passages)
+        for verifier in others:
+            supported = [
+                [c for c, v in zip(listed, row, strict=True) if v.label == "supported"]
+                for listed, row in zip(claims, verdicts, strict=True)
+            ]
+            judged = verifier(documents, supported, passages)
+            later = [{verdict.claim: verdict for verdict in row} for row in judged]
+            verdicts = [
+                [newer.get(verdict.claim, verdict) for verdict in row]
+                for row, newer in zip(verdicts, later, strict=True)
+            ]
+        return verdicts
 
 
 @dataclass(eq=False)
@@ -76,10 +86,10 @@ class InParts:
         ]
 
 
-def strictest(verdicts: Sequence[Verdict], claim: str | None = None) -> Verdict:
-    """The first failed verdict, else the first that does not support the claim, else the first."""
+def strictest(verdicts: Sequence[Verdict], claim: str) -> Verdict:
+    """The first verdict that failed, else the first that rejects, else the first, for a claim."""
     ranked = sorted(verdicts, key=lambda v: (v.label != "failed", v.label == "supported"))
-    return ranked[0] if claim is None else ranked[0].model_copy(update={"claim": claim})
+    return ranked[0].model_copy(update={"claim": claim})
 
 
 def parts_of(text: str, topic: str) -> list[str]:

@@ -30,11 +30,11 @@ def claims_of(*texts):
     return [Claim(id=f"c{n}", text=text, sentence=n, source=text) for n, text in enumerate(texts)]
 
 
-def test_claim_that_one_judge_rejects_is_not_supported_and_one_that_fails_fails():
-    judges = [Labels(poet="not_supported"), Labels(poet="failed", nurse="contradicted")]
+def test_claim_that_a_judge_rejects_is_not_supported_and_is_no_question_to_the_next_judge():
+    judges = [Labels(poet="not_supported"), Labels(poet="failed", nurse="failed")]
     claims = claims_of("Ada was a poet.", "Ada was a nurse.", "Ada was a countess.")
     (verdicts,) = Unanimous(judges)([DOCUMENT], [claims], [[]])
-    assert [v.label for v in verdicts] == ["failed", "contradicted", "supported"]
+    assert [v.label for v in verdicts] == ["not_supported", "failed", "supported"]
 
 
 def test_compound_with_a_rejected_part_is_not_supported():
