@@ -3,7 +3,7 @@
     LEADS=$(echo data/leads/passages_{test,dev,train}.jsonl)
     python benchmarks/people_truth.py downloads/factscore_labeled/*.jsonl --passages $LEADS
     python benchmarks/people_truth.py downloads/halogen_bios/*.jsonl --passages $LEADS --sentences 5
-    python benchmarks/people_truth.py downloads/adversarial/dev_*.jsonl --passages $LEADS \\
+    python benchmarks/people_truth.py data/adversarial/*_dev.jsonl --passages $LEADS \\
         --sentences 5 --per_topic 2
     python benchmarks/people_truth.py downloads/factscore_labeled/InstructGPT.jsonl \\
         --facts downloads/factscore_labeled/PerplexityAI.jsonl --topics 50

@@ -14,8 +14,8 @@ CONFIGS = sorted(
     path for room in ("eval", "experiments") for path in ROOT.glob(f"configs/{room}/small/*.yaml")
 )
 MADE_BY_RUNS = re.compile(r"data/cache/|runs/\w+/answers\.sqlite")
-# Ready checkpoints are in git; what is made of leads needs `make wikipedia` and `make harden`.
-MADE_ELSEWHERE = re.compile(r"checkpoints/(ready|hardened)/|data/(\w+_)?leads/")
+# Ready checkpoints are in git; what is made of leads needs commands of its own.
+MADE_ELSEWHERE = re.compile(r"checkpoints/(ready|hardened|laptop)/|data/(\w+_)?leads/")
 
 
 def paths_in(value):

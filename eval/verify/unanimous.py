@@ -32,9 +32,8 @@ class Unanimous:
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        first, *others = self.verify
-        verdicts = first(documents, claims, passages)
-        for verifier in others:
+        verdicts = self.verify[0](documents, claims, passages)
+        for verifier in self.verify[1:]:
             supported = [
                 [c for c, v in zip(listed, row, strict=True) if v.label == "supported"]
                 for listed, row in zip(claims, verdicts, strict=True)
