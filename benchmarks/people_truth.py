@@ -25,6 +25,7 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
+from scipy.stats import kendalltau
 
 from cli.command import run_command
 from components.overlap import covered_share
@@ -133,9 +134,7 @@ def show(value: float | None, interval: Sequence[float] | None) -> str:
 
 def tau_b(left: np.ndarray, right: np.ndarray) -> float:
     """Kendall's τ-b; NaN if a side is constant."""
-    signs = [np.sign(values[:, None] - values[None, :]) for values in (left, right)]
-    norm = np.sqrt(np.square(signs).sum(axis=(1, 2)).prod())
-    return float((signs[0] * signs[1]).sum() / norm) if norm else np.nan
+    return float(kendalltau(left, right).statistic)
 
 
 def within_topics(column: np.ndarray, truth: np.ndarray, topics: np.ndarray) -> Ratio:
