@@ -110,6 +110,7 @@ ROWS: dict[str, Callable[[], object]] = {
     "rouge_l": lambda: against_page(Rouge()),
     "bertscore": lambda: against_page(BertScore(MINILM)),
     "nli_ready": lambda: "configs/eval/ready/factual_precision.yaml",
+    "two_judges_ready": lambda: "configs/eval/ready/two_judges.yaml",
     "nli_small": lambda: config_of("nli_small", "in_sentences", select=None),
     "factscore_nli_small": lambda: config_of(
         "factscore_nli_small", "in_sentences", select=None, retrieve=page_of_topic()

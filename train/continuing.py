@@ -1,8 +1,8 @@
 """Which trainings continue a checkpoint, and which may replace it.
 
 A run is known by the hash of the options and data files that it started with. Its checkpoints
-continue with options that only change its length, batches or logging, and another run replaces them
-only with ``--overwrite``.
+continue with options that only change its length, batches, logging or the precision of its export,
+and another run replaces them only with ``--overwrite``.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Self
 from components.checkpoint import Component
 from records import UserError, read_json, sha256_file, sha256_text
 
-# Options that change the length of a run, its batches or its logging.
+# Options that change the length of a run, its batches, its logging or the precision of its export.
 _LENGTHENING = {
     "--trainer.max_steps", "--trainer.max_epochs", "--trainer.max_time",
     "--trainer.val_check_interval", "--trainer.check_val_every_n_epoch",
@@ -22,7 +22,7 @@ _LENGTHENING = {
     "--trainer.accelerator", "--trainer.strategy", "--trainer.log_every_n_steps",
     "--trainer.logger", "--trainer.enable_progress_bar",
     "--trainer.enable_model_summary",
-    "--data.batch_size", "--data.eval_batch_size",
+    "--data.batch_size", "--data.eval_batch_size", "--model.half",
     "--grpo.max_steps", "--grpo.save_steps", "--grpo.save_total_limit", "--grpo.logging_steps",
     "--grpo.report_to", "--grpo.per_device_train_batch_size",
     "--grpo.gradient_accumulation_steps",

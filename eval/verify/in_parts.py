@@ -1,4 +1,4 @@
-"""Defences against a lenient judge: support only what several judges, or all parts, support."""
+"""A defence against a lenient judge of compound claims: support only what all parts support."""
 
 import re
 from collections.abc import Sequence
@@ -9,42 +9,6 @@ from eval.verify.about_topic import begins_with_topic
 from records import Claim, Document, Passage, Verdict
 
 _BETWEEN_PARTS = re.compile(r"[,;]\s+(?:(?:and|but|while|in addition,)\s+)?")
-
-
-@dataclass(eq=False)
-class Unanimous:
-    """Support a claim only if every verifier does.
-
-    A verifier judges only the claims that those before it support, so put the fastest first. Judges
-    with different base models make different mistakes, so that fewer false claims convince all of
-    them (2310.02743, section 4, for reward models).
-    """
-
-    verify: list[Verifier]
-
-    @property
-    def judges_sets(self) -> bool:
-        return any(verifier.judges_sets for verifier in self.verify)
-
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        verdicts = self.verify[0](documents, claims, passages)
-        for verifier in self.verify[1:]:
-            supported = [
-                [c for c, v in zip(listed, row, strict=True) if v.label == "supported"]
-                for listed, row in zip(claims, verdicts, strict=True)
-            ]
-            judged = verifier(documents, supported, passages)
-            later = [{verdict.claim: verdict for verdict in row} for row in judged]
-            verdicts = [
-                [newer.get(verdict.claim, verdict) for verdict in row]
-                for row, newer in zip(verdicts, later, strict=True)
-            ]
-        return verdicts
 
 
 @dataclass(eq=False)

@@ -1,8 +1,8 @@
-"""A claim is supported only if all judges support it, or all of its parts are."""
+"""A compound claim is supported only if all of its parts are."""
 
 import pytest
 
-from eval.verify.unanimous import InParts, Unanimous, parts_of
+from eval.verify.in_parts import InParts, parts_of
 from records import Claim, Document, Verdict
 
 DOCUMENT = Document(id="d", topic="Ada Lovelace", text="x")
@@ -28,13 +28,6 @@ class Labels:
 
 def claims_of(*texts):
     return [Claim(id=f"c{n}", text=text, sentence=n, source=text) for n, text in enumerate(texts)]
-
-
-def test_claim_that_a_judge_rejects_is_not_supported_and_is_no_question_to_the_next_judge():
-    judges = [Labels(poet="not_supported"), Labels(poet="failed", nurse="failed")]
-    claims = claims_of("Ada was a poet.", "Ada was a nurse.", "Ada was a countess.")
-    (verdicts,) = Unanimous(judges)([DOCUMENT], [claims], [[]])
-    assert [v.label for v in verdicts] == ["not_supported", "failed", "supported"]
 
 
 def test_compound_with_a_rejected_part_is_not_supported():

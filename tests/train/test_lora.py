@@ -80,6 +80,18 @@ def test_eval_measures_an_adapter_as_training_did(
         assert measures[name]["value"] == pytest.approx(value, abs=1e-4)
 
 
+def test_adapter_in_half_precision_takes_half_the_space_and_judges_alike(
+    adapter: Path, arguments: Callable
+) -> None:
+    judged = Entailment(adapter).relations(pairs_of(adapter))
+    half = adapter.with_name("half")
+    resumed = arguments("relation", "--model.r", "4", "--ckpt_path", "last")
+    main([*resumed, "--model.half", "true", "--export_to", str(half)])
+    weights = load_file(half / "adapter_model.safetensors")
+    assert {weight.dtype for weight in weights.values()} == {torch.float16}
+    np.testing.assert_allclose(Entailment(half).relations(pairs_of(half)), judged, atol=0.01)
+
+
 def test_training_continues_from_an_adapter(adapter: Path) -> None:
     judged = Entailment(adapter)
     model = load_classifier(str(adapter), RELATIONS)
