@@ -11,9 +11,9 @@ the papers' released code does: padded batches in input order, with repeated pai
 through plain transformers.
 
 The engine deduplicates, sorts by length (no padding) and computes in bfloat16 where the processor
-has it; ``float32`` isolates the first two. *Of the limit* is the FLOP/s for the distinct pairs (2 FLOP per weight and token,
-plus attention) over the measured FLOP/s of a large matrix product in the same precision. Seconds
-are the median of ``--repeats`` runs, with the fastest and the slowest.
+has it; ``float32`` isolates the first two. *Of the limit* is the FLOP/s for the distinct pairs
+(2 FLOP per weight and token, plus attention) over the measured FLOP/s of a large matrix product in
+the same precision. Seconds are the median of ``--repeats`` runs, with the fastest and the slowest.
 """
 
 import argparse
