@@ -25,7 +25,8 @@ from records import Document, ResultFile, UserError, write_text
 
 TRIAL = 20  # texts after which the cost is printed
 CONFIGURED = "configured"
-ROBUST = "configs/eval/small/robust.yaml"
+ROBUST = "configs/eval/ready/robust.yaml"
+COMPLETE: dict[World, int] = {"people": 10, "leads": 5}  # facts of a complete answer
 
 
 @dataclass(eq=False)
@@ -98,8 +99,7 @@ def _pipeline_options(path: str, world: World, verdict: str) -> tuple[dict[str, 
     if pipeline.select is not None:
         column = CONFIGURED
         defences[column] = Defence(select=pipeline.select)
-    if world == "people" and Path("checkpoints/small/relation").is_dir():
-        defences["robust"] = Defence(config=ROBUST, verdict="grouped", score="f1_at_k", k=10)
+    defences["robust"] = Defence(config=ROBUST, score="f1_at_k", k=COMPLETE[world])
     return {"metrics": {path: bare}, "defences": defences, "verdicts": {path: verdict}}, column
 
 

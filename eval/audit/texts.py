@@ -27,7 +27,9 @@ def text_files(world: World) -> list[str]:
     for folder in (ladders, attacks):
         if not (folder / "manifest.json").is_file():
             _build(folder.name.removesuffix(_SUFFIX[world]), _SUFFIX[world])
-    kept = [path for path in sorted(attacks.glob("*.jsonl")) if not path.stem.endswith("_seen")]
+    # The file of an attack that no topic has statements for is empty.
+    written = [path for path in sorted(attacks.glob("*.jsonl")) if path.stat().st_size]
+    kept = [path for path in written if not path.stem.endswith("_seen")]
     paths = [ladders / f"{name}.jsonl" for name in LADDERS]
     paths += [path for path in kept if path.stem not in ("normal", "invalid")]
     return list(map(str, paths))

@@ -52,6 +52,8 @@ def world(tmp_path, monkeypatch):
     for kind, (family, lines, f1) in attacks.items():
         texts = [row(topic, kind, lines(topic), f1, family=family) for topic in TOPICS]
         write_jsonl(f"data/attacks/{kind}.jsonl", texts)
+    # An attack for which no topic has statements
+    (tmp_path / "data/attacks/conjunctions.jsonl").touch()
     for folder in ("ladders", "attacks"):
         (tmp_path / f"data/{folder}/manifest.json").write_text("{}")
 
@@ -197,7 +199,11 @@ def test_an_evaluate_module_is_audited_by_a_line_of_python(tmp_path):
     assert (result.failed, result.errors, result.topics) == (0, {}, 2)
 
 
-def test_a_score_configuration_is_audited_with_and_without_its_selector(relation, tmp_path):
+def test_a_score_configuration_is_audited_without_its_selector_and_with_the_stack(
+    relation, tmp_path
+):
+    for folder in ("configs", "checkpoints"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     entailment = {
         "class_path": "eval.models.encoder.Entailment",
         "init_args": {"checkpoint": str(relation)},
@@ -210,4 +216,5 @@ def test_a_score_configuration_is_audited_with_and_without_its_selector(relation
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({"pipeline": pipeline}))
     result = audit("mine.yaml", max_texts=45)
     assert (result.target, result.topics, result.failed) == ("mine.yaml", 3, 0)
-    assert {attack.kind for attack in result.defences["none"]} == {"repeated", "denied_unseen"}
+    for name in ("none", "robust"):
+        assert {attack.kind for attack in result.defences[name]} == {"repeated", "denied_unseen"}
