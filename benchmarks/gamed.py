@@ -78,9 +78,19 @@ def config_of(name: str, source: str, **parts: object) -> str:
     """Write a configuration of ``eval score`` with replaced parts; returns its path."""
     content = yaml.safe_load(Path(SMALL, f"{source}.yaml").read_text(encoding="utf-8"))
     content["pipeline"] |= parts
+    keep_answers(content)
     path = RUNS / f"{name}.yaml"
     write_text(path, yaml.safe_dump(content, sort_keys=False))
     return str(path)
+
+
+def keep_answers(part: object) -> None:
+    """Let the models of a configuration use the cache that all rows share."""
+    for value in part.values() if isinstance(part, dict) else part:
+        if isinstance(value, dict) and "checkpoint" in value:
+            value["cache"] = str(RUNS / "answers.sqlite")
+        elif isinstance(value, dict | list):
+            keep_answers(value)
 
 
 def page_of_topic() -> dict:
