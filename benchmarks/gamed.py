@@ -144,7 +144,7 @@ def table() -> str:
         name = path.stem.replace("_", " ")
         lines.append(_line(name, result, result.attacks, f"{result.order.get('ladder') or 0:.2f}"))
         if "robust" in result.defences and path.stem == "nli_small":
-            lines.append(_line("robust stack (small)", result, result.defences["robust"], "–"))
+            lines.append(_line("robust stack (ready)", result, result.defences["robust"], "–"))
     return HEAD + "\n".join(lines) + "\n"
 
 
