@@ -15,7 +15,7 @@ CONFIGS = sorted(
 )
 MADE_BY_RUNS = re.compile(r"data/cache/|runs/\w+/answers\.sqlite")
 # Ready checkpoints are in git; what is made of leads needs commands of its own.
-MADE_ELSEWHERE = re.compile(r"checkpoints/(ready|hardened|laptop)/|data/(\w+_)?leads/")
+MADE_ELSEWHERE = re.compile(r"checkpoints/(ready|hardened)/|data/(\w+_)?leads/")
 
 
 def paths_in(value):
