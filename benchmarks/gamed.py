@@ -131,7 +131,8 @@ ROWS: dict[str, Callable[[], object]] = {
     "core_published_small": lambda: config_of(
         "core_published_small", "in_sentences", select=core_published()
     ),
-    "smollm2_number": lambda: PromptedScore(LocalModel(SMOLLM2)),
+    # A number needs few tokens; longer answers are cut after a sentence.
+    "smollm2_number": lambda: PromptedScore(LocalModel(SMOLLM2), max_new_tokens=48, retries=0),
     "smollm2_claims": lambda: config_of("smollm2_claims", "factscore", verify=first_verifier()),
 }
 
