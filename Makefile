@@ -218,8 +218,8 @@ test-integration: $(EXTRAS) mediawiki ## run the tests with real servers, Ray, s
 	$(PY) -m pytest -n 2 -m 'integration and not slow' -rs
 
 $(EXTRAS): $(READY) requirements-ray.txt requirements-spacy.txt
-	$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-ray.txt spacy==3.8.18 tensorboard==2.21.0
-	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-spacy.txt
+	$(PIP) -r requirements-ray.txt spacy==3.8.18 tensorboard==2.21.0
+	$(PIP) --no-deps --require-hashes -r requirements-spacy.txt
 	@touch $@
 
 # micro-httpd and php-cgi satisfy the dependency on a web server instead of Apache; none is started.
