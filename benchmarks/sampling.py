@@ -1,9 +1,8 @@
-"""Sampling from a causal model: tokens per second of four ways, on the same prompts and threads.
+"""Sampling from a causal model: tokens per second of three ways, on the same prompts and threads.
 
     python benchmarks/sampling.py --checkpoint checkpoints/small/adversary_info \\
         --topics data/kb/profiles.jsonl --per_topic 2 --max_new_tokens 64 --threads 2
 
-- ``one by one``: ``generate`` of transformers, without batches
 - ``equal lengths``: ``generate`` of transformers, a batch per prompt length (no padding)
 - ``generate``: ``generate`` of transformers, left-padded batches of ``--batch_size``
 - ``engine``: ``CausalLM.write``, which `data_builders generations` and `preferences` use
@@ -62,7 +61,7 @@ def generate(
 
 
 def main() -> None:
-    """Time the four ways and print a row each."""
+    """Time the three ways and print a row each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checkpoint", default="checkpoints/small/adversary_info")
     parser.add_argument("--topics", type=Path, default=Path("data/kb/profiles.jsonl"))
@@ -98,7 +97,6 @@ def main() -> None:
     next(engine.write(prompts[:1], draws[:1], 0, TOP_P, 2))  # loads the model
     rows = []
     for name, sample in (
-        ("one by one", lambda: generated(1)),
         ("equal lengths", lambda: generated(args.batch_size, equal=True)),
         ("generate", lambda: generated(args.batch_size)),
         ("engine", written),
