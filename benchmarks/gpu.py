@@ -8,7 +8,8 @@ downloaded. Without a GPU the same code runs at toy size. The phases are:
 
     train     Lightning's loop over our modules (AdamW, for LSS Adafactor), our batches and clipping
     validate  the forward passes of validation, without generation
-    score     `eval`'s engine (UNLI and relation), from a checkpoint folder, with tokenization
+    score     `eval`'s engine (UNLI and relation), from a checkpoint folder, with tokenization;
+              rows/s of relation (256 to 512 tokens) compare with published pairs per second
     grpo      ten steps of `python -m train rl` on the embedded SmolLM2-135M with a word count as
               reward (default with a GPU): seconds, peak memory, and the reward, which must rise
 
@@ -19,9 +20,9 @@ Utilisation (MFU) is the rate of model FLOPs (``gpu_models.py``) over two peaks:
 of a large matrix product in the same precision, and --peak_tflops.
 
 Peak memory is that of tensors on the GPU during the measured batches, or the process's maximum so
-far on a CPU. Mistral's frozen weights are fp32 as in fit, but created on the GPU (29 GB); Lightning
-moves them to host memory at the end. The classifiers are saved to a temporary folder (1.8 GB) for
-the engine.
+far on a CPU. Mistral's frozen layers are bf16 as in fit, but created on the GPU in fp32 (29 GB);
+Lightning moves them to host memory at the end. The classifiers are saved to a temporary folder
+(1.8 GB) for the engine.
 """
 
 import argparse
@@ -305,7 +306,7 @@ def main(arguments: list[str] | None = None) -> None:
     peak, vendor_peak = matrix_tflops(options), options.peak_tflops
     device = torch.cuda.get_device_name() if options.device == "cuda" else "cpu"
     print(f"{device}, {options.precision}, {options.size} size: matrix product {peak:.2f} TFLOP/s")
-    header = ("component", "phase", "attention", "tokens/s", "pad %", "TFLOP/s", "MFU %")
+    header = ("component", "phase", "attention", "rows/s", "tokens/s", "pad %", "TFLOP/s", "MFU %")
     print(line([*header, "of vendor", "peak GiB"]))
     metadata = {"device": device, "versions": library_versions(), "matrix_tflops": peak}
     rows = []
@@ -314,7 +315,8 @@ def main(arguments: list[str] | None = None) -> None:
             row["mfu"] = row["tflops"] / peak
             row["mfu_of_vendor"] = row["tflops"] / vendor_peak if vendor_peak else None
             rows.append(row)
-            cells = [name, row["phase"], row["attention"], f"{row['tokens_per_second']:.0f}"]
+            cells = [name, row["phase"], row["attention"], f"{row['rows'] / row['seconds']:.0f}"]
+            cells += [f"{row['tokens_per_second']:.0f}"]
             cells += [f"{100 * row['padding']:.1f}", f"{row['tflops']:.3g}"]
             cells += [f"{100 * row['mfu']:.1f}"]
             cells += [f"{100 * row['mfu_of_vendor']:.1f}" if vendor_peak else "-"]

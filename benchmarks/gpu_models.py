@@ -170,6 +170,8 @@ def build(name: str, options: argparse.Namespace, folder: Path) -> ComponentModu
     if name == "adversary":  # as in configure_model
         model.config.use_cache = False
         model = get_peft_model(model, module.lora)
+        if options.precision == "bf16-mixed":
+            adversary.round_frozen_layers(model)
     module.model = model.train()
     if options.compile:
         module.model.compile(dynamic=True)

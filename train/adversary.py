@@ -12,8 +12,10 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
-from peft import prepare_model_for_kbit_training
+from lightning.pytorch.strategies import FSDPStrategy
+from peft import PeftModel, prepare_model_for_kbit_training
 from torch import Tensor
+from torch.nn import Linear
 from torch.nn.functional import cross_entropy, pad
 from tqdm import tqdm
 
@@ -29,10 +31,23 @@ from train.module import Item, Loss, rows_of, to_numpy
 _IGNORE = -100
 
 
+def round_frozen_layers(model: PeftModel) -> None:
+    """Store the frozen linear layers in bf16, in half the memory.
+
+    Autocast rounds their weights in each step, so the training is the same to the last bit. The
+    output layer may share its weight with the embeddings, which autocast does not round.
+    """
+    for layer in model.modules():
+        is_inner = isinstance(layer, Linear) and layer is not model.get_output_embeddings()
+        if is_inner and not layer.weight.requires_grad:
+            layer.to(torch.bfloat16)
+
+
 class CausalLora(LoraModule):
     """A frozen causal language model with a LoRA adapter; only the adapter is trained and exported.
 
     Padding is masked in attention and loss. A tokenizer without pad token (GPT-2) pads with id 0.
+    In bf16-mixed, the frozen layers are held in bf16 (``round_frozen_layers``).
 
     Args:
         base: base model: hub id, folder, GGUF file, or ``package:NAME/PATH``.
@@ -89,6 +104,11 @@ class CausalLora(LoraModule):
                 base = prepare_model_for_kbit_training(base, use_gradient_checkpointing=False)
             base.config.use_cache = False
             self.model = self.adapted(base).train()
+            mixed = self._trainer is not None and self.trainer.precision == "bf16-mixed"
+            # FSDP shards weights of one type.
+            sharded = mixed and isinstance(self.trainer.strategy, FSDPStrategy)
+            if mixed and not sharded and self.quantize is None:
+                round_frozen_layers(self.model)
 
     def check_tokenizer(self) -> None:
         """Require an end token, and a chat template if ``chat`` is set."""

@@ -265,6 +265,11 @@ def run_lightning(arguments: list[str]) -> int:
             )
     except MisconfigurationException as error:
         raise UserError(shorten_error(str(error))) from None
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            "out of GPU memory: halve --data.batch_size, double --trainer.accumulate_grad_batches, "
+            f"and resume with --ckpt_path last ({shorten_error(str(error))})"
+        ) from None
     except RuntimeError as error:
         if not str(error).startswith("Error(s) in loading state_dict"):
             raise

@@ -1,13 +1,15 @@
 """Export of checkpoint folders.
 
 ``fit`` exports the best weights. Without any step (``--trainer.max_steps 0``) it exports the base
-model with a new head, the control of an experiment. Measures are computed in fp32 over fixed
-batches; ``python -m eval component`` evaluates the folder.
+model with a new head, the control of an experiment. Measures are computed over fixed batches, in
+fp32, or in the training's precision for causal models; ``python -m eval component`` evaluates the
+folder.
 """
 
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -142,11 +144,15 @@ class Export(Callback):
     ) -> Measures:
         """Evaluate and calibrate on dev, and write the folder; ``weights`` is text for the card."""
         data = trainer.datamodule
-        if module.architecture != "causal_lora":  # whose base may be too large for fp32
+        precision = nullcontext()
+        if module.architecture == "causal_lora":  # whose base may be too large for fp32
+            precision = trainer.precision_plugin.forward_context()
+        else:
             module.float()  # evaluation is in fp32, also after bf16-true
         module.to(trainer.strategy.root_device)
         dev = module.encoder.splits["dev"]
-        outputs = evaluate(module, data.batches("dev"))
+        with precision:
+            outputs = evaluate(module, data.batches("dev"))
         check_finite(outputs, trainer.precision)
         dev_split = dev.records, dev.items, outputs
         module.cpu()

@@ -79,7 +79,7 @@ def test_flops_are_what_pytorch_counts(
     gpu: ModuleType, tmp_path: Path, name: str, tolerance: float, train: bool
 ) -> None:
     options = argparse.Namespace(
-        size="toy", length=48, attention="eager", device="cpu", compile=False
+        size="toy", length=48, attention="eager", device="cpu", compile=False, precision="32-true"
     )
     module = gpu.build(name, options, tmp_path)
     row, *_ = gpu.rows_of(name, module, 1, seed=0)

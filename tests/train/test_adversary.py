@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from peft import PeftModel
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from cli.command import run_command
 from components.base import load_causal
+from components.checkpoint import read_component
 from eval.models.causal import CausalLM
 from records import Generation, UserError, read_records
 from tests.conftest import SIZE
 from train.__main__ import main
-from train.adversary import Adversary
+from train.adversary import Adversary, round_frozen_layers
 
 SHORT = Generation(topic="ada", text="she is a person .")
 LONG = Generation(topic="ada", text="she was a poet and she wrote the first program in london .")
@@ -166,6 +168,29 @@ def test_gpt2_is_judged_by_eval_as_it_was_by_train(
     perplexity = engine.component.metrics["perplexity"]
     assert perplexity == pytest.approx(torch.tensor(nll).exp().item(), rel=1e-5)
     assert engine.sample(["ada"], n=1, max_new_tokens=4)
+
+
+def test_frozen_layers_in_bf16_train_the_same_adapter(
+    arguments: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounded: list[str] = []
+
+    def rounding(model: PeftModel) -> None:
+        round_frozen_layers(model)
+        kinds = {name: weight.dtype for name, weight in model.named_parameters()}
+        rounded.extend(name for name, kind in kinds.items() if kind == torch.bfloat16)
+
+    options = ["--trainer.precision", "bf16-mixed", "--data.eval_batch_size", "2"]
+    for run, step in (("rounded", rounding), ("whole", lambda model: None)):
+        monkeypatch.setattr("train.adversary.round_frozen_layers", step)
+        main(arguments("adversary", *options, run=run))
+    assert len(rounded) == 14  # seven layers of two blocks
+    assert all("base_layer" in name for name in rounded)
+    folders = [tmp_path / "checkpoints" / run for run in ("rounded", "whole")]
+    ours, theirs = [(folder / "adapter_model.safetensors").read_bytes() for folder in folders]
+    assert ours == theirs
+    measured, expected = [read_component(folder).metrics for folder in folders]
+    assert measured == expected
 
 
 @pytest.mark.parametrize("bits", [4, 8])

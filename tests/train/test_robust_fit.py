@@ -44,6 +44,14 @@ class Interrupted(Callback):
             raise KeyboardInterrupt
 
 
+class OutOfMemory(Callback):
+    """What a GPU raises whose memory is too small for a batch."""
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx) -> None:
+        if trainer.global_step >= 2 and len(batch["indices"]) == 4:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+
 class Terminated(Callback):
     """SIGTERM (kill, time limit, orchestrator) after a step."""
 
@@ -164,6 +172,22 @@ def test_ctrl_c_is_one_line_and_the_fit_goes_on(
     (last,) = (tmp_path / "runs").glob("*/last.ckpt")
     # Ctrl-C comes before what saves that step.
     assert torch.load(last, weights_only=True)["global_step"] == 2
+
+
+def test_out_of_memory_names_the_options_with_which_the_fit_goes_on(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    callbacks = '[{"class_path": "tests.train.test_robust_fit.OutOfMemory"}]'
+    options = ["--save_every", "1", "--trainer.callbacks", callbacks]
+    with pytest.raises(SystemExit) as left:
+        run_command(partial(main, arguments("unli", *options)))
+    assert left.value.code == 2
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert message.startswith("error: out of GPU memory: halve --data.batch_size, double ")
+    assert "Tried to allocate 2.00 GiB" in message
+    smaller = ["--data.batch_size", "2", "--trainer.accumulate_grad_batches", "2"]
+    main(arguments("unli", *options, *smaller, "--ckpt_path", "last"))
+    assert (tmp_path / "checkpoints/run/model.safetensors").is_file()
 
 
 def test_a_fit_that_is_terminated_does_not_say_that_all_went_well(
