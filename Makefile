@@ -208,7 +208,7 @@ $(eval $(call HARDEN,2,$(HARDENED)/round_1))
 papers: $(READY) ## compare the papers' figures with their authors' released files below FILES (default: downloads)
 	@$(PY) -m eval papers $(if $(FILES),--files $(FILES)) --output runs/papers
 
-bench: $(READY) data/kb/manifest.json $(SMALL)/relation/component.json ## measure speed against baselines in runs/bench (10 minutes)
+bench: $(READY) data/kb/manifest.json $(SMALL)/relation/component.json ## measure speed against baselines in runs/bench (8 minutes)
 	@$(PY) benchmarks/bench.py --output runs/bench
 
 test: $(READY) ## run the tests, except integration and slow tests

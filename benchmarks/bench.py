@@ -1,4 +1,4 @@
-"""All speed benchmarks without GPU and server at small size: ``make bench``, up to ten minutes.
+"""All speed benchmarks without GPU and server at small size: ``make bench``, in eight minutes.
 
     python benchmarks/bench.py --output runs/bench
 
