@@ -8,9 +8,8 @@ EXTRAS := .venv/.extras
 
 # One thread per process, two processes: fastest on few cores. The thread count affects the weights.
 export OMP_NUM_THREADS ?= 1
-# No spinning of waiting threads, which is slow on busy machines.
+# No spinning of waiting threads in the tests; commands set it themselves.
 export OMP_WAIT_POLICY := PASSIVE
-export GOMP_SPINCOUNT := 0
 export TOKENIZERS_PARALLELISM := false
 # The bundled models need no network.
 export HF_HUB_OFFLINE ?= 1
