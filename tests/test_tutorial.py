@@ -104,7 +104,7 @@ def test_the_readme_scores_a_users_file(root):
 
 @pytest.mark.slow
 def test_every_command_of_the_readme_runs(root):
-    (root / "checkpoints/small/unli").unlink()  # of another run, so the training would not replace it
+    (root / "checkpoints/small/unli").unlink()  # a training does not replace that of another run
     write_files(README, root)
     pairs = [
         {"premise": f"Ann {n} is a painter.", "hypothesis": f"Ann {n} paints.", "label": n % 3 / 2}
