@@ -31,7 +31,7 @@ def test_demo_metrics_are_gamed_and_the_stack_is_beaten_by_denied_truths():
     assert order["NLI precision", "none"] >= 0.5
     even = {(r.assessor, r.selection): r.value for r in whole if r.metric == "break_even"}
     overtaken = [assessor for assessor in metrics if even[assessor, "none"] is not None]
-    assert overtaken
+    assert len(overtaken) >= 2
     assert all(even[assessor, "core"] is None for assessor in overtaken)
     # What was measured is a verifier that can tell: most true claims, few false ones.
     honest = {(r.assessor, r.metric): r.value for r in whole if r.kind == "ladder"}
