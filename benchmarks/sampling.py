@@ -86,8 +86,8 @@ def main() -> None:
         draws += [text_draws(0, topic, index) for index in range(args.per_topic)]
     plain = engine._load().eval().to(engine.dtype)
 
-    def generated(size: int, equal: bool = False) -> int:
-        parts = batches(prompts, size, equal)
+    def generated(equal: bool) -> int:
+        parts = batches(prompts, args.batch_size, equal)
         return sum(generate(plain, part, engine._ends, args.max_new_tokens) for part in parts)
 
     def written() -> int:
@@ -97,8 +97,8 @@ def main() -> None:
     next(engine.write(prompts[:1], draws[:1], 0, TOP_P, 2))  # loads the model
     rows = []
     for name, sample in (
-        ("equal lengths", lambda: generated(args.batch_size, equal=True)),
-        ("generate", lambda: generated(args.batch_size)),
+        ("equal lengths", lambda: generated(equal=True)),
+        ("generate", lambda: generated(equal=False)),
         ("engine", written),
     ):
         start, cpu = time.perf_counter(), time.process_time()

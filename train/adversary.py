@@ -37,9 +37,9 @@ def round_frozen_layers(model: PeftModel) -> None:
     Autocast rounds their weights in each step, so the training is the same to the last bit. The
     output layer may share its weight with the embeddings, which autocast does not round.
     """
+    output = model.get_output_embeddings()
     for layer in model.modules():
-        is_inner = isinstance(layer, Linear) and layer is not model.get_output_embeddings()
-        if is_inner and not layer.weight.requires_grad:
+        if isinstance(layer, Linear) and layer is not output and not layer.weight.requires_grad:
             layer.to(torch.bfloat16)
 
 

@@ -69,6 +69,20 @@ class Handlers(Callback):
         Handlers.handler = signal.getsignal(signal.SIGUSR1)
 
 
+def options_with(callback: type[Callback]) -> list[str]:
+    """Options of a fit that saves each step and has a callback of this module."""
+    class_path = f"tests.train.test_robust_fit.{callback.__name__}"
+    callbacks = f'[{{"class_path": "{class_path}"}}]'
+    return ["--save_every", "1", "--trainer.callbacks", callbacks]
+
+
+def exit_code_of(arguments: list[str]) -> int:
+    """The exit code of a command that ends early."""
+    with pytest.raises(SystemExit) as left:
+        run_command(partial(main, arguments))
+    return left.value.code
+
+
 def poison(step: int, gradient: bool) -> str:
     arguments = f'{{"step": {step}, "gradient": {str(gradient).lower()}}}'
     return f'[{{"class_path": "tests.train.test_robust_fit.Poison", "init_args": {arguments}}}]'
@@ -88,10 +102,7 @@ def test_a_broken_step_stops_the_fit_and_spares_the_checkpoint(
     main(arguments("unli", *options, run="whole"))
     capsys.readouterr()
     broken = arguments("unli", *options, "--trainer.callbacks", poison(4, gradient), run="broken")
-    with pytest.raises(SystemExit) as stop:
-        run_command(partial(main, broken))
-
-    assert stop.value.code == 1
+    assert exit_code_of(broken) == 1
     (message,) = [x for x in capsys.readouterr().err.splitlines() if x.startswith("error: ")]
     assert message.startswith("error: step 4: the loss or its gradient is ")
     assert f"{tmp_path / 'unli.jsonl'}:" in message  # the rows of the step
@@ -159,15 +170,11 @@ def test_a_pad_id_other_than_0_is_the_filler(word_tokenizer: Callable, tmp_path:
 def test_ctrl_c_is_one_line_and_the_fit_goes_on(
     arguments: Callable, tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
-    callbacks = '[{"class_path": "tests.train.test_robust_fit.Interrupted"}]'
-    options = ["--save_every", "1", "--trainer.callbacks", callbacks]
     before = signal.getsignal(signal.SIGINT)
     try:
-        with pytest.raises(SystemExit) as left:
-            run_command(partial(main, arguments("unli", *options)))
+        assert exit_code_of(arguments("unli", *options_with(Interrupted))) == 130
     finally:
         signal.signal(signal.SIGINT, before)  # which Lightning ignores while it leaves
-    assert left.value.code == 130
     assert capfd.readouterr().err.splitlines()[-1].startswith("interrupted; ")
     (last,) = (tmp_path / "runs").glob("*/last.ckpt")
     # Ctrl-C comes before what saves that step.
@@ -177,11 +184,8 @@ def test_ctrl_c_is_one_line_and_the_fit_goes_on(
 def test_out_of_memory_names_the_options_with_which_the_fit_goes_on(
     arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    callbacks = '[{"class_path": "tests.train.test_robust_fit.OutOfMemory"}]'
-    options = ["--save_every", "1", "--trainer.callbacks", callbacks]
-    with pytest.raises(SystemExit) as left:
-        run_command(partial(main, arguments("unli", *options)))
-    assert left.value.code == 2
+    options = options_with(OutOfMemory)
+    assert exit_code_of(arguments("unli", *options)) == 2
     message = capsys.readouterr().err.splitlines()[-1]
     assert message.startswith("error: out of GPU memory: halve --data.batch_size, double ")
     assert "Tried to allocate 2.00 GiB" in message
@@ -193,11 +197,7 @@ def test_out_of_memory_names_the_options_with_which_the_fit_goes_on(
 def test_a_fit_that_is_terminated_does_not_say_that_all_went_well(
     arguments: Callable, tmp_path: Path, capfd: pytest.CaptureFixture
 ) -> None:
-    callbacks = '[{"class_path": "tests.train.test_robust_fit.Terminated"}]'
-    options = ["--save_every", "1", "--trainer.callbacks", callbacks]
-    with pytest.raises(SystemExit) as left:
-        run_command(partial(main, arguments("unli", *options)))
-    assert left.value.code == 143
+    assert exit_code_of(arguments("unli", *options_with(Terminated))) == 143
     assert capfd.readouterr().err.splitlines()[-1].startswith("terminated; ")
     (last,) = (tmp_path / "runs").glob("*/last.ckpt")
     assert torch.load(last, weights_only=True)["global_step"] == 2
