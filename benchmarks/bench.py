@@ -4,7 +4,7 @@
 
 Runs the other benchmarks of this folder sequentially, each with its baseline on the same number of
 threads. Writes ``bench.json`` (results by name; ``parts`` has the output of each benchmark) and
-``bench.html``. For larger sizes, run the benchmarks separately. Other load on the machine affects
+``bench.md``. For larger sizes, run the benchmarks separately. Other load on the machine affects
 all results.
 """
 
@@ -18,8 +18,8 @@ from pathlib import Path
 
 from cli.command import run_command
 from eval.report.declare import TextTable
-from eval.report.render import write_tables
-from records import write_json
+from eval.report.tables import markdown
+from records import write_json, write_text
 from train.cli import default_precision
 
 HERE = Path(__file__).parent
@@ -159,8 +159,8 @@ def main() -> None:
     results = figures(parts)
     write_json(folder / "bench.json", {**results, "seconds": seconds, "parts": parts})
     note = "Speed-ups are against the baseline of the same run; see benchmarks/README.md."
-    write_tables(folder / "bench.html", "Speed", note, tables(results, seconds))
-    print(f"\n{folder / 'bench.json'}\n{folder / 'bench.html'}")
+    write_text(folder / "bench.md", markdown(tables(results, seconds), note))
+    print(f"\n{folder / 'bench.json'}\n{folder / 'bench.md'}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ COMMANDS = {
     "component": "judge one trained component on held-out data",
     "experiment": "run one of the papers' experiments",
     "report": "write a run's HTML report",
-    "runs": "compare two runs",
     "papers": "print the papers' figures next to ours, from their released files",
     "doctor": "check the installation, and list the missing inputs of each config",
 }

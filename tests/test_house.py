@@ -116,7 +116,6 @@ UNCHECKED = {
     "tests/eval/test_library.py",
     "tests/eval/test_lss_lengths.py",
     "tests/eval/test_run.py",
-    "tests/eval/test_runs.py",
     "tests/eval/test_score.py",
 }
 TESTS = [

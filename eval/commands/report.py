@@ -2,7 +2,6 @@
 
 The page, ``report.html``, works offline and shows only the run folder's files. ``--lm_eval`` also
 writes the results as lm-evaluation-harness does.
-``python -m eval runs --against`` compares two runs.
 """
 
 from pathlib import Path

@@ -48,7 +48,7 @@ Untrusted text is escaped. The output of equal run folders is byte-identical.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -116,7 +116,18 @@ def write_page(page: Page, file: ResultFile, folder: Path) -> Path:
         "drawings": [(drawing.title, inline(drawing.svg)) for drawing in drawn],
         "texts": _first_texts(page, folder),
     }
-    _write(folder / "report.html", context | _origin(file))
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "interval": interval, "unbroken": unbroken}
+    environment.filters |= {"slug": slug, "cut": cut, "usage": format_usage}
+    environment.tests["cell"] = lambda value: isinstance(value, Cell)
+    template = environment.get_template("report/base.html.j2")
+    write_text(folder / "report.html", template.render(context | _origin(file)))
     return folder / "report.html"
 
 
@@ -131,12 +142,6 @@ def terminal_summary(page: Page, file: ResultFile) -> str:
     """Return the terminal output at the end of a run."""
     rows = terminal(page.terminal_results(file.results))
     return "\n".join([*page.summary(file), *filter(None, [rows])])
-
-
-def write_tables(path: Path, question: str, note: str, tables: Sequence[TextTable]) -> None:
-    """Write a page of tables that do not belong to one run."""
-    none = {"summary": (), "left_out": {}, "drawings": (), "texts": ((), 0), "file": None}
-    _write(path, {"question": question, "note": note, "tables": tables} | none)
 
 
 def _drawings(page: Page, file: ResultFile, folder: Path) -> Iterator[Drawing]:
@@ -168,20 +173,6 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
             old.unlink()
     for name, text in files.items():
         write_text(folder / name, text)
-
-
-def _write(path: Path, context: Mapping[str, object]) -> None:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"number": number, "interval": interval, "unbroken": unbroken}
-    environment.filters |= {"slug": slug, "cut": cut, "usage": format_usage}
-    environment.tests["cell"] = lambda value: isinstance(value, Cell)
-    write_text(path, environment.get_template("report/base.html.j2").render(context))
 
 
 def _origin(file: ResultFile) -> dict:

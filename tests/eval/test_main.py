@@ -25,7 +25,6 @@ assert not loaded, loaded
         "eval score --help",
         "eval core --help",
         "eval component --help",
-        "eval runs --help",
         "eval report --help",
         "eval doctor --help",
         "eval experiment --help",

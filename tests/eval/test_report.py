@@ -6,21 +6,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from eval.commands import runs
 from eval.commands.experiment import EXPERIMENTS
 from eval.commands.report import build_report
 from eval.commands.report import page_of as page_of_experiment
-from eval.decompose.given import Given
 from eval.metrics.corpus import summarise
 from eval.metrics.document import score_document
-from eval.pipeline import Pipeline, Scored
-from eval.report.comparison import TextScores, pair, paired_tables, text_scores
+from eval.pipeline import Scored
 from eval.report.declare import Cell, Figure, Plot, Table, TextTable
 from eval.report.render import write_page
 from eval.report.svg import draw
 from eval.report.tables import as_csv, latex_table, named_apart, plain_table, table_csv
 from eval.stages import Selection
-from eval.verify.labels import Labels
 from records import (
     Claim,
     Document,
@@ -169,84 +165,6 @@ def test_every_declared_table_is_on_the_page_and_no_name_runs_in_it(tmp_path, na
         tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(path).iter()}
         assert not tags & {"script", "img", "image", "foreignObject"}
     assert (tmp_path / "tables.csv").read_text().count("\n") == 1 + len(file.results)
-
-
-# Two runs
-
-
-def test_a_changed_text_is_named_and_hostile_text_stays_text(tmp_path, capsys):
-    same = scored_document(0, ATTACK)
-    changed = scored_document(1, ATTACK)
-    failed = scored_document(1, ATTACK, failing=True)
-    for name, other in (("one", changed), ("two", failed)):
-        (tmp_path / name).mkdir()
-        scored_run(tmp_path / name, [same, other])
-    sides = [str(tmp_path / name) for name in ("one", "two")]
-    page = tmp_path / "compared.html"
-    assert runs.main(["--against", *sides, "--html", str(page)]) == 0
-    assert "0 texts with other selected claims; 2 scores changed" in capsys.readouterr().out
-    html = page.read_text(encoding="utf-8")
-    assert "<script>alert" not in html
-    assert "script" not in {tag for tag, _ in Page(html).elements}
-
-
-def texts(*precisions, metric="m"):
-    for number, value in enumerate(precisions):
-        scores = {(metric, "none"): value}
-        yield TextScores(f"d{number}", f"topic {number}", "normal", "g", "text", scores)
-
-
-def test_comparison_by_hand():
-    paired = pair(list(texts(0.5, 0.7, 0.9, None, 0.3)), list(texts(0.3, 0.5, 0.6, 0.5, 0.3)))
-    table, changed = paired_tables(paired)
-    (row,) = table.rows
-    # Differences 0.2, 0.2, 0.3, 0: mean 0.175, sd 0.1258, t = 2.782 with 3 degrees of freedom.
-    assert row[2:8] == ["m", "none", "normal", "4 of 5", "0.600", "0.425"]
-    assert (row[8].value, row[8].note) == ("+0.175", "n = 4")
-    assert row[9:11] == ["3", "0"]
-    assert float(row[0]) == pytest.approx(0.0689, abs=2e-4)
-    assert row[0] == row[1], "one row is its own family"
-    assert [line[3] for line in changed.rows] == ["d3", "d2", "d0", "d1"]
-    assert "4 scores changed" in changed.note
-
-
-def test_a_text_without_claims_is_compared_with_its_score(tmp_path):
-    claims, sides = [Claim(id="c", text="x", label="S")], []
-    for claims_by_text in ([claims, claims, []], [claims, [], []]):
-        documents = [
-            Document(
-                id=f"d{place}", topic=f"topic {place}", text="Some text.", claims=claims_of_text
-            )
-            for place, claims_of_text in enumerate(claims_by_text)
-        ]
-        write_jsonl(tmp_path / "scored.jsonl", Pipeline(Given(), [Labels()]).score(documents))
-        sides.append(list(text_scores(tmp_path)))
-    table, changed = paired_tables(pair(*sides))
-    (row,) = table.rows
-    assert row[2:8] == ["labels", "none", "normal", "3 of 3", "0.667", "0.333"]
-    assert [[*line[3:5], *line[6:]] for line in changed.rows] == [
-        ["d1", "labels", "1.000", "0.000"]
-    ]
-
-
-def test_texts_of_other_words_are_not_compared():
-    rows = [text._replace(text="other") for text in texts(0.1)]
-    result = pair(list(texts(0.1, 0.2)), [*rows, *list(texts(0.1, 0.5))[1:]])
-    assert (result.counts["both"], result.counts["other"]) == (1, 1)
-    assert not pair(list(texts(0.1, metric="m")), list(texts(0.1, metric="n"))).cells
-
-
-def test_runs_without_a_common_text_are_compared_by_topic():
-    rows = [t._replace(text="here", generator="m") for t in texts(0.4, 0.7, None)]
-    rows.append(rows[0]._replace(id="again", scores={("m", "none"): 0.6}))
-    target = [t._replace(id=f"x{t.id}", text="there") for t in texts(0.2, 0.7, 0.5, 0.1)]
-    table, changed = paired_tables(pair(rows, target))
-    (row,) = table.rows
-    # The first topic has 0.5, the mean of two texts, against 0.2; the third has no score here.
-    assert row[5:8] == ["2 of 3", "0.600", "0.450"]
-    assert row[9:11] == ["1", "0"]
-    assert table.note.startswith("3 topics are in both runs, 0 only in A, 1 only in B")
-    assert [line[0] for line in changed.rows] == ["topic 2", "topic 0"]
 
 
 # Tables as files

@@ -22,7 +22,6 @@ import pytest
 from data_builders.dataset import Card, write_dataset
 from data_builders.kb.bleached import BleachedClaim
 from data_builders.kb.bleached import _card as bleached_card
-from eval.commands import runs
 from eval.commands.report import build_report
 from records import Verdict, write_text
 from tests.eval.html_page import in_browser
@@ -98,7 +97,7 @@ def asking_server() -> Iterator[tuple[str, set[str]]]:
 
 
 def score_runs(folder: Path, hostile: str) -> list[Path]:
-    """Two runs of ``score`` with a graph, kept words and a comparison."""
+    """Two runs of ``score`` with a graph and kept words."""
     for name, failing in (("one", False), ("two", True)):
         documents = [
             scored_document(n, hostile, hostile, hostile, failing and n == 1) for n in range(2)
@@ -162,10 +161,6 @@ def write_all(folder: Path, hostile: str) -> None:
     pair = {"reference": hostile, "claim": hostile, "engine": hostile, "lss": hostile}
     (folder / "runs/lss").mkdir()
     lss_page(folder / "runs/lss", "lss_metrics", [lss_result("pearson", kind=hostile)], [pair])
-    assert (
-        runs.main(["--against", str(first_run), str(second_run), "--html", "runs/against.html"])
-        == 0
-    )
     cards(folder / "cards", hostile)
 
 
@@ -185,7 +180,7 @@ def test_nothing_in_a_text_acts(
     monkeypatch.chdir(folder)
     write_all(folder, harm(url, "escaped"))
     shown_frames = frames(folder)
-    assert {"report.html", "against.html", "tables.md.html", "model.md.html"} <= {
+    assert {"report.html", "tables.md.html", "model.md.html"} <= {
         path.name for path in shown_frames
     }
     assert any(path.suffix == ".svg" for path in shown_frames)
