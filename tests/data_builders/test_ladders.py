@@ -70,7 +70,7 @@ def test_statements_of_the_bank_credit_facts_by_kind(folder):
 
 
 def test_attacks_on_ladders_have_low_gold_and_all_kinds(attacks_folder):
-    for kind in set(SHIPPED) - {"namesake", "merged"}:
+    for kind in set(SHIPPED) - {"namesake", "merged", "misrelated_seen", "misrelated_unseen"}:
         rows = read_records(attacks_folder / f"{kind}.jsonl", Document)
         assert max(row.gold.f1 for row in rows) <= 0.6
         assert len(rows) >= 10, kind
@@ -85,7 +85,7 @@ def test_two_builds_are_equal(world, folder, tmp_path):
 def test_probes_are_even_over_families_and_topics(world, tmp_path):
     folder = Probes(tmp_path, world=world, per_family=60).build().parent
     rows = read_records(folder / "probes.jsonl", Document)
-    numbers = {key: 0 for key in PROBES}
+    numbers = {key: 0 for key in PROBES if key[0] != "false relation"}
     for row in rows:
         numbers[row.probe, row.bank] += 1
         assert row.passages

@@ -204,6 +204,8 @@ def test_people_with_five_statements_are_topics_with_false_versions_that_their_l
     lead = topic.pages[0].text.lower()
     for statement in topic.statements:
         for version in statement.false:
+            if version.changed == "relation":
+                continue
             changed = set(version.text.split()) - set(version.instead_of.split()) - {"a", "an"}
             assert changed
             assert not any(word.strip(".") in lead for word in changed)

@@ -12,6 +12,7 @@ from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
+from data_builders.written.attacks.phrases import Bank
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.validity import Attacked, Invariant, WorseByGold
@@ -25,7 +26,8 @@ class Attack(ABC):
 
     Attributes:
         keeps: what its texts keep; by default they are worse by gold, which is always checked.
-        family: what it exploits: ``counting``, ``judge``, ``relevance``, ``injection``, ``custom``.
+        family: what it exploits: ``counting``, ``judge``, ``relevance``, ``injection``,
+            ``relation``, ``discourse``, ``hidden`` or ``custom``.
     """
 
     keeps: Invariant = WorseByGold()
@@ -76,7 +78,18 @@ def versions_of(claim: Claim) -> list[str]:
     return [claim.text, *(claim.model_extra or {}).get("reworded", ())]
 
 
-def false_versions_of(claim: Claim, changed: str | None = None) -> list[str]:
-    """The false versions of a ladder's claim: all, or those with a changed number or name."""
+def false_versions_of(
+    claim: Claim, changed: str | None = None, bank: Bank | None = None
+) -> list[str]:
+    """The false versions of a ladder's claim: all, or those that differ in one respect.
+
+    Args:
+        changed: ``number``, ``name`` or ``relation``.
+        bank: bank of the frame of a wrong relation.
+    """
     versions = (claim.model_extra or {}).get("false", ())
-    return [v["text"] for v in versions if changed in (None, v["changed"])]
+    return [
+        version["text"]
+        for version in versions
+        if changed in (None, version["changed"]) and bank in (None, version["bank"])
+    ]

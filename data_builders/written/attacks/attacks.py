@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, get_args
 
 import numpy as np
 from jsonargparse.typing import PositiveInt
@@ -26,10 +26,12 @@ from data_builders.evenness import shared_runs
 from data_builders.journal import identity_of, journal_rows
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attack_gold import attack_gold
+from data_builders.written.attacks.discourse import Framed, Hidden
+from data_builders.written.attacks.frames import DiscourseForm, HiddenForm
 from data_builders.written.attacks.instructions import Instructed, InstructedPassage
 from data_builders.written.attacks.judge import Falsified, HalfFalse, Phrased
 from data_builders.written.attacks.other_people import Merged, Namesake, OffTopic, Related
-from data_builders.written.attacks.phrases import phrase_bank
+from data_builders.written.attacks.phrases import Bank, phrase_bank
 from data_builders.written.attacks.repetition import (
     Conjunctions,
     FewFacts,
@@ -71,6 +73,15 @@ SHIPPED: dict[str, Attack] = {
     "merged": Merged(),
     "number_off": Falsified("number"),
     "name_exchanged": Falsified("name"),
+    **{
+        f"{name}_{bank}": attack
+        for bank in get_args(Bank)
+        for name, attack in {
+            "misrelated": Falsified("relation", bank),
+            **{f"framed_{form}": Framed(form, bank) for form in get_args(DiscourseForm)},
+            **{f"hidden_{form}": Hidden(form, bank) for form in get_args(HiddenForm)},
+        }.items()
+    },
     "compound": HalfFalse(),
     "related": Related(),
     "trivia": HedgedTrivia(),

@@ -69,21 +69,29 @@ class Phrased(SizedAttack):
 
 
 class Falsified(SizedAttack):
-    """Statements with a false number or name; of a ladder's claims, which have false versions.
+    """Statements with a false number or name, or with words of the page in a wrong relation.
+
+    Needs a ladder's claims, which have false versions.
 
     Args:
         changed: what is false.
+        bank: for ``relation``, bank of the frames: ``seen`` (may be trained on) or ``unseen`` (only
+            reported).
         sentences: maximum number of sentences; by default that of the document's claims.
     """
 
-    family = "judge"
-
-    def __init__(self, changed: Literal["number", "name"], sentences: PositiveInt | None = None):
+    def __init__(
+        self,
+        changed: Literal["number", "name", "relation"],
+        bank: Bank | None = None,
+        sentences: PositiveInt | None = None,
+    ):
         super().__init__(sentences)
-        self.changed = changed
+        self.changed, self.bank = changed, bank
+        self.family = "relation" if changed == "relation" else "judge"
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        versions = [false_versions_of(claim, self.changed) for claim in source.claims]
+        versions = [false_versions_of(claim, self.changed, self.bank) for claim in source.claims]
         # Each fact once, then the facts with further versions again.
         ranked = [
             (n, text) for texts in versions for n, text in enumerate(rng.sample(texts, len(texts)))

@@ -38,6 +38,7 @@ from records import Document, gold_scores
 
 RUNGS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 LADDERS = ("ladder", "affirmed", "quoted")
+RELATED = 0.8  # share of false statements whose words are those of the page
 COMPOUNDS = 0.15  # share of the ladder ``affirmed``
 # Number of the bank attacker's statements per topic, by kind.
 STATEMENTS = {
@@ -156,8 +157,15 @@ def _draw(rng: random.Random, topic: StatementTopic, k: int, rung: float) -> Run
     able = [index for index, s in enumerate(topic.statements) if s.false]
     statements = [topic.statements[index] for index in sorted(rng.sample(able, k))]
     true = set(rng.sample(range(k), round(rung * k)))
-    false = [None if n in true else rng.choice(s.false) for n, s in enumerate(statements)]
+    false = [None if n in true else _draw_false(rng, s) for n, s in enumerate(statements)]
     return Rung(statements, false)
+
+
+def _draw_false(rng: random.Random, statement: Statement) -> FalseVersion:
+    """A false version, of which most are words of the page in a wrong relation, if possible."""
+    related = [version for version in statement.false if version.changed == "relation"]
+    others = [version for version in statement.false if version.changed != "relation"]
+    return rng.choice(related if related and rng.random() < RELATED else others)
 
 
 def topic_document(

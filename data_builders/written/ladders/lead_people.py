@@ -18,6 +18,7 @@ from data_builders.written.leads.false_values import (
     article_files,
     read_articles,
 )
+from data_builders.written.leads.wrong_relations import wrong_relations
 
 K = 5
 _NUMBERS = frozenset({"born", "died", "reign"})
@@ -77,9 +78,14 @@ def _statements(rng: random.Random, values: FalseValues, article: Article) -> It
             continue
         facts.add(fact)
         changed = "number" if statement.rule in _NUMBERS else "name"
+        false = [FalseVersion(text, changed, true) for text, true in pairs[:OTHER_VALUES]]
+        false += [
+            FalseVersion(relation.text, "relation", relation.instead_of, relation.bank)
+            for relation in wrong_relations(rng, article, statement)
+        ]
         yield Statement(
             f"{article.passage.title}: {statement.rule} {statement.value}",
             statement.text,
             statement.reworded,
-            tuple(FalseVersion(false, changed, true) for false, true in pairs[:OTHER_VALUES]),
+            tuple(false),
         )

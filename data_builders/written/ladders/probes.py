@@ -26,6 +26,8 @@ PROBES = {
     ("false number", "plain"): "number",
     ("false name", "plain"): "name",
     ("false part", "plain"): "part",
+    ("false relation", "seen"): "relation",
+    ("false relation", "unseen"): "relation",
     ("false frame", "seen"): "frame",
     ("false frame", "unseen"): "frame",
     ("bleached", "seen"): "bleached",

@@ -76,8 +76,8 @@ def draw_statements(
     """Draw at most ``number`` different statements of a kind.
 
     Args:
-        kind: ``true``, ``reworded``, ``affirmed``, ``number``, ``name``, ``compound``, ``part``,
-            ``off topic``, a kind of phrase, or a key of ``GROUPS``.
+        kind: ``true``, ``reworded``, ``affirmed``, ``number``, ``name``, ``relation``,
+            ``compound``, ``part``, ``off topic``, a kind of phrase, or a key of ``GROUPS``.
         other_topics: topics of statements that are off topic.
     """
     texts: set[str] = set()
@@ -102,7 +102,11 @@ def _draw(
 ) -> SentenceClaim | None:
     true = SentenceClaim(statement.text, "S", (statement.fact,))
     second = rng.choice([s for s in topic.statements if s != statement])
-    false = [SentenceClaim(v.text, "NS") for v in statement.false if kind in (v.changed, "part")]
+    false = [
+        SentenceClaim(version.text, "NS")
+        for version in statement.false
+        if kind in (version.changed, "part") and version.bank in (bank, None)
+    ]
     match kind:
         case "true":
             return true
@@ -114,7 +118,7 @@ def _draw(
             return affirm(rng, topic, statement, None, bank)
         case "compound":
             return compound(rng, topic, true, second)
-        case "number" | "name":
+        case "number" | "name" | "relation":
             return rng.choice(false) if false else None
         case "part":
             return compound(rng, topic, rng.choice(false), second) if false else None

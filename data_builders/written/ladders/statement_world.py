@@ -5,17 +5,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from data_builders.written.attacks.phrases import Bank
 from records import Passage
 
-Changed = Literal["number", "name"]
+Changed = Literal["number", "name", "relation"]
 
 
 class FalseVersion(NamedTuple):
-    """A statement whose value is exchanged for another value of the same property."""
+    """A statement with a value that is false, or with words of the page in a wrong relation.
+
+    Attributes:
+        changed: ``number`` for another date, year or number; ``name`` for another value of other
+            kinds; ``relation`` if names and numbers are those of the page.
+        instead_of: the true statement; for ``number`` and ``name`` in the same words.
+        bank: bank of the frame of a wrong relation.
+    """
 
     text: str
-    changed: Changed  # ``number`` for dates, years and numbers; ``name`` for all other values
-    instead_of: str  # the true statement in the same words
+    changed: Changed
+    instead_of: str
+    bank: Bank | None = None
 
 
 @dataclass(frozen=True)
