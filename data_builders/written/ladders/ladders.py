@@ -164,8 +164,8 @@ def _draw(rng: random.Random, topic: StatementTopic, k: int, rung: float) -> Run
 def _draw_false(rng: random.Random, statement: Statement) -> FalseVersion:
     """A false version, of which most are words of the page in a wrong relation, if possible."""
     related = [version for version in statement.false if version.changed == "relation"]
-    others = [version for version in statement.false if version.changed != "relation"]
-    return rng.choice(related if related and rng.random() < RELATED else others)
+    exchanged = [version for version in statement.false if version.changed != "relation"]
+    return rng.choice(related if related and rng.random() < RELATED else exchanged)
 
 
 def topic_document(
