@@ -1,0 +1,86 @@
+"""Defences by rules: years in their slots, and what the rest of a text says of its sentences."""
+
+import pytest
+
+from eval.verify.slots import Slots, contradicts_years, dated_slots
+from eval.verify.whole_text import WholeText, has_frame, sentences_of_others
+from eval.verify.word_test import WordTest
+from records import Claim, Document, Passage
+
+PAGE = Passage(
+    id="p",
+    title="Ann Lee",
+    text="Ann Lee (7 August 1901 – 3 May 1980) was a Danish poet. She won a prize in 1950.",
+)
+
+
+def labels(verifier, text: str, *claims: str) -> list[str]:
+    listed = [
+        Claim(id=f"c{n}", text=claim, source=claim, contexts=["p"])
+        for n, claim in enumerate(claims)
+    ]
+    document = Document(id="d", topic="Ann Lee", text=text)
+    (verdicts,) = verifier([document], [listed], [[PAGE]])
+    return [verdict.label for verdict in verdicts]
+
+
+@pytest.mark.parametrize(
+    ("claim", "is_other"),
+    [
+        ("Ann Lee was born in 1901 and died in 1980.", False),
+        ("Ann Lee died in 1901.", True),
+        ("The birth of Ann Lee was in 1950.", True),
+        ("Ann Lee was born in the 1900s.", False),
+        ("She wrote poems until 1950.", False),
+        ("She wrote poems until 1901.", True),
+        ("She wrote poems from 1990 on.", True),
+        ("She won a prize in 1950.", False),
+    ],
+)
+def test_years_are_compared_with_those_of_the_slot(claim, is_other):
+    assert contradicts_years(claim, PAGE.text) is is_other
+
+
+def test_a_year_belongs_to_the_nearest_word_in_its_clause():
+    assert [*dated_slots("She was born in 1901, and her death was in 1980.")] == [
+        ("birth", 1901),
+        ("death", 1980),
+    ]
+    assert not [*dated_slots("She was born in Oslo. The prize of 1950 is known.")]
+
+
+def test_slots_withdraw_support_only_from_other_years():
+    claims = ("Ann Lee died in 1980.", "Ann Lee died in 1901.", "Ann Lee was a painter.")
+    after = labels(Slots(WordTest()), " ".join(claims), *claims)
+    assert after == ["supported", "contradicted", "not_supported"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The statements below are wrong. Ann Lee was a poet.",
+        "Ann Lee was a poet. All of this is made up.",
+        "So the story went. Ann Lee was a poet.",
+        "# Errors in old books\n\n- Ann Lee was a poet.",
+    ],
+)
+def test_a_text_that_takes_its_sentences_back_supports_none(text):
+    assert labels(WholeText(WordTest()), text, "Ann Lee was a poet.") == ["not_supported"]
+    plain = WholeText(WordTest(), frames=False)
+    assert labels(plain, text, "Ann Lee was a poet.") == ["supported"]
+
+
+def test_a_plain_text_and_one_with_an_offer_have_no_frame():
+    for end in ("Her poems are read to this day.", "If you need more, I can help."):
+        text = f"Ann Lee was a Danish poet. {end}"
+        assert not has_frame(Document(id="d", topic="Ann Lee", text=text))
+
+
+def test_a_pronoun_after_another_person_is_not_the_topic():
+    text = "Ann Lee had a cousin in Bergen. She was a poet. Ann Lee was Danish. She won a prize."
+    document = Document(id="d", topic="Ann Lee", text=text)
+    assert [*sentences_of_others(document)] == ["She was a poet."]
+    assert labels(WholeText(WordTest()), text, "She was a poet.", "She won a prize.") == [
+        "not_supported",
+        "supported",
+    ]
