@@ -3,13 +3,12 @@
 import csv
 import json
 import re
-from functools import partial, partialmethod
+from functools import partialmethod
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from components.statistics import bootstrap
 from eval.commands.report import build_report
 from eval.decompose.given import Given
 from eval.experiments.dfactscore import dfactscore_values
@@ -34,11 +33,6 @@ FACTS = {
     "painter": ["Ann Lee was a painter.", "Ann Lee was from Oslo.", "Ann Lee won the Brush."],
     "politician": ["Ann Lee was a politician.", "Ann Lee sat in the house."],
 }
-
-
-@pytest.fixture(autouse=True)
-def few_draws(monkeypatch):
-    monkeypatch.setattr(dfactscore_values, "bootstrap", partial(bootstrap, resamples=20))
 
 
 class Words:

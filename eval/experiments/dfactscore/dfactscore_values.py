@@ -4,17 +4,17 @@ A result's ``kind`` is the source (``automatic``, ``file``, ``people``), and ``a
 that the automatic verdicts are compared with.
 """
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from components.statistics import auroc, balanced_accuracy, bootstrap, nan_mean, pearson, spearman
+from components.statistics import auroc, pearson, spearman
 from eval.experiments.dfactscore.page_views import Views
+from eval.experiments.quantities import Quantity, accuracy_of_classes, array, estimate, explode
 from eval.metrics.judged_texts import (
     TYPES,
+    JudgedClaim,
     JudgedText,
     Name,
     biographies,
@@ -34,11 +34,8 @@ from eval.metrics.judged_texts import (
 )
 
 ALL = "all"
-
-
-class Measure(NamedTuple):
-    metric: str
-    variant: str | None = None
+# Metric and variant.
+Measure = tuple[str, str | None]
 
 
 class TextValue(NamedTuple):
@@ -68,31 +65,27 @@ def _responding(value: Callable[[JudgedText], float | None]) -> Callable:
     return lambda text: value(text) if text.responded else None
 
 
-FACTSCORE = Measure("factual_precision", "independent")
-D_FACTSCORE = Measure("factual_precision", "grouped")
-GAP = Measure("gap")
-LINKED = Measure("linked_people")
+FACTSCORE: Measure = ("factual_precision", "independent")
+D_FACTSCORE: Measure = ("factual_precision", "grouped")
+GAP: Measure = ("gap", None)
+LINKED: Measure = ("linked_people", None)
 VALUES: dict[Measure, TextValue] = {
     FACTSCORE: TextValue(lambda t: factual_precision(t, "independent"), _fails("independent")),
     D_FACTSCORE: TextValue(lambda t: factual_precision(t, "grouped"), _fails("grouped")),
     GAP: TextValue(gap, _fails("independent", "grouped")),
-    Measure("factscore", "independent"): TextValue(
+    ("factscore", "independent"): TextValue(
         lambda t: penalised(t, "independent"), _fails("independent")
     ),
-    Measure("factscore", "grouped"): TextValue(
-        lambda t: penalised(t, "grouped"), _fails("grouped")
-    ),
-    Measure("biographies"): TextValue(_responding(biographies), lambda t: t.failed + ungrouped(t)),
-    Measure("entities"): TextValue(_responding(entities), _fails("independent")),
+    ("factscore", "grouped"): TextValue(lambda t: penalised(t, "grouped"), _fails("grouped")),
+    ("biographies", None): TextValue(_responding(biographies), lambda t: t.failed + ungrouped(t)),
+    ("entities", None): TextValue(_responding(entities), _fails("independent")),
     LINKED: TextValue(_responding(linked_people), _fails("grouped")),
-    Measure("claims"): TextValue(_responding(lambda t: len(t.claims)), _fails()),
-    Measure("respond_ratio"): TextValue(
-        lambda t: None if t.responded is None else float(t.responded), lambda t: 0
-    ),
-    Measure("citation_recall"): TextValue(citation_recall, _failed_citations),
-    Measure("citation_precision"): TextValue(citation_precision, _failed_citations),
+    ("claims", None): TextValue(_responding(lambda t: len(t.claims)), _fails()),
+    ("respond_ratio", None): TextValue(lambda t: t.responded, lambda t: 0),
+    ("citation_recall", None): TextValue(citation_recall, _failed_citations),
+    ("citation_precision", None): TextValue(citation_precision, _failed_citations),
     **{
-        Measure("output_type", name): TextValue(_is_type(name), _fails("independent", "grouped"))
+        ("output_type", name): TextValue(_is_type(name), _fails("independent", "grouped"))
         for name in TYPES
     },
 }
@@ -101,29 +94,32 @@ COMPARED = (
     FACTSCORE,
     D_FACTSCORE,
     GAP,
-    Measure("biographies"),
-    Measure("entities"),
+    ("biographies", None),
+    ("entities", None),
     LINKED,
-    Measure("citation_recall"),
+    ("citation_recall", None),
 )
 _VERDICTS: tuple[Name, ...] = ("independent", "grouped")
-_CORRELATIONS = {"pearson": pearson, "spearman": spearman}
+# Two sources of verdicts on the same text: ours and theirs.
+Pairs = Sequence[tuple[JudgedText, JudgedText]]
 
 
 def compute_values(texts: Sequence[JudgedText], views: Views | None, seed: int) -> list[dict]:
     """Compute the fields of the results, without shared fields."""
-    rows = []
     sources = {
         name: [t for t in texts if t.source == name] for name in ("automatic", "file", "people")
     }
-    for name, group in sources.items():
-        rows += _means(name, group, seed)
+    rows = [row for name, group in sources.items() for row in _means(name, group, seed)]
     automatic = {text.id: text for text in sources["automatic"]}
     for name in ("file", "people"):
-        pairs = [(automatic[text.id], text) for text in sources[name] if text.id in automatic]
-        if pairs and len(pairs) < len(automatic):
-            rows += _means(f"automatic on {name}'s texts", [ours for ours, _ in pairs], seed)
-        rows += _comparison(name, pairs, seed)
+        both = [text for text in sources[name] if text.id in automatic]
+        if both and len(both) < len(automatic):
+            ours = [automatic[text.id] for text in both]
+            rows += _means(f"automatic on {name}'s texts", ours, seed)
+        for generator, part in _parts(both):
+            pairs = [(automatic[text.id], text) for text in part]
+            shared = {"kind": "automatic", "generator": generator, "against": name}
+            rows += [row for row in _comparison(shared, pairs, seed) if row["value"] is not None]
     if views is not None:
         rows += _views(sources["automatic"], views, seed)
     return rows
@@ -136,46 +132,27 @@ def _parts(texts: Sequence[JudgedText]) -> Iterator[tuple[str, list[JudgedText]]
         yield ALL, list(texts)
 
 
-def _to_array(values: Iterable[float | None]) -> np.ndarray:
-    return np.asarray([math.nan if value is None else float(value) for value in values])
+def _named(measure: Measure, **more: object) -> dict:
+    return {"metric": measure[0], "variant": measure[1], **more}
 
 
-# Means of one source
-
-
-def _means(kind: str, texts: Sequence[JudgedText], seed: int) -> list[dict]:
-    rows = []
+def _means(kind: str, texts: Sequence[JudgedText], seed: int) -> Iterator[dict]:
     # Some released files have no titles after grouping; without a title, people were not linked.
     linked = {t.generator for t in texts if any(c.entity is not None for c in t.claims)}
     for generator, part in _parts(texts):
-        columns = {name: _to_array(map(text.value, part)) for name, text in VALUES.items()}
-        columns[LINKED][[text.generator not in linked for text in part]] = math.nan
-
-        def statistics(chosen: np.ndarray, columns: dict = columns) -> dict[Measure, float]:
-            return {measure: nan_mean(values[chosen]) for measure, values in columns.items()}
-
-        topics = [text.topic for text in part]
-        for measure, value in bootstrap(statistics, topics, seed=seed).items():
-            failed = sum(map(VALUES[measure].failed, part))
-            if value["value"] is not None or (failed and kind == "automatic"):
-                n = len(set(compress(topics, ~np.isnan(columns[measure]))))
-                rows.append(_row(measure, kind, generator, n, failed, value))
-    return rows
+        quantities = []
+        for measure, (value, failed) in VALUES.items():
+            column = array(map(value, part))
+            if measure == LINKED:
+                column[[text.generator not in linked for text in part]] = np.nan
+            fields = _named(measure, kind=kind, generator=generator)
+            quantities.append(Quantity(fields, [column], failed=sum(map(failed, part))))
+        for row in estimate(quantities, [text.topic for text in part], seed):
+            if row["value"] is not None or (row["failed"] and kind == "automatic"):
+                yield row
 
 
-def _row(
-    measure: Measure, kind: str, generator: str, n: int, failed: int, value: Mapping, **more: object
-) -> dict:
-    key = {**measure._asdict(), "kind": kind, "generator": generator}
-    return {**key, "n": n, "failed": failed, **value, **more}
-
-
-# Two sources
-
-
-def _comparison(
-    source: str, both: Sequence[tuple[JudgedText, JudgedText]], seed: int
-) -> list[dict]:
+def _comparison(shared: Mapping[str, str], pairs: Pairs, seed: int) -> Iterator[dict]:
     """Compare the automatic verdicts with a source's.
 
     - ``balanced_accuracy``, variants ``independent`` and ``grouped``: over verdicts on claims;
@@ -186,118 +163,69 @@ def _comparison(
     - ``pearson_of_…``, ``spearman_of_…``: over the values per text.
     - ``citation_auroc``, ``citation_accuracy``: over the sentences' citations.
     """
-    rows = []
-    for generator, part in _parts([theirs for _, theirs in both]):
-        by_id = {theirs.id: ours for ours, theirs in both}
-        pairs = [(by_id[theirs.id], theirs) for theirs in part]
-        table = _Table(pairs)
-        values = bootstrap(table.statistics, [theirs.topic for theirs in part], seed=seed)
-        for measure, value in values.items():
-            if value["value"] is not None:
-                n = len(set(compress([theirs.topic for theirs in part], table.entered[measure])))
-                failed = table.failed.get(measure, 0)
-                row = _row(measure, "automatic", generator, n, failed, value, against=source)
-                rows.append(row)
-    return rows
+    topics = [theirs.topic for _, theirs in pairs]
+    claims = [matched(*pair) for pair in pairs]
+    for name in _VERDICTS:
+        verdicts = [[(getattr(t, name), getattr(m, name)) for m, t in both] for both, _ in claims]
+        due = [[pair for pair in listed if pair[0] is not None] for listed in verdicts]
+        failed = sum(ours is None for listed in due for _, ours in listed)
+        failed += sum(unmatched for _, unmatched in claims)
+        fields = _named(("balanced_accuracy", name), **shared)
+        columns, units = explode(due, topics, 2)
+        yield from estimate([Quantity(fields, columns, accuracy_of_classes, failed)], units, seed)
+    yield from estimate([_several_people(shared, pairs)], topics, seed)
+    alike = [
+        [(m.entity == t.entity,) for m, t in both if m.grouped is not None and _is_linked(t)]
+        for both, _ in claims
+    ]
+    failed = sum(map(_is_linked, (c for _, theirs in pairs for c in theirs.claims)))
+    failed -= sum(map(len, alike))
+    columns, units = explode(alike, topics, 1)
+    fields = _named(("linked_alike", None), **shared)
+    yield from estimate([Quantity(fields, columns, failed=failed)], units, seed)
+    sides = {
+        m: [array(map(VALUES[m].value, s)) for s in zip(*pairs, strict=True)] for m in COMPARED
+    }
+    correlations = [
+        Quantity(_named((f"{name}_of_{metric}", variant), **shared), columns, correlation)
+        for (metric, variant), columns in sides.items()
+        for name, correlation in (("pearson", pearson), ("spearman", spearman))
+    ]
+    yield from estimate(correlations, topics, seed)
+    (theirs, ours, p), units = explode([_sentences(*pair) for pair in pairs], topics, 3)
+    cited = [s for ours, theirs in pairs if theirs.citations for s in ours.citations or []]
+    failed = sum(sentence.recalled is None for sentence in cited)
+    fields = [_named((name, None), **shared) for name in ("citation_auroc", "citation_accuracy")]
+    alike = np.where(np.isnan(p), np.nan, theirs == ours)
+    auc = Quantity(fields[0], (p, theirs), lambda p, label: auroc(p, label == 1), failed)
+    yield from estimate([auc, Quantity(fields[1], [alike], failed=failed)], units, seed)
 
 
-class _Table:
-    """Counts of two sources on the same n texts, for resampling texts."""
-
-    def __init__(self, pairs: Sequence[tuple[JudgedText, JudgedText]]):
-        self.failed: dict[Measure, int] = {}
-        self.entered: dict[Measure, np.ndarray] = {}  # included texts, shape (n,)
-        self.cells: dict[Measure, np.ndarray] = {}  # (n, 2, 2): theirs, ours
-        for name in _VERDICTS:
-            self._verdicts(name, pairs)
-        several = [(linked_people(ours), linked_people(theirs)) for ours, theirs in pairs]
-        self.cells[Measure("balanced_accuracy", "several_people")] = np.asarray(
-            [_cell([] if None in pair else [(pair[1] > 1, pair[0] > 1)]) for pair in several]
-        )
-        self.linked = np.asarray([self._linked(*pair) for pair in pairs])  # (n, 2): alike, all
-        alike = Measure("linked_alike")
-        self.failed[alike] = sum(
-            sum(c.grouped is True and c.entity is not None for c in theirs.claims)
-            for _, theirs in pairs
-        ) - int(self.linked[:, 1].sum())
-        self.entered |= {measure: cells.any(axis=(1, 2)) for measure, cells in self.cells.items()}
-        self.entered[alike] = self.linked[:, 1] > 0
-        self.values = {
-            measure: np.stack(
-                [_to_array(map(VALUES[measure].value, side)) for side in zip(*pairs, strict=True)]
-            )
-            for measure in COMPARED
-        }
-        for measure, values in self.values.items():
-            for name in _CORRELATIONS:
-                self.entered[_correlated(name, measure)] = ~np.isnan(values).any(axis=0)
-        self.sentences = [self._sentences(*pair) for pair in pairs]
-        cited = [s for ours, theirs in pairs if theirs.citations for s in ours.citations or []]
-        for name in ("citation_auroc", "citation_accuracy"):
-            self.failed[Measure(name)] = sum(s.recalled is None for s in cited)
-            self.entered[Measure(name)] = np.asarray([len(cells) > 0 for cells in self.sentences])
-
-    def _verdicts(self, name: Name, pairs: Sequence[tuple[JudgedText, JudgedText]]) -> None:
-        cells, failed = [], 0
-        for ours, theirs in pairs:
-            claims, unmatched = matched(ours, theirs)
-            judged = [(getattr(t, name), getattr(m, name)) for m, t in claims]
-            due = [(t, m) for t, m in judged if t is not None]
-            judged_pairs = [(t, m) for t, m in due if m is not None]
-            failed += len(due) - len(judged_pairs) + unmatched
-            cells.append(_cell(judged_pairs))
-        self.cells[Measure("balanced_accuracy", name)] = np.asarray(cells)
-        self.failed[Measure("balanced_accuracy", name)] = failed
-
-    @staticmethod
-    def _linked(ours: JudgedText, theirs: JudgedText) -> tuple[int, int]:
-        judged = [(m, t) for m, t in matched(ours, theirs)[0] if m.grouped is not None]
-        due = [(m.entity, t.entity) for m, t in judged if t.grouped and t.entity is not None]
-        return sum(a == b for a, b in due), len(due)
-
-    @staticmethod
-    def _sentences(ours: JudgedText, theirs: JudgedText) -> np.ndarray:
-        """Return their decision, our decision and our probability, shape (sentences, 3)."""
-        if ours.citations is None or theirs.citations is None:
-            return np.zeros((0, 3))
-        pairs = zip(ours.citations, theirs.citations, strict=True)
-        rows = [(t.recalled, m.recalled, m.p) for m, t in pairs if m.p is not None and m.text]
-        return np.asarray(rows, dtype=float).reshape(-1, 3)
-
-    def statistics(self, rows: np.ndarray) -> dict[Measure, float]:
-        values = {
-            measure: balanced_accuracy(cells[rows].sum(axis=0))
-            for measure, cells in self.cells.items()
-        }
-        alike, due = self.linked[rows].sum(axis=0)
-        values[Measure("linked_alike")] = alike / due if due else math.nan
-        for measure, (ours, theirs) in self.values.items():
-            complete = _complete_pairs(ours[rows], theirs[rows])
-            for name, correlation in _CORRELATIONS.items():
-                values[_correlated(name, measure)] = correlation(*complete)
-        cited = np.concatenate([self.sentences[row] for row in rows])
-        label = cited[:, 0] > 0
-        values[Measure("citation_auroc")] = auroc(cited[:, 2], label)
-        alike = label == (cited[:, 1] > 0)
-        values[Measure("citation_accuracy")] = float(alike.mean()) if len(alike) else math.nan
-        return values
+def _is_linked(claim: JudgedClaim) -> bool:
+    return claim.grouped is True and claim.entity is not None
 
 
-def _correlated(correlation: str, measure: Measure) -> Measure:
-    return measure._replace(metric=f"{correlation}_of_{measure.metric}")
+def _several_people(shared: Mapping[str, str], pairs: Pairs) -> Quantity:
+    counts = [[linked_people(text) for text in (theirs, ours)] for ours, theirs in pairs]
+    columns = array(counts).T
+    columns = np.where(np.isnan(columns), np.nan, columns > 1)
+    fields = _named(("balanced_accuracy", "several_people"), **shared)
+    return Quantity(fields, columns, accuracy_of_classes)
 
 
-def _cell(pairs: Sequence[tuple[bool, bool]]) -> np.ndarray:
-    counts = np.zeros((2, 2))
-    for theirs, ours in pairs:
-        counts[int(theirs), int(ours)] += 1
-    return counts
+def _sentences(ours: JudgedText, theirs: JudgedText) -> list[tuple[bool, bool, float]]:
+    """Return their decision, our decision and our probability of each sentence."""
+    if ours.citations is None or theirs.citations is None:
+        return []
+    pairs = zip(ours.citations, theirs.citations, strict=True)
+    return [
+        (t.recalled is True, m.recalled is True, m.p)
+        for m, t in pairs
+        if m.p is not None and m.text
+    ]
 
 
-# Page views
-
-
-def _views(texts: Sequence[JudgedText], views: Views, seed: int) -> list[dict]:
+def _views(texts: Sequence[JudgedText], views: Views, seed: int) -> Iterator[dict]:
     """Analyse page views (section 5.3).
 
     Over texts with one biography and at least two retrieved people with page views:
@@ -310,64 +238,35 @@ def _views(texts: Sequence[JudgedText], views: Views, seed: int) -> list[dict]:
     - ``views_of_the_person``: mean of log10(1 + views) of the main person's page.
     - ``spearman_of_…``: correlation of D-FActScore, and of FActScore - D-FActScore, with it.
     """
-    rows = []
     for generator, part in _parts([text for text in texts if text.responded]):
-        columns = _view_columns(part, views)
-        measures = {  # to the column that selects the texts, and ``against``
-            Measure("most_viewed"): ("first", None),
-            Measure("most_viewed_by_chance"): ("chance", None),
-            Measure("views_of_the_person"): ("seen", None),
-            _correlated("spearman", D_FACTSCORE): ("grouped", "views"),
-            _correlated("spearman", GAP): ("gap", "views"),
-        }
-
-        def statistics(
-            chosen: np.ndarray, columns: dict = columns, measures: dict = measures
-        ) -> dict[Measure, float]:
-            drawn = {name: values[chosen] for name, values in columns.items()}
-            return {
-                measure: nan_mean(drawn[name])
-                if against is None
-                else spearman(*_complete_pairs(drawn["seen"], drawn[name]))
-                for measure, (name, against) in measures.items()
-            }
-
-        topics = [text.topic for text in part]
-        for measure, value in bootstrap(statistics, topics, seed=seed).items():
-            if value["value"] is not None:
-                name, against = measures[measure]
-                entered = ~np.isnan(columns[name])
-                if against:
-                    entered &= ~np.isnan(columns["seen"])
-                # Texts without a person, or without views of the person.
-                due = columns["due"] > 0 if name in ("first", "chance") else np.ones_like(entered)
-                failed, n = int((due & ~entered).sum()), len(set(compress(topics, entered)))
-                row = _row(measure, "automatic", generator, n, failed, value, against=against)
-                rows.append(row)
-    return rows
-
-
-def _view_columns(texts: Sequence[JudgedText], views: Views) -> dict[str, np.ndarray]:
-    people = [(main_person(text), views.candidates(text)) for text in texts]
-    # The generator has a choice if it describes one of several retrieved people.
-    due = [
-        biographies(text) in (1, None) and len(pages) > 1
-        for text, (_, pages) in zip(texts, people, strict=True)
-    ]
-    single = [
-        person if biographies(text) == 1 else (None, [])
-        for text, person in zip(texts, people, strict=True)
-    ]
-    return {
-        "due": _to_array(due),
-        "seen": _to_array([views.logarithm(title) for title, _ in people]),
-        "first": _to_array([views.is_first(*person) for person in single]),
-        "chance": _to_array([views.chance(*person) for person in single]),
-        "grouped": _to_array(map(VALUES[D_FACTSCORE].value, texts)),
-        "gap": _to_array(map(gap, texts)),
-    }
-
-
-def _complete_pairs(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    known_both = ~np.isnan(left) & ~np.isnan(right)
-    return left[known_both], right[known_both]
+        people = [(main_person(text), views.candidates(text)) for text in part]
+        described = list(map(biographies, part))
+        single = [p if n == 1 else (None, []) for n, p in zip(described, people, strict=True)]
+        # The generator has a choice if it describes one of several retrieved people.
+        choices = sum(
+            n in (1, None) and len(pages) > 1
+            for n, (_, pages) in zip(described, people, strict=True)
+        )
+        first = array(views.is_first(*person) for person in single)
+        chance = array(views.chance(*person) for person in single)
+        seen = array(views.logarithm(title) for title, _ in people)
+        unchosen = choices - int((~np.isnan(first)).sum())
+        shared = {"kind": "automatic", "generator": generator}
+        quantities = [
+            Quantity(_named(("most_viewed", None), **shared), [first], failed=unchosen),
+            Quantity(_named(("most_viewed_by_chance", None), **shared), [chance], failed=unchosen),
+        ]
+        for (metric, variant), columns, statistic in (
+            (("views_of_the_person", None), [seen], None),
+            *(
+                ((f"spearman_of_{m[0]}", m[1]), [seen, array(map(VALUES[m].value, part))], spearman)
+                for m in (D_FACTSCORE, GAP)
+            ),
+        ):
+            # Texts without views of the person, or without a value.
+            failed = int(np.isnan(np.stack(columns)).any(axis=0).sum())
+            fields = _named((metric, variant), **shared)
+            fields |= {"against": "views"} if statistic else {}
+            quantities.append(Quantity(fields, columns, statistic, failed))
+        rows = estimate(quantities, [text.topic for text in part], seed)
+        yield from (row for row in rows if row["value"] is not None)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from components.statistics import nan_mean, pearson
 from eval.decompose.given import Given
-from eval.experiments.dfactscore.dfactscore_values import D_FACTSCORE, FACTSCORE, VALUES, Measure
+from eval.experiments.dfactscore.dfactscore_values import D_FACTSCORE, FACTSCORE, VALUES
 from eval.experiments.factreasoner.factreasoner_values import collect_rows, compute_columns
 from eval.experiments.lss.lss_metrics import LssMetrics, score_columns, target_of
 from eval.experiments.lss.lss_pairs import ClaimPair
@@ -126,8 +126,8 @@ def _mean(values: Sequence[float | None]) -> float:
 def _dfactscore(paths: Sequence[Path]) -> Computed:
     files = {"file": [str(path) for path in paths]}
     texts = [from_file(document) for document in read_texts(files)]
-    shares = {"FS": FACTSCORE, "D-FS": D_FACTSCORE, "recall": Measure("citation_recall")}
-    means = {"entities": Measure("entities")} | shares
+    shares = {"FS": FACTSCORE, "D-FS": D_FACTSCORE, "recall": ("citation_recall", None)}
+    means = {"entities": ("entities", None)} | shares
     values = {name: _mean([VALUES[m].value(t) for t in texts]) for name, m in means.items()}
     # Groups are not released, their mean number is.
     stated = {f"{name} (recorded)": value for name, value in reported(files)["file"].items()}
