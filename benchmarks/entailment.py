@@ -41,6 +41,7 @@ from eval.decompose.sentences import Sentences
 from eval.models.encoder import Entailment
 from eval.stages import run_decomposer
 from records import Document, Passage, read_records, write_json
+from records.abstention import clean_document
 from train.cli import default_precision
 
 DEFENCES = 2
@@ -55,7 +56,7 @@ def short_pairs(data: Path, curves: Path, limit: int) -> list[Pair]:
     documents.sort(key=lambda document: document.topic)
     pairs = (
         pair
-        for claims in run_decomposer(Sentences(), documents)
+        for claims in run_decomposer(Sentences(), list(map(clean_document, documents)))
         for _ in range(DEFENCES)
         for pair in permutations(dict.fromkeys(claim.text for claim in claims), 2)
     )

@@ -18,7 +18,7 @@ from cli.parser import command_parser
 from components.sentences import split_sentences
 from eval.metrics.document import DocumentScore
 from eval.metrics.text_metric import TextMetric
-from eval.pipeline import Pipeline
+from eval.pipeline import ChunkCache, Pipeline
 from eval.stages import Relevance, Retriever, RetrieverWrapper, Selector, Verifier
 from records import Document, UserError
 from records.cleaning import clean
@@ -64,13 +64,24 @@ class Defence:
         if (self.score == "f1_at_k") != (self.k is not None):
             raise UserError("defences: `k` and `score: f1_at_k` must be set together")
 
-    def patch(self, pipeline: Pipeline, metric: str = "") -> Pipeline:
-        """The pipeline of a metric with this defence."""
-        retrieve = self.retrieve or pipeline.retrieve
+    def patch(
+        self, pipeline: Pipeline, metric: str = "", wrapped: ChunkCache | None = None
+    ) -> Pipeline:
+        """The pipeline of a metric with this defence.
+
+        Args:
+            pipeline: the metric.
+            metric: its name.
+            wrapped: retrievers that were wrapped for other pipelines.
+        """
+        retrieve, wrap = self.retrieve or pipeline.retrieve, self.wrap_retrieve
+        if wrap is not None:
+            inner, wrapped = retrieve, wrapped or ChunkCache()
+            retrieve = wrapped(lambda: wrap(inner), "wrapped", wrap, inner)
         return Pipeline(
             decompose=pipeline.decompose,
             verify=self.verify or pipeline.verify,
-            retrieve=self.wrap_retrieve(retrieve) if self.wrap_retrieve else retrieve,
+            retrieve=retrieve,
             select=(self.select_for or {}).get(metric, self.select) or pipeline.select,
             revise=pipeline.revise,
             gamma=pipeline.gamma.gamma,
@@ -180,10 +191,9 @@ class PipelineScore(TextMetric):
 
     def judge(self, documents: Sequence[Document]) -> list[DocumentScore | None]:
         """The counts behind each score; ``None`` for a text that abstains."""
-        selection = "none" if self.pipeline.select is None else "core"
         judged: list[DocumentScore | None] = []
-        for scored in self.pipeline.score(documents):
-            scores = [score for score in scored.scores if score.selection == selection]
+        for scored in self.pipeline.score(documents, unselected=False):
+            scores = scored.scores
             if scored.claims:
                 scores = [s for s in scores if self.defence.verdict in (None, s.name)]
             if len(scores) != 1:  # a text without claims has one, without a verdict's name

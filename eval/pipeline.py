@@ -5,7 +5,8 @@ selects it by ``class_path``.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from eval import stages
@@ -13,10 +14,27 @@ from eval.metrics.document import DEFAULT_GAMMA, DocumentScore, Penalty, Scored,
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Verifier
 from records import Claim, Document, Passage, UserError, Verdict
+from records.abstention import clean_document
 from records.cleaning import clean
 from records.stage_outputs import class_path_of
 
 T = TypeVar("T")
+# One object, so that pipelines share its output.
+_OWN_PASSAGES = GivenPassages()
+
+
+class ChunkCache:
+    """Outputs of stages on one chunk of documents, so that each of them runs once."""
+
+    def __init__(self):
+        self._outputs: dict[tuple, tuple[tuple, Any]] = {}
+
+    def __call__(self, compute: Callable[[], T], output: str, *made_by: object) -> T:
+        """Return an output by its name and the stages that decide it, which are kept alive."""
+        key = (output, *map(id, made_by))
+        if key not in self._outputs:
+            self._outputs[key] = (made_by, compute())
+        return self._outputs[key][1]
 
 
 class Pipeline:
@@ -55,36 +73,51 @@ class Pipeline:
                 )
         self.decompose = decompose
         self.verify = verify
-        self.retrieve = retrieve or GivenPassages()
+        self.retrieve = retrieve or _OWN_PASSAGES
         self.select = select
         self.revise = revise
         self.gamma = Penalty(gamma, penalty_of == "kept")
 
-    def score(self, documents: Sequence[Document]) -> list[Scored]:
-        """Score each document, without Core and, if a selector is set, with Core."""
-        all_claims = self.claims(documents)
-        claims = usable_claims(all_claims)
+    def score(
+        self,
+        documents: Sequence[Document],
+        cache: ChunkCache | None = None,
+        unselected: bool = True,
+    ) -> list[Scored]:
+        """Score each document, without Core and, if a selector is set, with Core.
+
+        Texts are cleaned and tested for an abstention here; stages see the cleaned texts.
+
+        Args:
+            documents: the batch.
+            cache: outputs of stages on these documents, shared by pipelines with the same stages.
+            unselected: whether to score all claims, too, if a selector is set. Without this, a
+                verifier of claim sets runs on the kept claims only.
+        """
+        cache = cache or ChunkCache()
+        cleaned = cache(lambda: list(map(clean_document, documents)), "documents")
+        texts = (self.decompose, self.revise)
+        all_claims = cache(lambda: self.claims(cleaned), "claims", *texts)
+        claims, select, retrieve = usable_claims(all_claims), self.select, self.retrieve
         selections: list[list[Selection]] = [[] for _ in documents]
-        if self.select is not None:
-            selections = stages.run_selector(self.select, documents, claims)
-        claims, passages = stages.run_retriever(self.retrieve, documents, claims)
-        all_claims = update_claims(all_claims, claims)
-        verdicts, core_verdicts = self._judge(documents, claims, selections, passages)
-        columns = (documents, all_claims, selections, verdicts, core_verdicts)
-        scores = [self._scores(*row) for row in zip(*columns, strict=True)]
-        return [
-            Scored(
-                document=document,
-                claims=all_claims[i],
-                selections=selections[i],
-                passages=passages[i],
-                verdicts=verdicts[i],
-                core_verdicts=core_verdicts[i],
-                scores=scores[i],
-                removed=clean(document.text).removed,
+        if select is not None:
+            selections = cache(
+                lambda: stages.run_selector(select, cleaned, claims), "select", *texts, select
             )
-            for i, document in enumerate(documents)
-        ]
+        claims, passages = cache(
+            lambda: stages.run_retriever(retrieve, cleaned, claims), "retrieve", *texts, retrieve
+        )
+        run = partial(self._run_verifiers, cache, cleaned, passages)
+        kept = select_claims(claims, selections)
+        if select is None:
+            verdicts, core_verdicts = run(claims, self.verify), [[] for _ in documents]
+        else:
+            of_sets = [verifier for verifier in self.verify if verifier.judges_sets]
+            on_all = self.verify if unselected else [v for v in self.verify if v not in of_sets]
+            verdicts, core_verdicts = run(claims, on_all), run(kept, of_sets, select)
+        all_claims = update_claims(all_claims, claims)
+        columns = (documents, cleaned, all_claims, selections, passages, verdicts, core_verdicts)
+        return [self._scored(unselected, *row) for row in zip(*columns, strict=True)]
 
     def claims(self, documents: Sequence[Document]) -> list[list[Claim]]:
         """Decompose and revise documents; returns failed claims too."""
@@ -94,54 +127,68 @@ class Pipeline:
         revised = stages.run_reviser(self.revise, documents, usable_claims(claims))
         return update_claims(claims, revised)
 
-    def _judge(
+    def _run_verifiers(
         self,
+        cache: ChunkCache,
         documents: Sequence[Document],
-        claims: list[list[Claim]],
-        selections: list[list[Selection]],
         passages: list[list[Passage]],
-    ) -> tuple[list[list[Verdict]], list[list[Verdict]]]:
-        kept = select_claims(claims, selections)
+        claims: list[list[Claim]],
+        verifiers: Sequence[Verifier],
+        *selector: Selector,
+    ) -> list[list[Verdict]]:
         verdicts: list[list[Verdict]] = [[] for _ in documents]
-        core_verdicts: list[list[Verdict]] = [[] for _ in documents]
-        for verifier in self.verify:
-            judged = stages.run_verifier(verifier, documents, claims, passages)
+        for verifier in verifiers:
+            judge = partial(stages.run_verifier, verifier, documents, claims, passages)
+            evidence = (self.decompose, self.revise, self.retrieve)
+            judged = cache(judge, "verify", *evidence, verifier, *selector)
             for row, new in zip(verdicts, judged, strict=True):
                 row.extend(new)
-            if self.select is not None and verifier.judges_sets:
-                judged = stages.run_verifier(verifier, documents, kept, passages)
-                for row, new in zip(core_verdicts, judged, strict=True):
-                    row.extend(new)
         check_verdict_names(verdicts)
-        return verdicts, core_verdicts
+        return verdicts
 
-    def _scores(
+    def _scored(
         self,
+        unselected: bool,
         document: Document,
+        cleaned: Document,
         claims: list[Claim],
         selections: list[Selection],
+        passages: list[Passage],
         verdicts: list[Verdict],
         core_verdicts: list[Verdict],
-    ) -> list[DocumentScore]:
+    ) -> Scored:
         scores = []
-        for group in group_by_name(verdicts):
-            scores.append(score_document(document, claims, group, None, self.gamma))
+        for group in group_by_name(verdicts if unselected else [*verdicts, *core_verdicts]):
+            if unselected or self.select is None:
+                scores.append(score_document(cleaned.responds, claims, group, None, self.gamma))
             if self.select is not None:
                 kept = verdicts_on_selected(group, core_verdicts)
-                scores.append(score_selected(document, claims, kept, selections, self))
-        return scores
+                scores.append(self._score_selected(cleaned.responds, claims, kept, selections))
+        return Scored(
+            document=document,
+            claims=claims,
+            selections=selections,
+            passages=passages,
+            verdicts=verdicts,
+            core_verdicts=core_verdicts,
+            scores=scores,
+            removed=clean(document.text).removed,
+        )
 
-
-class ChunkCache:
-    """Caches the outputs of stages for one chunk of documents, so that shared stages run once."""
-
-    def __init__(self):
-        self._values: dict[Hashable, Any] = {}
-
-    def __call__(self, key: Hashable, compute: Callable[[], T]) -> T:
-        if key not in self._values:
-            self._values[key] = compute()
-        return self._values[key]
+    def _score_selected(
+        self,
+        responded: bool,
+        claims: Sequence[Claim],
+        verdicts: Sequence[Verdict],
+        selections: Sequence[Selection],
+    ) -> DocumentScore:
+        selected = {s.claim for s in selections if s.selected}
+        unjudged = sum(s.reason == "failed" for s in selections)
+        score = score_document(responded, claims, verdicts, selected, self.gamma, unjudged)
+        if getattr(self.select, "repeats", None) != "unsupported":
+            return score
+        repeated = sum(s.reason == "duplicate" for s in selections)
+        return score.model_copy(update={"repeated": repeated})
 
 
 def usable_claims(claims: Sequence[Sequence[Claim]]) -> list[list[Claim]]:
@@ -197,22 +244,3 @@ def verdicts_on_selected(group: Sequence[Verdict], selected: Sequence[Verdict]) 
     """
     key = (group[0].assessor, group[0].name) if group else ("", "default")
     return [v for v in selected if (v.assessor, v.name) == key] or list(group)
-
-
-def score_selected(
-    document: Document,
-    claims: Sequence[Claim],
-    verdicts: Sequence[Verdict],
-    selections: Sequence[Selection],
-    pipeline: Pipeline,
-    selection: str = "core",
-) -> DocumentScore:
-    """Score a document by the claims that the selector of a pipeline kept."""
-    selected = {s.claim for s in selections if s.selected}
-    unjudged = sum(s.reason == "failed" for s in selections)
-    score = score_document(
-        document, claims, verdicts, selected, pipeline.gamma, unjudged, selection
-    )
-    if getattr(pipeline.select, "repeats", None) != "unsupported":
-        return score
-    return score.model_copy(update={"repeated": sum(s.reason == "duplicate" for s in selections)})

@@ -14,7 +14,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from components.encoding import Pair
 from records import Claim, Document, Passage, UserError, Verdict, to_bad_input
-from records.cleaning import clean
 from records.stage_outputs import class_path_of, require_one_each
 
 R = TypeVar("R", bound=BaseModel)
@@ -188,9 +187,8 @@ class Verifier(Protocol):
 
 
 def run_decomposer(stage: Decomposer, documents: Sequence[Document]) -> list[list[Claim]]:
-    """Return the claims of each document's cleaned text (:func:`records.cleaning.clean`)."""
-    cleaned = [d.model_copy(update={"text": clean(d.text).text}) for d in documents]
-    rows = _rows(stage, _output(stage, cleaned), documents, Claim)
+    """Return the claims of each document."""
+    rows = _rows(stage, _output(stage, documents), documents, Claim)
     for document, claims in zip(documents, rows, strict=True):
         _check_once(stage, document, [claim.id for claim in claims], "claims of one id")
     return rows

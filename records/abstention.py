@@ -152,6 +152,12 @@ def responds(document: Document) -> bool:
     return not abstains(text)
 
 
+def clean_document(document: Document) -> Document:
+    """A document as the stages of a pipeline see it: with its cleaned text and ``responds``."""
+    fields = {"text": clean(document.text).text, "responds": responds(document)}
+    return document.model_copy(update=fields)
+
+
 def abstains(text: str) -> bool:
     """Whether no sentence of a text states something about its topic, and one refuses."""
     has_refusal = False

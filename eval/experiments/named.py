@@ -46,3 +46,17 @@ class Named:
         elif is_without_evidence and self.no_evidence == "undecided" and verdict.label == "failed":
             update["label"] = "undecided"
         return verdict.model_copy(update=update)
+
+
+class Unverified:
+    """A verifier without verdicts, for runs that only need claims or evidence."""
+
+    judges_sets = False
+
+    def __call__(
+        self,
+        documents: Sequence[Document],
+        claims: Sequence[Sequence[Claim]],
+        passages: Sequence[Sequence[Passage]],
+    ) -> list[list[Verdict]]:
+        return [[] for _ in documents]

@@ -11,6 +11,7 @@ from eval.metrics.document import score_document
 from eval.models.encoder import Entailment, Unli
 from eval.select.core import Core
 from records import Claim, Document, Verdict
+from records.abstention import responds
 
 _DESCRIPTION = """Factual precision over the subclaims that Core selects (arXiv 2407.03572,
 section 3): informative, distinct subclaims that their source sentences entail; and the precision
@@ -82,8 +83,8 @@ class CorePrecision(evaluate.Metric):
             ]
             selected = {s.claim for s in selections if s.selected}
             unjudged = sum(s.reason == "failed" for s in selections)
-            whole = score_document(document, group, verdicts, None, 0)
-            core_only = score_document(document, group, verdicts, selected, 0, unjudged)
+            whole = score_document(responds(document), group, verdicts, None, 0)
+            core_only = score_document(responds(document), group, verdicts, selected, 0, unjudged)
             failed += whole.failed
             if whole.judged and whole.responded:
                 plain.append(whole.precision)

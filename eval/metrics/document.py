@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict
 
 from eval.stages import Selection
 from records import Claim, Document, Passage, Verdict
-from records.abstention import responds
 
 DEFAULT_GAMMA = 10
 # The decision on a failed claim; others are 1 (supported) and 0.
@@ -230,7 +229,7 @@ def f1_at_k(precision: float, supported: int, k: int) -> float:
 
 
 def score_document(
-    document: Document,
+    responded: bool,
     claims: Sequence[Claim],
     verdicts: Sequence[Verdict],
     selected: set[str] | None,
@@ -241,7 +240,7 @@ def score_document(
     """Score one document by the verdicts of one assessor.
 
     Args:
-        document: the text.
+        responded: whether the text is not an abstention.
         claims: all subclaims before Core, including failed ones.
         verdicts: one per scored claim.
         selected: ids of the claims that Core kept, or ``None`` without Core.
@@ -258,7 +257,6 @@ def score_document(
     due = usable_ids if selected is None else usable_ids & selected
     forgotten = len(due - {verdict.claim for verdict in scored})
     counts["failed"] += len(claims) - usable + unselectable + forgotten
-    responded = responds(document)
     none_kept = selected is not None and not selected and not unselectable
     empty = bool(responded and usable and none_kept)
     precision: float | None = None

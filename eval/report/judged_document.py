@@ -4,6 +4,7 @@ from typing import Literal, NamedTuple
 
 from eval.metrics.document import DocumentScore, Scored, score_document
 from records import Claim, Verdict
+from records.abstention import responds
 
 
 class Judged(NamedTuple):
@@ -27,5 +28,5 @@ def build_judged(
     if score is None:
         core = selection == "core"
         kept = {s.claim for s in document.selections if s.selected} if core else None
-        score = score_document(document.document, document.claims, [], kept)
+        score = score_document(responds(document.document), document.claims, [], kept)
     return Judged(document, score, document.judged(*key), k)

@@ -91,9 +91,9 @@ def test_coin_on_both_sides_has_precision_0(epsilon):
     (actual,) = core([document], [claims])
     chosen = {s.claim for s in actual if s.selected}
     assert chosen == {"0"}
-    sides = score_document(document, claims[1:], verdicts[1:], None, gamma=0)
+    sides = score_document(True, claims[1:], verdicts[1:], None, gamma=0)
     assert sides.precision == 0.5
-    assert score_document(document, claims, verdicts, chosen, gamma=0).precision == 0
+    assert score_document(True, claims, verdicts, chosen, gamma=0).precision == 0
 
 
 def test_of_a_chain_of_ever_shorter_claims_the_most_specific_stays():

@@ -23,6 +23,7 @@ from eval.run.parts import hash_prompts
 from eval.stages import run_decomposer
 from eval.verify.labels import Labels
 from records import Claim, Document, UserError, iter_rows
+from records.abstention import clean_document
 from records.cleaning import clean
 from tests.model_server import ModelServer
 
@@ -372,7 +373,9 @@ def test_lines_end_sentences_and_list_marks_are_removed():
 
 
 def claims_of(text):
-    return [claim.text for claim in run_decomposer(Sentences(), [document(text)])[0]]
+    return [
+        claim.text for claim in run_decomposer(Sentences(), [clean_document(document(text))])[0]
+    ]
 
 
 def test_headings_and_code_are_not_claims_but_kept_in_evidence():
@@ -442,7 +445,7 @@ def test_claim_without_source_gets_the_most_similar_sentence():
         Claim(id="b", text="Bob ate."),
         Claim(id="c", text="Ada sang in Peru.", source="Her own words."),
     ]
-    (results,) = run_decomposer(Given(align=True), [document(text, claims=claims)])
+    (results,) = run_decomposer(Given(align=True), [clean_document(document(text, claims=claims))])
     assert [(c.source, c.sentence) for c in results] == [
         ("Ada Roe sang in Peru.", 1),
         (None, claims[1].sentence),

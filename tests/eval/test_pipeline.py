@@ -10,8 +10,9 @@ from eval.decompose.given import Given
 from eval.decompose.sentences import Sentences
 from eval.metrics.corpus import BOUNDS, expected_claims, summarise
 from eval.metrics.document import Penalty, named, score_document
-from eval.pipeline import Pipeline
+from eval.pipeline import ChunkCache, Pipeline
 from eval.retrieve.bm25 import BM25
+from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Selection
 from eval.verify.labels import Labels
 from eval.verify.nli import NLI
@@ -23,6 +24,7 @@ from records import (
     Verdict,
     write_jsonl,
 )
+from records.abstention import responds
 
 PASSAGES = [
     Passage(id="p1", title="Ann Lee", text="Ann Lee was a painter from Norway."),
@@ -226,7 +228,7 @@ def score_of(labels, selected=None, text="Some text.", claims=(), **options):
         if label is not None
     ]
     judged = [Claim(id=f"c{i}", text="x") for i in range(len(labels))]
-    return score_document(document(text), [*judged, *claims], rows, selected, **options)
+    return score_document(responds(document(text)), [*judged, *claims], rows, selected, **options)
 
 
 @pytest.mark.parametrize(
@@ -484,3 +486,38 @@ def test_groups_and_bins_have_rows_in_addition_to_all():
     wrong = [entry.model_copy(update={"group": "all"}) for entry in rows]
     with pytest.raises(UserError, match="group: 'all' is reserved"):
         summarise(pipeline.score(wrong), "h", "biographies")
+
+
+class Counted:
+    """Counts the calls of a stage and keeps the texts that it saw."""
+
+    def __init__(self, stage):
+        self.stage, self.texts = stage, []
+        self.judges_sets = getattr(stage, "judges_sets", False)
+
+    def __call__(self, documents, *inputs):
+        self.texts.append([document.text for document in documents])
+        return self.stage(documents, *inputs)
+
+
+def test_pipelines_with_one_cache_run_each_shared_stage_once():
+    decompose, verify, sets = (Counted(s) for s in (Given(), Labels(), Pairwise()))
+    documents, cache = [by_topic("a", "S", "NS", "S")], ChunkCache()
+    (plain,) = Pipeline(decompose, [verify]).score(documents, cache)
+    select = Pipeline(decompose, [verify, sets], select=FirstOnly())
+    (selected,) = select.score(documents, cache, unselected=False)
+    assert [len(stage.texts) for stage in (decompose, verify, sets)] == [1, 1, 1]
+    assert [(s.name, s.selection) for s in plain.scores] == [("default", "none")]
+    assert {s.selection for s in selected.scores} == {"core"}
+    assert {v.claim for v in selected.core_verdicts} == {"c0"}
+    (both,) = select.score(documents)
+    assert [s for s in both.scores if s.selection == "core"] == selected.scores
+
+
+def test_every_stage_sees_the_cleaned_text_and_the_stored_text_is_unchanged():
+    stages = [Counted(stage) for stage in (Sentences(), NLI(WordOverlap()), GivenPassages())]
+    text = "# Life\n\nAnn Lee was a painter [1]."
+    row = document(text, passages=PASSAGES)
+    (scored,) = Pipeline(stages[0], [stages[1]], stages[2]).score([row])
+    assert [stage.texts for stage in stages] == [[["Ann Lee was a painter."]]] * 3
+    assert scored.document == row

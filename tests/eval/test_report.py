@@ -66,7 +66,7 @@ def scored_document(
         selections=selections,
         passages=[Passage(id="p1", title=text, text=text * 100, url=f"https://a.example/{text}")],
         verdicts=verdicts,
-        scores=[score_document(document, claims, verdicts, s) for s in (None, {"c0"})],
+        scores=[score_document(True, claims, verdicts, s) for s in (None, {"c0"})],
     )
 
 

@@ -18,8 +18,9 @@ from eval.experiments.experiment import half_of
 from eval.experiments.robustness.robustness import Robustness
 from eval.pipeline import Pipeline
 from eval.run.run import Run
+from eval.select.controls import DistinctWords, RandomDrop
 from eval.verify.labels import Labels
-from records import BadInput, Claim, Document, UserError, read_results, write_jsonl
+from records import BadInput, Claim, Document, UserError, Verdict, read_results, write_jsonl
 
 ROOT = Path(__file__).parents[2]
 ENTAILMENT = "eval.models.encoder.Entailment"
@@ -372,6 +373,30 @@ def test_selector_in_metrics_raises_an_error(folder):
     none = {"none": Defence(select=Everything())}
     with pytest.raises(UserError, match="defences: 'none' is always included"):
         robustness(["texts.jsonl"], defences=none).run(Path("run2"), {})
+
+
+class LastName:
+    """Supports the claims with a word of the last generator."""
+
+    judges_sets = False
+
+    def __call__(self, documents, claims, passages):
+        labels = {True: "supported", False: "not_supported"}
+        return [
+            [Verdict(claim=c.id, assessor="name", label=labels["z" in c.text]) for c in row]
+            for row in claims
+        ]
+
+
+def test_two_equal_metrics_with_different_selectors_are_compared_with_their_own_scores(folder):
+    write_jsonl("texts.jsonl", [row | {"kind": k} for k in KINDS for row in texts(k)])
+    pipeline = Pipeline(Sentences(), [LastName()])
+    chosen = {"m": DistinctWords(), "n": RandomDrop(DistinctWords())}
+    defences = {"own": Defence(select_for=chosen)}
+    experiment = Robustness(["texts.jsonl"], dict.fromkeys("mn", pipeline), defences=defences)
+    run = experiment.run(Path("run"))
+    orders = {(r.assessor, r.selection) for r in run.results if r.metric == "order_lost"}
+    assert orders == {("m", "own"), ("n", "own")}
 
 
 def test_core_command_keeps_every_claim(tmp_path, relation, unli):

@@ -3,12 +3,9 @@
 import csv
 
 from eval.commands.report import build_report
-from eval.decompose.sentences import Sentences
 from eval.experiments.robustness.robustness_grid import Judged, Row
 from eval.metrics.document import score_document
-from eval.pipeline import Pipeline, score_selected
 from eval.stages import Selection
-from eval.verify.labels import Labels
 from records import (
     Claim,
     Document,
@@ -21,7 +18,6 @@ from records import (
 )
 from tests.eval.html_page import Page
 
-PIPELINE = Pipeline(Sentences(), [Labels()])
 ATTACK = "</script><script>alert('gamed')</script><img src=x onerror=alert(1)>"
 LOG = "epoch,step,train/loss,dev/loss,dev/pearson\n0,9,0.7,,\n0,19,,0.5,0.41\n0,29,0.6,,\n"
 
@@ -89,8 +85,8 @@ def text(number=0, kind="normal", words="Ann Lee was a painter.", generator="kb"
         Verdict(claim="c1", assessor="nli", label="not_supported", p=0.25),
     ]
     scores = [
-        score_document(document, claims, verdicts, None),
-        score_selected(document, claims, verdicts, selections, PIPELINE, "core"),
+        score_document(True, claims, verdicts, None),
+        score_document(True, claims, verdicts, {"c0"}),
     ]
     judged_text = Judged(
         claims=claims,

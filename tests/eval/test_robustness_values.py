@@ -47,7 +47,7 @@ def judged_row(topic, kind, columns, number=0, **more):
         ]
         kept = {verdict.claim for verdict in verdicts[column]}
         selected = None if column == NONE else kept
-        score = score_document(doc, claims, verdicts[column], selected, 0, 0, column)
+        score = score_document(True, claims, verdicts[column], selected, 0, 0, column)
         scores.append(score)
     metric = Judged(claims=claims, selections={}, verdicts=verdicts, scores=scores)
     return Row(document=doc, metrics={"m": metric})

@@ -9,7 +9,7 @@ from data_builders.dataset import read_card
 from eval.decompose.given import Given
 from eval.retrieve.given import Given as GivenPassages
 from eval.stages import Decomposer, Retriever, run_decomposer
-from records.abstention import responds
+from records.abstention import clean_document, responds
 
 
 @dataclass
@@ -45,7 +45,7 @@ class DFActScoreProject(Builder):
         texts = read_texts(self.documents)
         names = list(dict.fromkeys(document.topic for document in texts))[: self.limit]
         drawn = [document for document in texts if document.topic in set(names)]
-        documents = [document for document in drawn if responds(document)]
+        documents = [clean_document(document) for document in drawn if responds(document)]
         work.dropped["text that does not respond"] += len(drawn) - len(documents)
         decompose, retrieve = self.decompose or Given(), self.retrieve or GivenPassages()
         claims, passages = retrieve(

@@ -17,11 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel
 
 from components.calibration import reliability_bins
 from components.overlap import covered_share, stem_weights
-from eval import stages
 from eval.decompose.given import Given
 from eval.experiments.agreement.agreement_values import (
     ALL,
@@ -57,13 +55,13 @@ from eval.experiments.experiment import (
     require_entries,
     require_non_negative,
 )
-from eval.experiments.named import Named
-from eval.pipeline import check_verdict_names
+from eval.experiments.named import Named, Unverified
+from eval.metrics.document import Scored
+from eval.pipeline import Pipeline
 from eval.report.declare import Page, Plot, Table, rows_in
-from eval.retrieve.given import Given as GivenPassages
 from eval.run.run import Run
 from eval.stages import Retriever, Verifier
-from records import Claim, Document, Passage, Result, ResultFile, UserError, Verdict
+from records import Document, Result, ResultFile, UserError
 
 _MEASURES = {
     ("auroc", None): "AUROC",
@@ -164,10 +162,6 @@ def _calibration(file: ResultFile, folder: Path) -> Iterator[Plot]:
             yield Plot(f"Calibration, {kind}", "lines", series, *labels, top=1.02, square=True)
 
 
-class Judged(BaseModel):
-    verdicts: list[Verdict]
-
-
 @dataclass(eq=False)
 class Agreement(Experiment):
     """The experiment.
@@ -248,65 +242,38 @@ class Agreement(Experiment):
         return [d for d in dataset.documents if unit_of(d) in chosen]
 
     def _judged(self, run: Run, dataset: LabelledSet) -> list[JudgedClaim]:
-        documents = self._drawn(dataset)
-        alone = [d for d in documents if not d.passages]
-        if self.retrieve is not None and alone:
-            ready = run.process(f"{dataset.name}\nevidence", self._with_evidence, alone, Document)
-            by_id = {document.id: document for document in ready}
-            documents = [by_id.get(document.id, document) for document in documents]
-        judged = run.process(f"{dataset.name}\nverdicts", self._verdicts, documents, Judged)
-        return rows_of(dataset.name, documents, [row.verdicts for row in judged])
+        judged = run.process(dataset.name, self._score, self._drawn(dataset), Scored)
+        return rows_of(dataset.name, judged)
 
-    def _with_evidence(self, documents: Sequence[Document]) -> list[Document]:
-        claims, passages = stages.run_retriever(self.retrieve, documents, _bare(documents))
-        return [
-            document.model_copy(update={"claims": group, "passages": evidence})
-            for document, group, evidence in zip(documents, claims, passages, strict=True)
-        ]
-
-    def _verdicts(self, documents: Sequence[Document]) -> list[Judged]:
-        claims, passages = _inputs(documents)
-        verdicts: list[list[Verdict]] = [[] for _ in documents]
-        for name, verifier in self.assessors.items():
-            answers = Named(name, verifier)(documents, claims, passages)
-            for row, row_verdicts in enumerate(answers):
-                verdicts[row] += row_verdicts
-        check_verdict_names(verdicts)
-        return [Judged(verdicts=row_verdicts) for row_verdicts in verdicts]
+    def _score(self, documents: Sequence[Document]) -> list[Scored]:
+        verify = [Named(name, verifier) for name, verifier in self.assessors.items()]
+        scored: dict[str, Scored] = {}
+        for retrieve, has_passages in ((None, True), (self.retrieve, False)):
+            pipeline = Pipeline(Given(), verify or [Unverified()], retrieve)
+            part = [document for document in documents if bool(document.passages) == has_passages]
+            scored |= {text.document.id: text for text in pipeline.score(part)}
+        return [scored[document.id] for document in documents]
 
 
-def _bare(documents: Sequence[Document]) -> list[list[Claim]]:
-    claims = Given()(documents)
-    return [[claim.model_copy(update={"contexts": None}) for claim in group] for group in claims]
-
-
-def _inputs(documents: Sequence[Document]) -> tuple[list[list[Claim]], list[list[Passage]]]:
-    return GivenPassages()(documents, Given()(documents))
-
-
-def rows_of(
-    name: str, documents: Sequence[Document], verdicts: Sequence[Sequence[Verdict]]
-) -> list[JudgedClaim]:
+def rows_of(name: str, scored: Sequence[Scored]) -> list[JudgedClaim]:
     """Return one row per claim, with its overlap and all verdicts.
 
     An assessor with several verdicts per claim becomes several assessors, "assessor: name".
     """
-    claims, passages = _inputs(documents)
-    weight = stem_weights(passage.text for group in passages for passage in group)
+    weight = stem_weights(passage.text for text in scored for passage in text.passages)
     names: dict[str, dict[str, None]] = {}
-    for group in verdicts:
-        for verdict in group:
+    for text in scored:
+        for verdict in text.verdicts:
             names.setdefault(verdict.assessor, {})[verdict.name] = None
     rows = []
-    for document, group, evidence, answers in zip(
-        documents, claims, passages, verdicts, strict=True
-    ):
-        by_id = {passage.id: passage.text for passage in evidence}
+    for text in scored:
+        document = text.document
+        by_id = {passage.id: passage.text for passage in text.passages}
         by_claim: dict[str, dict[str, ClaimVerdict]] = {}
-        for v in answers:
+        for v in text.verdicts:
             called = v.assessor if len(names[v.assessor]) == 1 else f"{v.assessor}: {v.name}"
             by_claim.setdefault(v.claim, {})[called] = ClaimVerdict(label=v.label, p=v.p)
-        for claim in group:
+        for claim in text.claims:
             texts = [by_id[context] for context in claim.contexts or [] if context in by_id]
             overlap = round(covered_share(claim.text, texts, weight), 6) if texts else None
             rows.append(

@@ -37,6 +37,7 @@ from eval.select.judgements import CachedJudgements
 from eval.select.weights import BleachedClaims
 from eval.stages import EntailmentModel, Relevance, UnliModel
 from records import Document, Result, ResultFile, UserError
+from records.abstention import responds
 
 # Names of the topic halves in results; the setting is chosen on the first one.
 TUNING, HELD_BACK = HALVES = ("tuning", "held back")
@@ -287,7 +288,9 @@ def _precision(text: Text, kept: set[str] | None, unjudged: int) -> float | None
     if not judged or (kept and not kept & judged):
         return None
     claims = [claim for claim in text.claims if claim.id in judged]
-    return score_document(text.document, claims, text.verdicts, kept, 0, unjudged).precision
+    return score_document(
+        responds(text.document), claims, text.verdicts, kept, 0, unjudged
+    ).precision
 
 
 def assign_halves(texts: Sequence[Text], seed: int) -> dict[str, str]:

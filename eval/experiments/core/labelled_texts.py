@@ -8,6 +8,7 @@ from eval.metrics.document import Scored, named
 from eval.stages import run_decomposer
 from eval.verify.labels import Labels
 from records import Claim, Document, UserError, Verdict, iter_rows, read_records
+from records.abstention import clean_document
 
 
 class Text(BaseModel):
@@ -39,7 +40,7 @@ def read_texts(path: str, kind: str, assessor: str | None) -> list[Text]:
     else:
         documents = read_records(path, Document)
         split = [document for document in documents if not Given().has(document)]
-        rows = run_decomposer(Sentences(), split)
+        rows = run_decomposer(Sentences(), list(map(clean_document, split)))
         sentences = dict(zip((d.id for d in split), rows, strict=True))
         rows = []
         for document in documents:

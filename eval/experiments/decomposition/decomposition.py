@@ -24,7 +24,6 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from eval import stages
 from eval.decompose.given import Given
 from eval.experiments.decomposition.decomposition_values import (
     ALL,
@@ -43,13 +42,14 @@ from eval.experiments.experiment import (
     require_entries,
     require_non_negative,
 )
+from eval.experiments.named import Unverified
 from eval.metrics.claim_matches import ClaimMatcher, Matches
 from eval.metrics.decomposition import decision, judge_by_source, same_claims
 from eval.metrics.document import DocumentScore, Scored, score_document
-from eval.pipeline import Pipeline
+from eval.pipeline import ChunkCache, Pipeline, group_by_name
 from eval.report.declare import Excerpt, Figure, Line, Page, Table, rows_in
 from eval.run.run import Run
-from eval.stages import Decomposer, EntailmentModel, Retriever, Selector, Verifier
+from eval.stages import Decomposer, EntailmentModel, Retriever, Selection, Selector, Verifier
 from records import Claim, Document, UserError, Verdict, read_records
 from records.abstention import responds
 
@@ -305,13 +305,10 @@ class Decomposition(Experiment):
 
     def _judge(self, name: str, verified: bool, documents: Sequence[Document]) -> list[Judged]:
         decomposer, verify = self.decomposers[name], self.verify if verified else []
-        if verify:
-            pipeline = Pipeline(decomposer, verify, self.retrieve, self.select, gamma=self.gamma)
-            scored = pipeline.score(documents)
-        else:
-            none = {"selections": [], "passages": [], "verdicts": [], "scores": []}
-            pairs = zip(documents, stages.run_decomposer(decomposer, documents), strict=True)
-            scored = [Scored(document=document, claims=subs, **none) for document, subs in pairs]
+        parts = (decomposer, verify or [Unverified()], self.retrieve if verify else None)
+        cache = ChunkCache()
+        pipeline = Pipeline(*parts, self.select if verify else None, gamma=self.gamma)
+        scored = pipeline.score(documents, cache)
         claims = [[claim for claim in text.claims if claim.failed is None] for text in scored]
         support = {
             name: judge_by_source(judge, documents, claims) for name, judge in self.judges.items()
@@ -319,12 +316,11 @@ class Decomposition(Experiment):
         classes: list = [None] * len(scored)
         if self.entailment is not None:
             classes = same_claims(self.entailment, claims, self.entail_threshold)
-        filtered = {
-            name: _filtered(verify, scored, verdicts, self.gamma)
-            if verify
-            else [[] for _ in scored]
-            for name, verdicts in support.items()
-        }
+        filtered = {}
+        for judge, verdicts in support.items():
+            pipeline = Pipeline(*parts, partial(_select_supported, verdicts))
+            rows = pipeline.score(documents, cache, unselected=False)
+            filtered[judge] = [_scores_of_kept(text, self.gamma) for text in rows]
         matches: list = [None] * len(scored)
         if self.match is not None and all(document.claims for document in documents):
             matches = self.match([[c.text for c in subs] for subs in claims], texts_of(documents))
@@ -376,38 +372,27 @@ def _read_file(path: str, name: str | None) -> Iterator[Document]:
         yield record.model_copy(update=update)
 
 
-def _filtered(
-    verify: Sequence[Verifier],
-    scored: Sequence[Scored],
-    support: Sequence[Sequence[Verdict]],
-    gamma: float,
-) -> list[list[DocumentScore]]:
-    # Scores over the supported claims; verifiers that judge sets are re-run on these claims.
-    documents = [text.document for text in scored]
-    ids = [{v.claim for v in verdicts if v.label == "supported"} for verdicts in support]
-    kept = [
-        [claim for claim in text.claims if claim.id in allowed]
-        for text, allowed in zip(scored, ids, strict=True)
+def _select_supported(
+    support: Sequence[Sequence[Verdict]], *_: Sequence[object]
+) -> list[list[Selection]]:
+    return [
+        [_selection(verdict.claim, verdict.label == "supported") for verdict in row]
+        for row in support
     ]
-    passages = [text.passages for text in scored]
-    joint: list[dict] = [{} for _ in scored]
-    for verifier in verify:
-        if verifier.judges_sets:
-            for row, verdicts in enumerate(
-                stages.run_verifier(verifier, documents, kept, passages)
-            ):
-                joint[row].update({(v.assessor, v.name, v.claim): v for v in verdicts})
-    rows = []
-    for row, text in enumerate(scored):
-        groups: dict[tuple[str, str], list[Verdict]] = {}
-        for verdict in text.verdicts:
-            if verdict.claim in ids[row]:
-                key = (verdict.assessor, verdict.name)
-                groups.setdefault(key, []).append(joint[row].get((*key, verdict.claim), verdict))
-        rows.append(
-            [score_document(text.document, kept[row], g, None, gamma) for g in groups.values()]
-        )
-    return rows
+
+
+def _selection(claim: str, selected: bool) -> Selection:
+    reason = "selected" if selected else "incoherent"
+    return Selection(claim=claim, selected=selected, weight=1.0, reason=reason)
+
+
+def _scores_of_kept(text: Scored, gamma: float) -> list[DocumentScore]:
+    # As if the selected claims were all claims of the text.
+    ids = {selection.claim for selection in text.selections if selection.selected}
+    kept = [claim for claim in text.claims if claim.id in ids]
+    verdicts = [v for v in (*text.verdicts, *text.core_verdicts) if v.claim in ids]
+    groups = group_by_name(verdicts) if verdicts else []
+    return [score_document(True, kept, group, None, gamma) for group in groups]
 
 
 def _passages(judged: Sequence[Judged]) -> Passages:

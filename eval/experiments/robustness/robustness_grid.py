@@ -7,30 +7,29 @@ the claims that each selector keeps.
 """
 
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
-from itertools import chain
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from eval import stages
 from eval.defences import NO_DEFENCE, Defence, stack
-from eval.metrics.document import DocumentScore, score_document
+from eval.metrics.document import DocumentScore, Scored
 from eval.metrics.text_metric import TextMetric, text_scores
-from eval.pipeline import (
-    ChunkCache,
-    Pipeline,
-    check_verdict_names,
-    group_by_name,
-    score_selected,
-    select_claims,
-    update_claims,
-    usable_claims,
-)
+from eval.pipeline import ChunkCache, Pipeline
 from eval.stages import Selection
 from records import Claim, Document, UserError, Verdict
 
+T = TypeVar("T", Pipeline, Defence)
+_STAGES = (
+    "decompose",
+    "revise",
+    "retrieve",
+    "wrap_retrieve",
+    "select",
+    "select_for",
+    "verify",
+)
 NONE = "none"
 
 
@@ -98,19 +97,25 @@ class Grid:
         self.members = {NONE: ()} | dict(members or {name: (name,) for name in defences})
         if NONE in defences or len(self.members) == len(members or defences):
             raise UserError(f"defences: {NONE!r} is always included; rename yours")
+        first: dict[str, Any] = {}
+        of_metrics, of_defences = ((config or {}).get(n) or {} for n in ("metrics", "defences"))
+        parts_by_name = {
+            n: _share_stages(part, of_defences.get(n), first) for n, part in defences.items()
+        }
         self.defences = {
-            name: stack(name, {part: defences[part] for part in parts}) if parts else NO_DEFENCE
+            name: stack(name, {n: parts_by_name[n] for n in parts}) if parts else NO_DEFENCE
             for name, parts in self.members.items()
         }
+        shared = {n: _share_stages(m, of_metrics.get(n), first) for n, m in metrics.items()}
+        wrapped = ChunkCache()
         self.pipelines = {
             metric: {
-                name: defence.patch(pipeline, metric) for name, defence in self.defences.items()
+                name: defence.patch(pipeline, metric, wrapped)
+                for name, defence in self.defences.items()
             }
-            for metric, pipeline in metrics.items()
+            for metric, pipeline in shared.items()
         }
         self.text_metrics = text_metrics or {}
-        self._parts = defences
-        self._config = config or {}
 
     def __call__(self, documents: Sequence[Document]) -> list[Row]:
         cache = ChunkCache()
@@ -126,135 +131,76 @@ class Grid:
         ]
 
     def _judge(self, name: str, documents: Sequence[Document], cache: ChunkCache) -> list[Judged]:
-        outputs = {column: self._run(name, column, documents, cache) for column in self.defences}
-        judged = []
-        for number, document in enumerate(documents):
-            columns = {
-                column: [part[number] for part in parts] for column, parts in outputs.items()
-            }
-            first = columns[NONE][2]
-            judged.append(
-                Judged(
-                    claims=columns[NONE][0],
-                    selections={c: chosen for c, (_, chosen, _) in columns.items() if chosen},
-                    verdicts={
-                        column: verdicts
-                        for column, (_, _, verdicts) in columns.items()
-                        if column == NONE or verdicts != first
-                    },
-                    scores=[
-                        score
-                        for column, (claims, chosen, verdicts) in columns.items()
-                        for score in self._scores(name, column, document, claims, chosen, verdicts)
-                    ],
-                )
-            )
-        return judged
+        columns = {
+            column: pipeline.score(documents, cache, unselected=False)
+            for column, pipeline in self.pipelines[name].items()
+        }
+        return [
+            self._judged({column: rows[number] for column, rows in columns.items()})
+            for number in range(len(documents))
+        ]
 
-    def _run(
-        self, name: str, column: str, documents: Sequence[Document], cache: ChunkCache
-    ) -> tuple[list[list[Claim]], list[list[Selection]], list[list[Verdict]]]:
-        pipeline, key = self.pipelines[name][column], self.key(name, column)
-        texts = (key("decompose"), key("revise"))
-        place = (*texts, key("retrieve"))
-        all_claims = cache(("claims", *texts), lambda: pipeline.claims(documents))
-        claims, select = usable_claims(all_claims), pipeline.select
-        selections: list[list[Selection]] = [[] for _ in documents]
-        if select is not None:
-            selections = cache(
-                ("select", key("select"), *texts),
-                lambda: stages.run_selector(select, documents, claims),
-            )
-        claims, passages = cache(
-            ("retrieve", *place), lambda: stages.run_retriever(pipeline.retrieve, documents, claims)
+    def _judged(self, columns: Mapping[str, Scored]) -> Judged:
+        verdicts = {c: [*scored.verdicts, *scored.core_verdicts] for c, scored in columns.items()}
+        return Judged(
+            claims=columns[NONE].claims,
+            selections={c: scored.selections for c, scored in columns.items() if scored.selections},
+            verdicts={
+                column: rows
+                for column, rows in verdicts.items()
+                if column == NONE or rows != verdicts[NONE]
+            },
+            scores=[
+                score.model_copy(update={"selection": column})
+                for column, scored in columns.items()
+                for score in self._scores(column, scored)
+            ],
         )
-        kept = select_claims(claims, selections) if select is not None else claims
-        parts = []
-        for number, verifier in enumerate(pipeline.verify):
-            is_again = select is not None and verifier.judges_sets
-            suffix = (key("select"),) if is_again else ()
-            judge = partial(
-                stages.run_verifier, verifier, documents, kept if is_again else claims, passages
-            )
-            parts.append(cache(("verify", key("verify", number), *place, *suffix), judge))
-        verdicts = (
-            parts[0]
-            if len(parts) == 1
-            else [list(chain.from_iterable(rows)) for rows in zip(*parts, strict=True)]
-        )
-        check_verdict_names(verdicts)
-        return update_claims(all_claims, claims), selections, verdicts
 
-    def _scores(
-        self,
-        name: str,
-        column: str,
-        document: Document,
-        claims: Sequence[Claim],
-        selections: Sequence[Selection],
-        verdicts: Sequence[Verdict],
-    ) -> list[DocumentScore]:
-        pipeline, verdict = self.pipelines[name][column], self.defences[column].verdict
-        scores = []
-        for group in group_by_name([v for v in verdicts if verdict in (None, v.name)]):
-            if pipeline.select is None:
-                score = score_document(document, claims, group, None, pipeline.gamma)
-                scores.append(score.model_copy(update={"selection": column}))
-            else:
-                score = score_selected(document, claims, group, selections, pipeline, column)
-                scores.append(score)
+    def _scores(self, column: str, scored: Scored) -> list[DocumentScore]:
+        verdict = self.defences[column].verdict
+        # A text without claims has one score, without the name of a verdict.
+        scores = [s for s in scored.scores if verdict in (None, s.name) or not s.assessor]
+        if not scores:
+            names = ", ".join(score.name for score in scored.scores)
+            raise UserError(f"defences: {column}: verdict: {verdict!r} is not one of {names}")
         return scores
 
     def same_columns(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """Metric and defence of columns that have the configuration of an earlier column, and it.
+        """Metric and defence of columns that have the stages of an earlier column, and it.
 
-        A stack that replaces all stages of two metrics makes one column of them.
+        A stack that replaces all stages of two metrics makes one column of them. A metric without
+        defence is left out only with all of its columns, since these are compared with it.
         """
         first: dict[Hashable, tuple[str, str]] = {}
         same = {}
         for metric, pipelines in self.pipelines.items():
             for column, pipeline in pipelines.items():
-                key, defence = self.key(metric, column), self.defences[column]
-                stages_of = [key(name) for name in ("decompose", "revise", "retrieve", "select")]
-                stages_of += [key("verify", number) for number in range(len(pipeline.verify))]
+                defence = self.defences[column]
+                used = (pipeline.decompose, pipeline.revise, pipeline.retrieve, pipeline.select)
                 options = (pipeline.gamma, defence.verdict, defence.score, defence.k)
-                place = first.setdefault((*stages_of, *options), (metric, column))
+                key = (*map(id, (*used, *pipeline.verify)), options)
+                place = first.setdefault(key, (metric, column))
                 if place != (metric, column):
                     same[metric, column] = place
+            if len([place for place in same if place[0] == metric]) < len(pipelines):
+                same.pop((metric, NONE), None)
         return same
 
-    def key(self, metric: str, column: str = NONE) -> Callable[..., Hashable]:
-        """A function from a stage (and a verifier's number) to a key; equal stages, equal keys."""
 
-        def key(stage: str, number: int | None = None) -> Hashable:
-            if stage == "retrieve":
-                return (part_key("retrieve", number), part_key("wrap_retrieve", number))
-            if stage == "select" and metric in (self.defences[column].select_for or {}):
-                return (part_key("select_for", number), metric)
-            return part_key(stage, number)
+def _share_stages(user: T, options: Mapping[str, Any] | None, first: dict[str, Any]) -> T:
+    """A pipeline or defence whose stages are the first ones with equal options."""
 
-        def part_key(field: str, number: int | None) -> Hashable:
-            setters = [
-                part
-                for part in self.members[column]
-                if getattr(self._parts[part], field, None) is not None
-            ]
-            if setters:
-                config = _options(self._config, "defences", setters[0])
-                value = getattr(self._parts[setters[0]], field)
-            else:
-                config = _options(self._config, "metrics", metric)
-                value = getattr(self.pipelines[metric][NONE], field, None)
-            options = config.get(field)
-            if number is not None:
-                options, value = options and options[number], value[number]
-            if field not in config:
-                return value if value is None else id(value)
-            return json.dumps(options, sort_keys=True, default=str)
+    def share(stage: Any, config: Any) -> Any:
+        if isinstance(stage, list):
+            return [share(each, of_each) for each, of_each in zip(stage, config, strict=True)]
+        if isinstance(stage, dict):
+            return {name: share(each, config[name]) for name, each in stage.items()}
+        return first.setdefault(json.dumps(config, sort_keys=True, default=str), stage)
 
-        return key
-
-
-def _options(config: Mapping[str, Any], kind: str, name: str) -> Mapping[str, Any]:
-    options = (config.get(kind) or {}).get(name) or {}
-    return options.get("init_args", options)
+    shared = copy(user)
+    options = (options or {}).get("init_args", options) or {}
+    for name in _STAGES:
+        if options.get(name) is not None:
+            object.__setattr__(shared, name, share(getattr(user, name), options[name]))
+    return shared

@@ -14,7 +14,6 @@ from eval.stages import EntailmentModel
 from eval.verify.dfactscore.grouping import number_groups
 from eval.verify.dfactscore.mentions import Person, score_new_person
 from records import Claim, Document
-from records.cleaning import clean
 
 # Points of evidence from which a sentence introduces a new person.
 _NEW_PERSON = 3
@@ -59,7 +58,7 @@ class LocalGroups:
     ) -> list[list[str | None]]:
         segments, alignments = [], []
         for document, listed in zip(documents, claims, strict=True):
-            text = unicodedata.normalize("NFC", clean(document.text).text)
+            text = unicodedata.normalize("NFC", document.text)
             sentences = split_sentences(text) or [text]
             segments.append(split_segments(sentences, unicodedata.normalize("NFC", document.topic)))
             alignments.append(align_claims([c.source or c.text for c in listed], sentences))
