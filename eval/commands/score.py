@@ -20,14 +20,13 @@ from eval.commands import remarks
 from eval.metrics.corpus import ALL, check_strata, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
 from eval.report import terminal
-from eval.report.exports import Format, write_formats
 from eval.run.on_ray import OnRay
 from eval.run.run import CHUNK, Run, check_ids
 from records import Document, Result, ResultFile, UserError, read_records
 
 _COLUMNS = "{:14} {:20} {:5} {:22}"
 # Options that may differ when a run is resumed or, if it is finished, aggregated again.
-_CHANGEABLE = {*("config", "output", "documents", "chunk", "ray", "formats", "failed", "exclude")}
+_CHANGEABLE = {*("config", "output", "documents", "chunk", "ray", "failed", "exclude")}
 _SHOWN = "factual_precision"
 _DOCUMENTS = (
     "file of documents or generations (JSONL, CSV, Parquet) with topic and text, or in the format "
@@ -84,13 +83,6 @@ def build_parser() -> ArgumentParser:
         help="documents that the results exclude: '[id, id]', or a file with one id per line",
     )
     parser.add_argument(
-        "--formats",
-        type=list[Format],
-        default=[],
-        help="also write the verdicts in these projects' formats, e.g. '[factscore, dfactscore]': "
-        "factscore, dfactscore, factreasoner",
-    )
-    parser.add_argument(
         "--chunk", type=int, default=CHUNK, help="documents that are scored and saved together"
     )
     parser.add_class_arguments(OnRay, "ray")
@@ -136,8 +128,6 @@ def main(argv: list[str]) -> int:
     if arguments.limit is not None and run.cost:
         print("\n".join(terminal.format_cost(run.cost, total)))
     paths = [scored, run.output / "results.json"]
-    if arguments.formats:
-        paths += write_formats(rows, arguments.formats, run.output, file.provenance["k"])
     notes = [*remarks.abstention_note(rows), *remarks.removal_notes(rows)]
     notes += [*remarks.empty_selection_note(rows), *remarks.unseen_topics_note(pipeline, rows)]
     notes += [*remarks.failure_reasons(rows), *map(str, paths)]

@@ -270,8 +270,6 @@ class CachedWriter(ABC):
         settings = asdict(sampling)
         if not sampling.temperature:
             settings.pop("top_p")
-        if not sampling.logprobs:  # keeps the cache keys of older answers
-            settings.pop("logprobs")
         whole = [self.identity, settings, seed]
         engine = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).digest()
         return answer_key(engine, [text for m in messages for text in (m["role"], m["content"])])

@@ -127,15 +127,14 @@ class OpenAIServer(CachedWriter):
 
     @property
     def identity(self) -> dict[str, Any]:
-        # Chat and /v1 are omitted to keep the cache keys of older answers.
-        fields = {} if self.endpoint == "chat" else {"endpoint": self.endpoint}
-        # One host may serve models of the same name under several paths.
-        fields |= {} if self.path == "/v1" else {"path": self.path}
-        return fields | {
+        return {
             "backend": "openai",
             "model": self.model,
             "revision": self.revision,
             "host": self.host,
+            # One host may serve models of the same name under several paths.
+            "path": self.path,
+            "endpoint": self.endpoint,
             "extra": self.extra,
             "when_cut": self.when_cut,
         }

@@ -103,7 +103,7 @@ class SentenceEncoder:
         """Vectors of shape (texts, width), float32."""
         return self._model.encode(
             list(texts),
-            prompt="",  # the caller adds prefixes
+            prompt="",
             batch_size=self.batch_size,
             normalize_embeddings=not (self.folder / "modules.json").is_file(),
             show_progress_bar=False,
@@ -206,7 +206,6 @@ class DenseIndex:
     Args:
         file: ``.npy`` file of the vectors, memory-mapped; created if missing, and an interrupted
             run resumes it. ``None``: in memory.
-        prefix: prefix of each passage, if the model needs one (E5: ``passage: ``).
     """
 
     def __init__(
@@ -214,11 +213,9 @@ class DenseIndex:
         passages: Sequence[Passage],
         encoder: SentenceEncoder,
         file: Path | None = None,
-        prefix: str = "",
     ):
         self.passages = passages
         self.encoder = encoder
-        self.prefix = prefix
         if file is None:
             self.vectors = np.concatenate(list(self._chunks(0)))
         else:
@@ -247,7 +244,7 @@ class DenseIndex:
         for start in tqdm(starts, desc="vectors", unit=f"x{CHUNK}", disable=None):
             stop = min(start + CHUNK, len(self.passages))
             chunk = [self.passages[row] for row in range(start, stop)]
-            texts = [f"{self.prefix}{p.title} {p.text}".strip() for p in chunk]
+            texts = [f"{p.title} {p.text}".strip() for p in chunk]
             yield self.encoder.encode(texts).astype(np.float16)
 
     def _write(self, file: Path) -> None:
@@ -302,8 +299,6 @@ class Dense(SearchRetriever):
         model: a sentence-transformers model: a hub id, a folder or ``package:…``.
         k: passages per claim.
         topic_in_query: prepend the topic to the claim.
-        query_prefix: prefix of each query, if the model needs one (E5: ``query: ``).
-        passage_prefix: prefix of each passage.
         batch_size: texts per batch.
         max_length: maximum tokens of a text; null: the model's setting.
         device: ``auto``, ``cpu``, ``cuda``, …
@@ -318,8 +313,6 @@ class Dense(SearchRetriever):
         model: str,
         k: PositiveInt = 5,
         topic_in_query: bool = True,
-        query_prefix: str = "",
-        passage_prefix: str = "",
         batch_size: PositiveInt = 64,
         max_length: PositiveInt | None = None,
         device: str = "auto",
@@ -328,8 +321,6 @@ class Dense(SearchRetriever):
     ):
         super().__init__(k, topic_in_query, per)
         self.path = Path(passages)
-        self.query_prefix = query_prefix
-        self.passage_prefix = passage_prefix
         self.cache_dir = Path(cache_dir) if cache_dir else None
         self._encoder = SentenceEncoder(model, batch_size, max_length, device)
 
@@ -341,8 +332,6 @@ class Dense(SearchRetriever):
             "model": self._encoder.model,
             "model_sha256": self._encoder.fingerprint,
             "max_length": self._encoder.max_length,
-            "query_prefix": self.query_prefix,
-            "passage_prefix": self.passage_prefix,
         }
 
     @cached_property
@@ -351,12 +340,12 @@ class Dense(SearchRetriever):
         passages = read_records(self.path, Passage) if in_memory else PassageFile(self.path)
         file = None
         if self.cache_dir is not None:
-            key = [self._encoder.fingerprint, sha256_file(self.path), self.passage_prefix]
+            key = [self._encoder.fingerprint, sha256_file(self.path)]
             file = self.cache_dir / f"{sha256_text(json.dumps(key))[:32]}.npy"
-        return DenseIndex(passages, self._encoder, file, self.passage_prefix)
+        return DenseIndex(passages, self._encoder, file)
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
-        results = self._index.search([f"{self.query_prefix}{query}" for query in queries], k)
+        results = self._index.search(queries, k)
         rows = sorted({hit.row for hits in results for hit in hits})
         passages = {row: self._index.passages[row] for row in rows}
         return [[passages[hit.row] for hit in hits] for hits in results]

@@ -7,13 +7,13 @@ better only shortens texts. ``DistinctWords`` compares words without a model.
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
-
-from pydantic import Field
 
 from components.english import stems
 from eval.stages import Selection, Selector
 from records import Claim, Document
+
+# The share of a claim's word stems that every kept claim must lack.
+_LEAST_NEW = 0.34
 
 
 @dataclass(eq=False)
@@ -41,16 +41,11 @@ class RandomDrop:
         return rows
 
 
-@dataclass(eq=False)
 class DistinctWords:
-    """Drop a claim that repeats most words of a claim that is kept.
+    """Drop a claim of which a kept claim has more than two thirds of the word stems.
 
-    Args:
-        least_new: share of the claim's word stems, without the topic's, that every kept claim must
-            lack.
+    The topic's stems do not count.
     """
-
-    least_new: Annotated[float, Field(ge=0, le=1)] = 0.34
 
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
@@ -63,7 +58,7 @@ class DistinctWords:
         selections = []
         for claim in claims:
             words = {*stems(claim.text)} - topic
-            least = self.least_new * len(words)
+            least = _LEAST_NEW * len(words)
             twin = next((name for name, other in kept.items() if len(words - other) < least), None)
             if twin is None:
                 kept[claim.id] = words

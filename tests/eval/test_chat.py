@@ -122,7 +122,7 @@ def test_completions_endpoint_gets_one_joined_prompt(echo, tmp_path):
     rerun = ask(echo, **TEXTS, cache=tmp_path / "answers.sqlite", extra={"stop": ["\n\n"]})
     assert rerun.answer([PROMPTS[1], talk], **sampling) == results
     assert (rerun.usage.cached, rerun.usage.calls) == (2, 0)
-    assert "endpoint" not in ask(echo).identity
+    assert ask(echo).identity["endpoint"] == "chat"
     assert rerun.identity == ask(echo, extra={"stop": ["\n\n"]}).identity | TEXTS
 
 
@@ -302,7 +302,7 @@ def test_two_paths_of_a_host_have_separate_caches():
     at = [f"http://host{path}" for path in ("/v1", "/v1/", "/a/v1", "/b/v1")]
     first, same, *variants = (OpenAIServer("m", url).identity for url in at)
     assert first == same
-    assert "path" not in first
+    assert first["path"] == "/v1"
     assert [other["path"] for other in variants] == ["/a/v1", "/b/v1"]
 
 

@@ -15,10 +15,7 @@ from eval.experiments.dfactscore import dfactscore_values
 from eval.experiments.dfactscore.dfactscore import DFActScore
 from eval.experiments.dfactscore.page_views import Views
 from eval.metrics.citations import Citations
-from eval.metrics.dfactscore_files import read_texts
 from eval.metrics.judged_texts import JudgedClaim, JudgedText, output_type
-from eval.pipeline import Pipeline
-from eval.report.exports import write_formats
 from eval.run.run import Run
 from eval.verify.dfactscore.local_groups import LocalGroups
 from eval.verify.dfactscore.stage import DFActScore as Verifier
@@ -453,31 +450,3 @@ def test_run_without_citations_has_no_citation_values(tmp_path):
         nobody.run(tmp_path / "nobody", {"documents": [path]})
     actual, _ = run(tmp_path, [path], output="bare", citations=None, names=1)
     assert not [key for key in actual if "citation" in key[0]]
-
-
-def test_the_published_form_of_the_verdicts(tmp_path):
-    pipeline = Pipeline(Given(), [Verifier(Words(), LocalGroups())])
-    scored = pipeline.score(read_texts([documents(tmp_path)]))
-    (path,) = write_formats(scored, ["dfactscore"], tmp_path, 3)
-    assert path.name == "dfactscore.dfactscore.grouped.json"
-    actual = json.loads(path.read_text())
-    assert actual["init_score"] == pytest.approx((0.75 * 2 + 3) / 5)
-    assert actual["init_global_score"] == pytest.approx((0.5 * 2 + 3) / 5)
-    assert actual["global_score"] < actual["init_global_score"]
-    assert actual["num_groups"] == pytest.approx((1 + 2 + 1 + 2 + 1) / 5)
-    assert actual["num_supporting_topics"] == pytest.approx((2 + 2 + 2 + 2 + 1) / 5)
-    assert (actual["nan"], actual["num_failed"]) == (0, 0)
-    assert actual["respond_ratio"] == pytest.approx(5 / 6)
-    assert actual["decisions"][5] is actual["global_decisions"][5] is None
-    assert [len(d) for d in actual["global_decisions"][:2]] == [4, 3]
-    titles = [d["supporting_topic"] for d in actual["decisions"][0]]
-    assert titles == ["Ann Lee (painter)", "Ann Lee (painter)", "Ann Lee (politician)", None]
-    assert actual["global_decisions"][0][2] == {
-        "atom": "Ann Lee sat in the house.",
-        "is_supported": False,
-        "supporting_topic": None,
-    }
-    joined, _ = run_without_models(tmp_path, {"all texts": str(path)})
-    assert joined[ALONE].value == pytest.approx(actual["init_score"])
-    assert joined[GROUPED].value == pytest.approx(actual["init_global_score"])
-    assert joined["entities", None].value == pytest.approx(actual["num_supporting_topics"])

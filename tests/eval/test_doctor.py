@@ -1,4 +1,4 @@
-"""The doctor says what is there and what makes the rest, and never what a key is."""
+"""The doctor prints the installation and the missing inputs of each configuration."""
 
 from pathlib import Path
 
@@ -19,7 +19,6 @@ pipeline:
         entailment:
           class_path: eval.models.encoder.Entailment
           init_args: {checkpoint: checkpoints/small/relation}
-        writer: {api_key_env: MY_LAB_KEY}
 """
 
 
@@ -46,12 +45,11 @@ def repository(tmp_path, monkeypatch):
 
 def said(capsys):
     assert main([]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    return lines, {line.strip().split()[0]: line.strip() for line in lines}
+    return capsys.readouterr().out.splitlines()
 
 
 def test_it_names_what_is_missing_and_what_makes_it(repository, capsys):
-    lines, _ = said(capsys)
+    lines = said(capsys)
     place = lines.index("  configs/eval/small/mine.yaml")
     assert [line.strip() for line in lines[place + 1 : place + 3]] == [
         "missing checkpoints/small/relation: `python -m train fit --config "
@@ -67,9 +65,7 @@ def test_what_is_there_is_not_missing(repository, capsys):
     (repository / "data/kb/passages.jsonl").write_text("")
     (repository / "checkpoints/small/relation").mkdir(parents=True)
     (repository / "checkpoints/small/relation/component.json").write_text("{}")
-    lines, _ = said(capsys)
-    assert "  configs/eval/small/mine.yaml: nothing missing" in lines
-    assert lines[lines.index("checkpoints") + 1] == "  checkpoints/small/relation"
+    assert "  configs/eval/small/mine.yaml: nothing missing" in said(capsys)
 
 
 def test_weighed_files_other_configs_and_folders_of_a_fresh_clone_are_looked_for(
@@ -83,7 +79,7 @@ def test_weighed_files_other_configs_and_folders_of_a_fresh_clone_are_looked_for
         "train/small/sweep.yaml": "command: [--config, configs/train/small/weighed.yaml]\n",
     }
     write_configs(repository, texts)
-    lines, _ = said(capsys)
+    lines = said(capsys)
     lacks = {
         line.strip(): lines[place + 1 : place + 3]
         for place, line in enumerate(lines)
@@ -97,19 +93,8 @@ def test_weighed_files_other_configs_and_folders_of_a_fresh_clone_are_looked_for
         assert "missing data/kb/a.jsonl, data/kb/b.jsonl:" in named[name]
 
 
-def test_a_key_is_set_or_not_and_never_shown(repository, capsys, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
-    monkeypatch.setenv("MY_LAB_KEY", "also-secret")
-    monkeypatch.delenv("SERPER_API_KEY", raising=False)
-    lines, by_name = said(capsys)
-    assert "secret" not in "\n".join(lines)
-    assert by_name["OPENAI_API_KEY"].startswith("OPENAI_API_KEY        set (")
-    assert by_name["MY_LAB_KEY"].startswith("MY_LAB_KEY            set (")
-    assert by_name["SERPER_API_KEY"].startswith("SERPER_API_KEY        not set (")
-
-
 def test_it_runs_in_the_repository(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    lines, _ = said(capsys)
+    lines = said(capsys)
     configs = {str(p.relative_to(ROOT)) for p in (ROOT / "configs").rglob("*.yaml")}
     assert {line.strip().split(":")[0] for line in lines} >= configs

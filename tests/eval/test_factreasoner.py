@@ -1,6 +1,5 @@
 """FactReasoner: pairs, factors and posteriors, and what its probabilities are worth."""
 
-import json
 import math
 
 import numpy as np
@@ -19,7 +18,6 @@ from eval.metrics.probabilities import (
     posterior_measures,
 )
 from eval.pipeline import Pipeline
-from eval.report.exports import write_formats
 from eval.report.tables import number
 from eval.retrieve.given import Given as GivenPassages
 from eval.verify.factreasoner.graph import table
@@ -302,22 +300,6 @@ def test_unlabelled_and_unjudged_claims_are_in_no_measure():
     measures = posterior_measures([rows], ["d"])
     assert (measures["brier"][0], measures["graded_precision"][0]) == pytest.approx((0.04, 2.6 / 3))
     assert posterior_measures([[judged("S", p=None)]], ["d"]) == {}, "no probability"
-
-
-def test_files_as_the_released_code_writes_them(tmp_path):
-    doc = document({"a": ["x"], "b": ["y"], "c": []}, ["x", "y"], a="S", b="S")
-    answers = {("x", "a"): (E, 0.8), ("y", "b"): (C, 0.8)}
-    pipeline = Pipeline(Given(), [FactReasoner(Told(answers), versions=[2])], GivenPassages())
-    (path,) = write_formats(pipeline.score([doc]), ["factreasoner"], tmp_path, k=2)
-    results = json.loads(path.read_text())["results"]
-    p = {row["variable"]: row["probabilities"][1] for row in results["marginals"]}
-    assert results["predictions"] == {"a": "S", "b": "NS", "c": "NS"}
-    assert (results["num_true_atoms"], results["num_false_atoms"]) == (1, 2)
-    assert results["num_uniform_atoms"] == 1
-    assert results["entropy"] == pytest.approx(sum(-v * math.log(v) for v in p.values()))
-    assert results["avg_norm_entropy"] == pytest.approx(binary_entropy(list(p.values())))
-    assert results["avg_explogprob"] == pytest.approx(math.prod(p.values()) ** (1 / 3))
-    assert results["factuality_score_per_atom"][0] == {"a": {"score": p["a"], "support": "S"}}
 
 
 @pytest.mark.parametrize(("keep", "p"), [(False, 0.5), (True, 0.45)])

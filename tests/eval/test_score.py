@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from eval.commands.report import main as report_main
 from eval.commands.score import main as score_main
 from eval.decompose.by_sentence import BySentence, Failed
 from eval.models.openai_server import OpenAIServer
@@ -208,8 +207,6 @@ def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
     assert said.split()[:6] == ["kind", "of", "text", "generator", "Core", "assessor"]
     assert score_main([*ARGUMENTS, "--chunk", "1"]) == 0, "done already, however it is cut"
     assert capsys.readouterr().out == said
-    assert score_main([*ARGUMENTS, "--formats", "[factscore]"]) == 0
-    assert capsys.readouterr().out.endswith("out/factscore.labels.default.json\n")
     other = r"results of another configuration.*\(differing: pipeline.gamma\).*delete out/results"
     with pytest.raises(UserError, match=other):
         score_main([*ARGUMENTS, "--pipeline.gamma", "0"])
@@ -253,7 +250,3 @@ def test_a_finished_run_is_aggregated_in_other_ways(tmp_path, monkeypatch):
     assert precision() == [(0.5, 1)]
     assert not calls
     assert (tmp_path / "out/results.json").read_bytes() == plain
-    assert report_main(["--run", "out", "--lm_eval"]) == 0
-    row = json.loads((tmp_path / "out/lm_eval.json").read_text())["results"]["texts_normal_given"]
-    names = ("", "_n", "_failed", "_stderr")
-    assert [row[f"factual_precision{n},none"] for n in names] == [0.5, 1, 1, "N/A"]

@@ -17,11 +17,13 @@ from data_builders.written.claims.validity import (
 )
 from records import Passage, UserError
 
+_FALSE_SHARE = 0.6
+
 
 class Instructed(Attack):
     """A bad text with an instruction to the judge.
 
-    Of a ladder's claims, ``false_share`` are replaced by false versions; a document without such
+    Of a ladder's claims, 60 % are replaced by false versions; a document without such
     versions is not changed. The instruction states nothing about the topic.
 
     Source: prompt injection against language models as judges (Greshake et al., arXiv 2302.12173;
@@ -29,16 +31,14 @@ class Instructed(Attack):
 
     Args:
         instructions: one of these is inserted; null for the shipped ones.
-        false_share: share of the claims that become false.
     """
 
     family = "injection"
 
-    def __init__(self, instructions: list[str] | None = None, false_share: float = 0.6):
+    def __init__(self, instructions: list[str] | None = None):
         if instructions == []:
             raise UserError("instructions: expected at least one, or null for the shipped ones")
         self.instructions = lines_of("instructions") if instructions is None else instructions
-        self.false_share = false_share
 
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         instruction = as_sentence(rng.choice(self.instructions))
@@ -52,7 +52,7 @@ class Instructed(Attack):
         names = [name for name, versions in false.items() if versions]
         if not names:
             return Attacked(source.document.text, unchanged_claims(source))
-        changed = set(rng.sample(names, min(len(names), round(self.false_share * len(false)))))
+        changed = set(rng.sample(names, min(len(names), round(_FALSE_SHARE * len(false)))))
         return join_sentences(
             [
                 SentenceClaim(rng.choice(false[claim.id]), "NS")

@@ -16,7 +16,7 @@ from functools import partial
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from pydantic import BaseModel, Field, ValidationError
 
-from components.gold import GOLD_K, add_label_gold
+from components.gold import add_label_gold
 from components.sentences import split_sentences
 from eval.defences import Defence
 from eval.experiments.experiment import Experiment, Outcome, require_entries
@@ -163,7 +163,7 @@ class Optimise(Experiment):
         ]
         ladder = next(iter(self.texts), "")
         topics = draw_topics(documents, ladder, None, self.topics, self.seed)
-        return add_label_gold([d for d in documents if d.topic in topics], "labels", GOLD_K)
+        return add_label_gold([d for d in documents if d.topic in topics], "labels")
 
     def _honest(self, kind: str) -> Iterator[Document]:
         for path in self.texts[kind]:

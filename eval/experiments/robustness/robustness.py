@@ -15,10 +15,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
-from jsonargparse.typing import NonNegativeInt, PositiveInt
+from jsonargparse.typing import NonNegativeInt
 
 from cli.printable import printable
-from components.gold import GOLD_K, add_label_gold
+from components.gold import add_label_gold
 from eval.defences import Defence, PipelineScore, combine
 from eval.experiments.experiment import Experiment, Half, Outcome
 from eval.experiments.robustness.robustness_bank import (
@@ -86,8 +86,6 @@ class Robustness(Experiment):
         bank: an attacker that composes texts from statements with known credit, per column.
         honest: kinds of the honest texts. The first is the ladder that attacks are compared with;
             all say what a score means (``robustness_verdicts.py``).
-        gold_k: number of facts of a complete answer, for texts that have labelled claims and no
-            ``gold``.
         per_topic: maximum number of texts per kind, generator and topic (of a ladder, and rung); 0
             for all.
         topics: maximum number of topics, drawn by the seed from those of the honest texts, and as
@@ -120,7 +118,6 @@ class Robustness(Experiment):
     probes: list[str] = field(default_factory=list)
     bank: BankAttack | None = None
     honest: list[str] = field(default_factory=lambda: ["normal"])
-    gold_k: PositiveInt = GOLD_K
     per_topic: NonNegativeInt = 0
     topics: NonNegativeInt = 0
     half: Half | None = None
@@ -322,7 +319,7 @@ class Robustness(Experiment):
                 self._skip([skipped] if skipped else [])
                 read.append((path, of_file))
         texts = with_distinct_ids(read)
-        texts = add_label_gold(texts, "labels", self.gold_k)
+        texts = add_label_gold(texts, "labels")
         for name in ("generator", "group", "bin"):
             if ALL in {getattr(document, name) for document in texts}:
                 raise UserError(f"texts: {name}: {ALL!r} means all texts in the results; rename it")
