@@ -22,7 +22,6 @@ CONTROL := unli relation
 # Further components for configs/eval/small and configs/experiments/small.
 MORE := relation_pages relation_conflicts
 OTHERS := kb_conflicts ladders probes attacks knowledge attacks_injection best_of_n generations_steps
-OF_LEADS := ladders_leads attacks_leads
 SOURCES := $(wildcard cli/*.py records/*.py clients/*.py components/*.py)
 BUILDERS := $(shell find data_builders -type f -not -name '*.pyc')
 TRAINERS := $(wildcard train/*.py)
@@ -109,12 +108,7 @@ data/corruption/manifest.json: configs/data/small/corruption.yaml data/generatio
 	@mkdir -p $(LOGS); echo "building  data/corruption (log: $(LOGS)/corruption.log)"
 	@$(PY) -m data_builders corruption --overwrite --config $< > $(LOGS)/corruption.log 2>&1 || { tail -n 20 $(LOGS)/corruption.log; exit 1; }
 
-# On people of Wikipedia after `make wikipedia`, else on embedded people.
-PEOPLE := $(wildcard data/leads/manifest.json)
-EXPERIMENT := configs/experiments/small/$(if $(PEOPLE),robustness_people,robustness).yaml
-ABOUT := $(if $(PEOPLE),data/attacks_leads,data/attacks)/manifest.json
-
-runs/demo/results.json: $(EXPERIMENT) data/corruption/manifest.json $(ABOUT) $(TRAINED:%=$(SMALL)/%/component.json) $(EVAL)
+runs/demo/results.json: configs/experiments/small/robustness_people.yaml data/corruption/manifest.json data/attacks/manifest.json $(TRAINED:%=$(SMALL)/%/component.json) $(EVAL)
 	@mkdir -p $(LOGS); echo "scoring   runs/demo (log: $(LOGS)/robustness.log)"
 	@rm -f $@  # results of other components or code cannot be resumed
 	@OMP_NUM_THREADS=2 $(PY) -m eval experiment robustness --config $< --output runs/demo > $(LOGS)/robustness.log 2>&1 \
@@ -129,20 +123,16 @@ small: $(READY) ## create all inputs of configs/*/small (hours)
 
 small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(MORE:%=$(SMALL)/%/component.json) data/corruption/manifest.json $(OTHERS:%=data/%/manifest.json)
 
-$(OTHERS:%=data/%/manifest.json) $(OF_LEADS:%=data/%/manifest.json): data/%/manifest.json: $(READY) configs/data/small/%.yaml $(BUILDERS) $(SOURCES)
+$(OTHERS:%=data/%/manifest.json): data/%/manifest.json: $(READY) configs/data/small/%.yaml $(BUILDERS) $(SOURCES)
 	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/$*.log)"
 	@$(PY) -m data_builders $(or $(BUILDER),$*) --overwrite --config configs/data/small/$*.yaml > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
 # Datasets that are not named after their builder.
 data/attacks_injection/manifest.json: private BUILDER := attacks
 data/best_of_n/manifest.json data/generations_steps/manifest.json: private BUILDER := generations
-data/ladders_leads/manifest.json: private BUILDER := ladders
-data/attacks_leads/manifest.json: private BUILDER := attacks
 
-data/ladders_leads/manifest.json: data/leads/manifest.json
-data/attacks_leads/manifest.json: data/ladders_leads/manifest.json
-
-data/ladders/manifest.json data/probes/manifest.json data/knowledge/manifest.json: data/kb/manifest.json
+data/knowledge/manifest.json: data/kb/manifest.json
+data/ladders/manifest.json data/probes/manifest.json: data/leads/manifest.json
 data/attacks/manifest.json data/attacks_injection/manifest.json: data/ladders/manifest.json
 data/best_of_n/manifest.json: $(SMALL)/adversary_info/component.json $(SMALL)/relation_2/component.json $(EVAL)
 

@@ -3,7 +3,7 @@
     python -m data_builders ladders --config configs/data/small/ladders.yaml
     python -m data_builders attacks --config configs/data/small/attacks.yaml
     python benchmarks/oracle_judge.py data/ladders/ladder.jsonl \\
-        data/attacks/{few_facts,repeated,reworded,paraphrased,split,conjunctions,padded,alternatives}.jsonl
+        data/attacks/{few_facts,repeated,reworded,paraphrased,split,padded,alternatives}.jsonl --k 5
 
 The oracle supports what is true, and removes a claim whose facts other claims have stated. The
 score is F1@K, as in the stack, and removed claims count as unsupported. Prints the attack success

@@ -11,7 +11,7 @@ import yaml
 
 from eval.audit.result import Audit, attacks_of, example_of, fault_of
 from eval.audit.targets import Guarded, load
-from eval.audit.texts import LADDERS, World, text_files, with_pages
+from eval.audit.texts import LADDERS, K, text_files, with_pages
 from eval.defences import Defence, read_pipeline
 from eval.experiments.robustness.robustness import Robustness
 from eval.experiments.robustness.robustness_grid import NONE
@@ -26,7 +26,7 @@ from records import Document, ResultFile, UserError, write_text
 TRIAL = 20  # texts after which the cost is printed
 CONFIGURED = "configured"
 ROBUST = "configs/eval/ready/robust.yaml"
-COMPLETE: dict[World, int] = {"people": 10, "leads": 5}  # facts of a complete answer
+MAX_TEXTS = 2_100  # texts on 60 topics, as many as `held` needs
 
 
 @dataclass(eq=False)
@@ -34,7 +34,6 @@ class AuditedMetric(Robustness):
     """The robustness experiment on the texts of an audit, at most about ``max_texts`` of them."""
 
     has_labels: ClassVar[bool] = False
-    world: World = "people"
     max_texts: int | None = None
 
     def documents(self) -> list[Document]:
@@ -44,18 +43,17 @@ class AuditedMetric(Robustness):
             most = self.max_texts * len({document.topic for document in texts}) // len(texts)
             drawn = draw_topics(texts, LADDERS[0], None, max(2, most), self.seed)
             texts = [document for document in texts if document.topic in drawn]
-        return list(with_pages(texts, self.world))
+        return list(with_pages(texts))
 
 
-def plan(world: World = "people", **options: object) -> AuditedMetric:
+def plan(**options: object) -> AuditedMetric:
     """The experiment of an audit; further options are fields of ``AuditedMetric``."""
-    return AuditedMetric(text_files(world), honest=list(LADDERS), by=[], world=world, **options)
+    return AuditedMetric(text_files(), honest=list(LADDERS), by=[], **options)
 
 
 def audit(
     target: str | TextMetric | object,
-    world: World = "people",
-    max_texts: int | None = None,
+    max_texts: int | None = MAX_TEXTS,
     output: str | None = None,
     verdict: str = "grouped",
 ) -> Audit:
@@ -67,21 +65,20 @@ def audit(
     Args:
         target: ``FILE.py`` with a TextMetric or ``score``, ``FILE.py:NAME``, a configuration of
             ``eval score``, or scores (JSONL with ``id`` and ``score``); a function or a TextMetric.
-        world: ``people``, the embedded people, or ``leads``, people of Wikipedia.
-        max_texts: draw fewer topics, so that there are at most so many texts.
+        max_texts: draw topics, so that there are at most about so many texts; null for all topics.
         output: folder; by default one below ``runs/audit``.
         verdict: the scored verdict of a configuration that has several.
     """
     name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
-    config: dict[str, object] = {"target": name, "world": world}
+    config: dict[str, object] = {"target": name}
     metric, column = None, NONE
     if name.endswith(".yaml"):
-        options, column = _pipeline_options(name, world, verdict)
+        options, column = _pipeline_options(name, verdict)
         config["pipeline"] = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
     else:
         metric = load(target) if isinstance(target, str) else Guarded(name, target)
         options = {"text_metrics": {name: metric}}
-    experiment = plan(world, max_texts=max_texts, **options)
+    experiment = plan(max_texts=max_texts, **options)
     config |= {"texts": experiment.texts, "max_texts": max_texts}
     folder = Path(output or Path("runs/audit", Path(name).name.replace(":", ".")))
     file = _run(experiment, folder, config)
@@ -91,7 +88,7 @@ def audit(
     return result
 
 
-def _pipeline_options(path: str, world: World, verdict: str) -> tuple[dict[str, object], str]:
+def _pipeline_options(path: str, verdict: str) -> tuple[dict[str, object], str]:
     """Options of the experiment for a configuration of ``eval score``, and the audited column."""
     pipeline = read_pipeline(path)
     bare = copy(pipeline)
@@ -99,7 +96,7 @@ def _pipeline_options(path: str, world: World, verdict: str) -> tuple[dict[str, 
     if pipeline.select is not None:
         column = CONFIGURED
         defences[column] = Defence(select=pipeline.select)
-    defences["robust"] = Defence(config=ROBUST, score="f1_at_k", k=COMPLETE[world])
+    defences["robust"] = Defence(config=ROBUST, score="f1_at_k", k=K)
     return {"metrics": {path: bare}, "defences": defences, "verdicts": {path: verdict}}, column
 
 
@@ -126,7 +123,6 @@ def _result(experiment: AuditedMetric, file: ResultFile, column: str, page: Path
     ladders = Ladders({LADDERS[0]: honest}, experiment.seed)
     return Audit(
         target=metrics[0],
-        world=experiment.world,
         verdict="unusable" if fault else attacks[0].verdict,
         unusable=fault,
         texts=len(texts),

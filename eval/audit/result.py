@@ -75,7 +75,6 @@ class Audit(BaseModel):
     """
 
     target: str
-    world: str
     verdict: str
     unusable: str | None
     texts: int

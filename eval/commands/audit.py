@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
         rows = [
             {"id": d.id, "topic": d.topic, "prompt": PROMPT.format(d.topic), "text": d.text}
             | {"passages": passage_texts(d)}
-            for d in plan(options["world"], **unused).documents()
+            for d in plan(**unused).documents()
         ]
         write_jsonl(Path(path), rows)
         print(path)

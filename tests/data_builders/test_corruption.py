@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from datasets import load_dataset
 
-from data_builders.kb.facts import Person
-from data_builders.kb.graph import Value
+from data_builders.splits import SPLITS
 from data_builders.written.claims.labelled import read_sources
 from data_builders.written.corruption.corrupters import (
     ENTAILED_BY_ANOTHER,
@@ -30,7 +29,9 @@ from data_builders.written.corruption.corrupters import (
 from data_builders.written.corruption.corruption import Corruption
 from data_builders.written.corruption.curves import read_appended, sentences_for_topic
 from data_builders.written.corruption.merging import ToMerge, find_claims
-from data_builders.written.corruption.swap import Values, ValueSwap, _parse_number
+from data_builders.written.corruption.swap import ValueSwap, _parse_number
+from data_builders.written.leads.lead_statements import Lead, lead_statements
+from data_builders.written.leads.leads import passage_of
 from eval.decompose.given import Given
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
@@ -53,24 +54,26 @@ CLAIMS = [
 ]
 
 
-def person(name: str, country: str, *occupations: str) -> Person:
-    facts = {"P27": (Value(country, f"c:{country}"),)}
-    facts["P106"] = tuple(Value(o, f"o:{o}") for o in occupations)
-    return Person(f"p:{name}", name, name, (), "", facts, None, "D", 0)
-
-
-PEOPLE = [
-    person("Ann Lee", "Sweden", "chemist", "poet"),
-    person("Zed Zoe", "France", "chemist"),
-    person("Yan Yu", "Italy", "writer"),
-    person("Lu Xu", "Dominican Republic", "film director"),
-]
+# Of the topics only Ann Lee has a lead.
+LEADS = [
+    Lead("Ann Lee", "Swedish chemist and poet (1950–1999)",
+         "Ann Lee was a Swedish chemist and poet.", "People"),
+    Lead("Zed Zoe", "French chemist (1920–1990)", "Zed Zoe was a French chemist.", "People"),
+    Lead("Lu Xu", "film director", "Lu Xu is a film director.", "People"),
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def documents(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.01)
+    for split, lead in zip(SPLITS, LEADS, strict=True):
+        statements = [
+            {"topic": lead.title, "group": lead.topic} | statement._asdict()
+            for statement in lead_statements(lead)
+        ]
+        write_jsonl(f"data/leads/passages_{split}.jsonl", [passage_of(lead)])
+        write_jsonl(f"data/leads/statements_{split}.jsonl", statements)
     rows = []
     for topic in TOPICS:
         claims = [
@@ -173,7 +176,13 @@ def test_statistics_count_what_changed_what_could_not_and_what_was_appended():
     assert figures["claims_by_label"] == {"IR": 3, "NS": 4, "S": 15}
     assert figures["documents_without_a_supported_claim"] == 1
     assert figures["documents_without_a_change"] == 1
-    assert figures["changed_by_kind"] == {"P106": 3, "P27": 3, "number": 3, "year": 3}
+    assert figures["changed_by_kind"] == {
+        "born": 1,
+        "nationality": 3,
+        "number": 3,
+        "occupation": 3,
+        "year": 2,
+    }
     assert figures["stayed_by_reason"] == {NOTHING_TO_CHANGE: 3}
     assert (figures["changed"], figures["invalid"]) == (12, 0)
     assert figures["claims_in_text"] == {"listed": 22}
@@ -362,7 +371,7 @@ def test_verdicts_of_scored_texts_are_the_labels():
 
 
 def change(text: str, topic: str = "Cy Coe", seed: int = 0):
-    return Values(PEOPLE).change(ToChange("k", topic, text), random.Random(seed))
+    return ValueSwap().change(ToChange("k", topic, text), random.Random(seed))
 
 
 @pytest.mark.parametrize(
@@ -372,8 +381,8 @@ def change(text: str, topic: str = "Cy Coe", seed: int = 0):
         ("Cy Coe wrote in the 1920s.", {"year"}),
         ("Cy Coe sold 12,500 books.", {"number"}),
         ("Cy Coe lived in the 19th century.", {"ordinal"}),
-        ("Cy Coe is a chemist.", {"P106"}),
-        ("Cy Coe is an Italian painter.", {"P27", "P106"}),
+        ("Cy Coe is a chemist.", {"occupation"}),
+        ("Cy Coe is an Italian painter.", {"nationality", "occupation"}),
     ],
 )
 def test_value_is_replaced_by_another_of_its_kind(text, kind):
@@ -401,7 +410,7 @@ def test_value_is_replaced_by_another_of_its_kind(text, kind):
     ],
 )
 def test_bounds_are_replaced_by_false_ones(text, larger):
-    (find,) = Values(PEOPLE)._replaceable(ToChange("k", "Cy Coe", text))
+    (find,) = ValueSwap().replaceable(ToChange("k", "Cy Coe", text))
     old = _parse_number(text[find.start : find.end])
     assert find.replacements
     assert all((_parse_number(other) > old) == larger for other in find.replacements)
@@ -409,27 +418,38 @@ def test_bounds_are_replaced_by_false_ones(text, larger):
 
 def test_a_range_is_made_narrower():
     for text in ("It took place between 1926 and 1929.", "It was between the 1930s and the 1950s."):
-        first, last = Values(PEOPLE)._replaceable(ToChange("k", "Cy Coe", text))
+        first, last = ValueSwap().replaceable(ToChange("k", "Cy Coe", text))
         assert all(other > text[first.start : first.end] for other in first.replacements)
         assert all(other < text[last.start : last.end] for other in last.replacements)
         assert first.replacements
         assert last.replacements
 
 
-def test_a_new_value_is_neither_true_nor_ungrammatical():
+def test_new_value_is_not_in_the_lead_and_of_another_field_or_region():
     for seed in range(40):
-        assert change("Cy Coe is a writer.", seed=seed).new not in {"poet", "novelist"}
+        assert change("Ann Lee was a writer.", "Ann Lee", seed).new not in {"chemist", "botanist"}
+        assert change("Cy Coe is a writer.", seed=seed).new not in {"playwright", "translator"}
         assert change("Cy Coe is British.", seed=seed).new not in {"English", "Scottish"}
-        # The article is the people's, not of a country's own name.
-        assert change("Cy Coe fought the British.", seed=seed).text[:17] == "Cy Coe fought the"
         result = change("Cy Coe is an Italian.", seed=seed)  # no "is a French"
         article = result.text.removeprefix("Cy Coe is ").split()[0]
         assert article == ("an" if result.new[0] in "AEIOU" else "a")
         assert result.new not in {"French", "Swedish"}
-        result = change("Cy Coe is from the Dominican Republic.", seed=seed).text
-        assert "the the" not in result
-        assert "the Sweden" not in result
-    assert change("Italy Smith is quiet.", "Italy Smith").reason == NOTHING_TO_CHANGE
+    for text in ("Cy Coe met a film director.", "Cy Coe left the American Academy."):
+        assert change(text).reason == NOTHING_TO_CHANGE
+    assert change("French Smith is quiet.", "French Smith").reason == NOTHING_TO_CHANGE
+
+
+def test_values_of_the_topics_lead_are_replaced_whole():
+    for seed in range(10):
+        result = change("Lu Xu worked as a film director.", "Lu Xu", seed)
+        assert (result.kind, result.old) == ("occupation", "film director")
+        assert result.new not in {"film director", "choreographer"}
+
+
+def test_identity_of_the_corrupter_changes_with_the_leads():
+    before = ValueSwap().identity
+    write_jsonl("data/leads/statements_dev.jsonl", [{"topic": "Zed Zoe"}])
+    assert ValueSwap().identity != before
 
 
 @pytest.mark.parametrize(

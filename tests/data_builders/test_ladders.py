@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from components.english import content_stems
 from data_builders.written.attacks.attacks import SHIPPED, Attacks
 from data_builders.written.attacks.phrases import fill, phrase_bank, phrases
-from data_builders.written.ladders.embedded_people import EmbeddedPeople
 from data_builders.written.ladders.ladders import LADDERS, RUNGS, Ladders
 from data_builders.written.ladders.probes import PROBES, Probes
-from records import Document, read_records
+from data_builders.written.leads.lead_statements import Lead, lead_statements
+from data_builders.written.leads.leads import passage_of
+from records import Document, read_records, write_jsonl
 
 ROOT = Path(__file__).parents[2]
 # May be in both banks: words that carry no meaning of a kind.
@@ -22,20 +24,50 @@ NEUTRAL = content_stems(
 )
 
 
-@pytest.fixture(scope="module")
-def world(dataset) -> EmbeddedPeople:
-    return EmbeddedPeople(str(dataset / "profiles.jsonl"), str(dataset / "passages.jsonl"))
+NAMES = [f"{first} {last}" for first in ("Ann", "Bob", "Eve") for last in
+         ("Hill", "Lake", "Marsh", "Field", "Brook")]  # fmt: skip
+KINDS = (
+    ("French", "poet, painter and mathematician", "Nobel Prize in Literature"),
+    ("Indian", "chemist, novelist and banker", "Copley Medal"),
+    ("Nigerian", "composer, engineer and lawyer", "Wolf Prize"),
+)
+
+
+def lead(number: int) -> Lead:
+    name, (nationality, occupations, award) = NAMES[number], KINDS[number % len(KINDS)]
+    born = 1900 + 2 * number
+    sentences = [
+        f"{name} was a {nationality} {occupations}.",
+        f"He was awarded the {award}.",
+        f"He taught {NAMES[number - 1]} for many years.",
+    ]
+    description = f"{nationality} {occupations.partition(',')[0]} ({born}–{born + 61})"
+    return Lead(name, description, " ".join(sentences), "People")
 
 
 @pytest.fixture(scope="module")
-def folder(world, tmp_path_factory) -> Path:
-    return Ladders(tmp_path_factory.mktemp("ladders"), world=world).build().parent
+def leads(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("leads")
+    people = [lead(number) for number in range(len(NAMES))]
+    statements = [
+        {"topic": person.title, "group": "People"} | statement._asdict()
+        for person in people
+        for statement in lead_statements(person)
+    ]
+    write_jsonl(folder / "passages_test.jsonl", map(passage_of, people))
+    write_jsonl(folder / "statements_test.jsonl", statements)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def attacks_folder(folder, dataset, tmp_path_factory) -> Path:
+def folder(leads, tmp_path_factory) -> Path:
+    return Ladders(tmp_path_factory.mktemp("ladders"), str(leads)).build().parent
+
+
+@pytest.fixture(scope="module")
+def attacks_folder(folder, leads, tmp_path_factory) -> Path:
     output = tmp_path_factory.mktemp("attacks")
-    pages = [str(dataset / "passages.jsonl")]
+    pages = [str(leads / "passages_test.jsonl")]
     return Attacks(output, [str(folder / "complete.jsonl")], pages=pages).build().parent
 
 
@@ -43,11 +75,13 @@ def attacks_folder(folder, dataset, tmp_path_factory) -> Path:
 def test_gold_of_a_rung_is_the_rung(folder, kind):
     rows = read_records(folder / f"{kind}.jsonl", Document)
     topics = {row.topic for row in rows}
-    assert len(topics) >= 15
+    assert len(topics) == len(NAMES)
     assert [row.rung for row in rows] == [*RUNGS] * len(topics)
     for row in rows:
         assert row.gold.f1 == pytest.approx(row.rung)
-        assert len({claim.text for claim in row.claims}) == len(row.claims) == 10
+        assert len(row.claims) == 5
+        true = [claim.text for claim in row.claims if claim.label == "S"]
+        assert len(set(true)) == len(true)
         assert all(bool(claim.rests_on) == (claim.label == "S") for claim in row.claims)
 
 
@@ -56,13 +90,15 @@ def test_false_statements_differ_from_the_true_ones_of_their_topic(folder):
         true = {text for claim in row.claims for text in (claim.text, *claim.reworded)}
         false = [version for claim in row.claims for version in claim.false]
         assert not true & {version["text"] for version in false}
-        assert all(version["changed"] in ("number", "name") for version in false)
+        assert all(version["changed"] in ("number", "name", "relation") for version in false)
         assert all(version["instead_of"] in true for version in false)
 
 
 def test_statements_of_the_bank_credit_facts_by_kind(folder):
     rows = [json.loads(line) for line in (folder / "statements.jsonl").read_text().splitlines()]
-    assert len(rows) == 30 * len({row["topic"] for row in rows})
+    per_topic = Counter(row["topic"] for row in rows)
+    assert len(per_topic) == len(NAMES)
+    assert max(per_topic.values()) <= 30
     numbers = {"true": {1}, "reworded": {1}, "compound": {2}}
     for kind in {row["kind"] for row in rows}:
         credited = {len(set(row["credits"])) for row in rows if row["kind"] == kind}
@@ -70,22 +106,22 @@ def test_statements_of_the_bank_credit_facts_by_kind(folder):
 
 
 def test_attacks_on_ladders_have_low_gold_and_all_kinds(attacks_folder):
-    for kind in set(SHIPPED) - {"namesake", "merged", "misrelated_seen", "misrelated_unseen"}:
+    for kind in set(SHIPPED) - {"namesake", "merged", "split", "conjunctions"}:
         rows = read_records(attacks_folder / f"{kind}.jsonl", Document)
         assert max(row.gold.f1 for row in rows) <= 0.6
         assert len(rows) >= 10, kind
 
 
-def test_two_builds_are_equal(world, folder, tmp_path):
-    second = Ladders(tmp_path, world=world).build().parent
+def test_two_builds_are_equal(leads, folder, tmp_path):
+    second = Ladders(tmp_path, str(leads)).build().parent
     for path in folder.glob("*.jsonl"):
         assert path.read_bytes() == (second / path.name).read_bytes()
 
 
-def test_probes_are_even_over_families_and_topics(world, tmp_path):
-    folder = Probes(tmp_path, world=world, per_family=60).build().parent
+def test_probes_are_even_over_families_and_topics(leads, tmp_path):
+    folder = Probes(tmp_path, str(leads), per_family=60).build().parent
     rows = read_records(folder / "probes.jsonl", Document)
-    numbers = {key: 0 for key in PROBES if key[0] != "false relation"}
+    numbers = {key: 0 for key in PROBES}
     for row in rows:
         numbers[row.probe, row.bank] += 1
         assert row.passages

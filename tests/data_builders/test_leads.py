@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from data_builders.written.ladders.lead_people import LeadPeople
+from data_builders.written.ladders.lead_topics import lead_topics
 from data_builders.written.lead_pairs import LeadPairs
 from data_builders.written.leads.lead_statements import Lead, lead_statements
 from data_builders.written.leads.leads import MEMBER, Leads, held_out_titles, read_leads
@@ -191,7 +191,7 @@ def test_hardest_rows_are_as_many_entailed_ones_as_others(folder):
 
 
 def test_people_with_five_statements_are_topics_with_false_versions_that_their_lead_lacks(folder):
-    (topic,) = LeadPeople(str(folder / "test")).topics(0)
+    (topic,) = lead_topics(str(folder / "test"), "test", 0)
     assert topic.name == "Ann Lee"
     assert {s.text for s in topic.statements} == {
         "Ann Lee was born in 1901.",
@@ -201,7 +201,7 @@ def test_people_with_five_statements_are_topics_with_false_versions_that_their_l
         "Ann Lee was a painter.",
         "Ann Lee was a critic.",
     }
-    lead = topic.pages[0].text.lower()
+    lead = topic.page.text.lower()
     for statement in topic.statements:
         for version in statement.false:
             if version.changed == "relation":

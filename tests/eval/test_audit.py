@@ -35,7 +35,7 @@ def world(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = " ".join(FRUITS)
     write_jsonl(
-        "data/kb/passages.jsonl",
+        "data/leads/passages_test.jsonl",
         [{"id": topic, "title": topic, "text": f"{topic} likes {page}"} for topic in TOPICS],
     )
     for kind, prefix in (("ladder", ""), ("affirmed", "Surely ")):
@@ -54,7 +54,7 @@ def world(tmp_path, monkeypatch):
         write_jsonl(f"data/attacks/{kind}.jsonl", texts)
     # An attack for which no topic has statements
     (tmp_path / "data/attacks/conjunctions.jsonl").touch()
-    for folder in ("ladders", "attacks"):
+    for folder in ("leads", "ladders", "attacks"):
         (tmp_path / f"data/{folder}/manifest.json").write_text("{}")
 
 

@@ -38,7 +38,6 @@ class ToChange(NamedTuple):
     key: str  # of the claim in its dataset; random choices depend only on it and the seed
     topic: str
     text: str
-    person: str | None = None  # IRI of the topic in the knowledge base
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,8 @@ class Corruption(Builder):
         documents: files of documents (ours or another project's) with labelled ``claims``; of
             generations whose ``sentences`` have a truth value; or ``scored.jsonl`` files of
             ``eval score``, whose verdicts (without Core) are the labels.
-        corrupter: makes claims false, by ``class_path``: ``ValueSwap`` (a rule over the knowledge
-            base) or ``PromptedCorrupter``.
+        corrupter: makes claims false, by ``class_path``: ``ValueSwap`` (a rule) or
+            ``PromptedCorrupter``.
         adversarial: kind to the files of its texts on the same topics (generations, documents, the
             released samples), e.g. ``{info: [FILE]}``; rows that state another kind are skipped.
         probability: probability that a supported claim is made false.
@@ -222,9 +222,7 @@ class Corruption(Builder):
 
     def _corrupt(self, sources: Sequence[Source], work: Work) -> list[CorruptedDocument]:
         drawn = dict(zip((s.id for s in sources), self._drawn_claims(sources), strict=True))
-        claims = [
-            [s.id, s.topic, s.person, [(c.id, c.text, c.label) for c in s.claims]] for s in sources
-        ]
+        claims = [[s.id, s.topic, [(c.id, c.text, c.label) for c in s.claims]] for s in sources]
         key = [self.corrupter.identity, self._merger and self._merger.identity]
         key += [identity_of(self.entailment), self.seed, self.probability, claims]
         rows = journal_rows(
@@ -266,7 +264,7 @@ class Corruption(Builder):
             texts = {name: text for text, name in source.supported.items()}
             for name in drawn[source.id]:
                 key = f"{source.id}:{name}"
-                claims.append(ToChange(key, source.topic, texts[name], source.person))
+                claims.append(ToChange(key, source.topic, texts[name]))
                 keys.append((source.id, name))
         proposed = self.corrupter.corrupt(claims, self.seed) if claims else []
         changes: dict[str, dict[str, Change]] = {source.id: {} for source in batch}

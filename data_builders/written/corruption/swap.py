@@ -1,48 +1,35 @@
-"""The rule-based corrupter: replaces a value by another value of the same property.
+"""The rule-based corrupter: replaces a value by another value of its kind.
 
-A claim is searched for values of the knowledge base in any form (``French``, ``France``;
-``chemist``, ``chemistry``; ``7 May 1861``), and for years, numbers, ordinals and months. One match
-is replaced by another value of its kind.
+A claim is searched for the values that the lead of its topic states, for nationalities and
+occupations, and for years, numbers, ordinals and months. One match is replaced.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from components.english import MONTH, MONTHS
-from data_builders.kb.facts import Person
-from data_builders.kb.graph import Value
-from data_builders.kb.language.statements import (
-    Fact,
-    facts_of,
-    facts_of_value,
-    is_another,
-    ordinal,
-    overlap,
-)
-from data_builders.kb.language.wording import lexicon
-from data_builders.written.claims.clauses import name_of
-from data_builders.written.claims.knowledge_base import ARTICLE, VALUED, KnownPeople, fit_article
+from components.english import MONTH, MONTHS, without_qualifier
+from data_builders.kb.language.statements import ordinal
+from data_builders.kb.language.wording import with_article
+from data_builders.splits import SPLITS
 from data_builders.written.corruption.corrupters import NOTHING_TO_CHANGE, Change, ToChange
+from data_builders.written.leads.false_values import (
+    Article,
+    FalseValues,
+    article_files,
+    other_nationalities,
+    other_occupations,
+    read_articles,
+)
+from data_builders.written.leads.lead_statements import nationalities, occupation_fields
+from records import sha256_file
 
 COUNTED = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
 RANKED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
-# Countries of which one is or was part of another.
-KIN = (
-    frozenset({"United Kingdom", "Great Britain", "England", "Scotland", "Wales", "Ireland"}),
-    frozenset({"Russia", "Soviet Union", "Russian Empire", "Ukraine", "Georgia", "Lithuania"}),
-    frozenset({"Germany", "Prussia", "Austria", "Holy Roman Empire"}),
-    frozenset({"Czech Republic", "Czechoslovakia", "Slovakia", "Bohemia", "Austria", "Hungary"}),
-    frozenset({"United States", "United States of America"}),
-    frozenset({"China", "Taiwan", "Hong Kong"}),
-    frozenset({"India", "Pakistan", "Bangladesh", "British India"}),
-    frozenset({"Yugoslavia", "Serbia", "Croatia", "Slovenia", "Bosnia and Herzegovina"}),
-)
 # A year changes by 1 to YEARS years, a decade by 1 to DECADES decades.
 YEARS, DECADES = 15, 3
 LAST_YEAR = 2025
@@ -75,8 +62,11 @@ _NAME_AFTER = re.compile(r"^(?:['’]s)? (?:of (?:the )?)?[A-Z]")
 # After a capitalised word, except the first of the sentence, a number is part of a name: if Rush
 # Hour 2 is a film, so is Rush Hour 3.
 _NUMBERED = re.compile(r"(?<=\S )[A-Z][\w.'’-]* $")
+_ARTICLE = re.compile(r"\b(an?) $", re.IGNORECASE)
 # What follows an adjective that denotes a person: "an Italian who", "an Italian."
 _NO_NOUN = re.compile(r"^(?:[.,;]|$| (?:who|and|by|from|in|but|of)\b)")
+# Not after another noun: a film director is no film chemist.
+_BEFORE_OCCUPATION = re.compile(r"(?:\b(?:an?|and|as)|,|\b[A-Z][\w-]+) $")
 
 
 class Find(NamedTuple):
@@ -84,89 +74,57 @@ class Find(NamedTuple):
 
     start: int
     end: int
-    kind: str  # a property, or year, month, day, ordinal, number
+    kind: str  # a slot of a lead, or year, month, day, ordinal, number
     replacements: Sequence[str]
 
 
-class ValueSwap(KnownPeople):
-    """Replaces a value by one of the same property, from a Wikidata-shaped knowledge base."""
+class ValueSwap:
+    """Replaces a value by another of its kind.
+
+    A value of the topic's lead, a nationality or an occupation is replaced by one that the lead
+    does not state. A topic without a lead has neither alias, award nor office to be replaced.
+
+    Args:
+        leads: output of ``leads``.
+    """
 
     source = "rule: another value"
 
+    def __init__(self, leads: str = "data/leads"):
+        self.leads = leads
+
     @property
     def identity(self) -> dict[str, Any]:
-        """The knowledge base and the people taken from it."""
-        return {"corrupter": "value_swap", **super().identity}
-
-    @cached_property
-    def _values(self) -> Values:
-        return Values(self.load())
+        files = [path for split in SPLITS for path in article_files(self.leads, split)]
+        return {"corrupter": "value_swap", "leads": [sha256_file(path) for path in files]}
 
     def corrupt(self, claims: Sequence[ToChange], seed: int) -> list[Change]:
         """Return one change per claim, without text if the claim has no replaceable value."""
-        return [
-            self._values.change(claim, random.Random(f"{seed}:swap:{claim.key}"))
-            for claim in claims
-        ]
-
-
-class Values:
-    """The values of the knowledge base, by property and form."""
-
-    def __init__(self, people: Sequence[Person]):
-        # By IRI and by name: a person's facts, and all forms of their values.
-        self._true: dict[str, list[Fact]] = defaultdict(list)
-        self._true_forms: dict[str, set[str]] = defaultdict(set)
-        # Adjectives that are also nouns for a person: an Italian, but not a French.
-        self._nouns: set[str] = set()
-        self._forms: dict[tuple[str, str], dict[str, Fact]] = defaultdict(dict)
-        for person in people:
-            facts = [fact for prop in VALUED for fact in facts_of(person, prop)]
-            forms = {t for f in facts for level in (f, *f.coarser) for _, t in _forms(level)}
-            # Namesakes share their facts: rather too few changes than a true one.
-            for key in (person.iri, person.name):
-                self._true[key] += facts
-                self._true_forms[key] |= forms
-            for fact in facts:
-                self._add(fact)
-        # Countries and occupations that none of the people has.
-        for prop, words in (("P27", "countries"), ("P106", "occupations")):
-            for label in lexicon(words):
-                for fact in facts_of_value(prop, Value(label, None)):
-                    self._add(fact)
-        self._patterns = {
-            key: re.compile(
-                rf"\b({'|'.join(map(re.escape, sorted(texts, key=lambda t: (-len(t), t))))})\b"
-            )
-            for key, texts in sorted(self._forms.items())
-        }
-
-    def _add(self, fact: Fact) -> None:
-        self._nouns.update(text for form, text in fact.slots.items() if form == "one")
-        for form, text in _forms(fact):
-            self._forms[fact.prop, form].setdefault(text, fact)
+        return [self.change(c, random.Random(f"{seed}:swap:{c.key}")) for c in claims]
 
     def change(self, claim: ToChange, rng: random.Random) -> Change:
         """Replace one value of the claim."""
-        finds = self._replaceable(claim)
+        finds = self.replaceable(claim)
         if not finds:
             return Change(reason=NOTHING_TO_CHANGE)
         find = rng.choice(finds)
         old, new = claim.text[find.start : find.end], rng.choice(find.replacements)
         if old[0].isupper() and find.start == 0:
             new = new[0].upper() + new[1:]
-        before, after = claim.text[: find.start], claim.text[find.end :]
-        country = find.kind == "P27" and old not in self._forms["P27", "adj"]
-        if country and before.endswith(" the ") and _NO_NOUN.search(after):
-            before = before.removesuffix("the ")  # the article of the country's name
-        text = fit_article(before, new) + new + after
+        text = _fit_article(claim.text[: find.start], new) + new + claim.text[find.end :]
         return Change(text=text, kind=find.kind, old=old, new=new)
 
-    def _replaceable(self, claim: ToChange) -> list[Find]:
-        names = name_of(claim.topic).split()  # London in Lauren London is not a place
+    def replaceable(self, claim: ToChange) -> list[Find]:
+        """Return the values of a claim that can be replaced, none of which overlap."""
+        names = without_qualifier(claim.topic).split()  # London in Lauren London is not a place
         taken = [m.span() for m in re.finditer(re.escape(claim.topic), claim.text, re.IGNORECASE)]
+        article = self._articles.get(claim.topic)
         finds = sorted(
-            [*self._find_values(claim), *_bounded_numbers(claim.text)],
+            [
+                *(self._lead_values(claim.text, article) if article else ()),
+                *_words(claim.text, article),
+                *_bounded_numbers(claim.text),
+            ],
             key=lambda find: (find.start - find.end, find.start, find.kind == "number", find.kind),
         )
         kept = []
@@ -178,42 +136,53 @@ class Values:
                 taken.append((find.start, find.end))
         return sorted(kept, key=lambda find: find.start)
 
-    def _find_values(self, claim: ToChange) -> Iterator[Find]:
-        key = claim.person or claim.topic
-        forms = self._true_forms.get(key, set())
-        for (prop, form), pattern in self._patterns.items():
-            texts = self._forms[prop, form]
-            true = [fact for fact in self._true.get(key, ()) if fact.prop == prop]
-            for match in pattern.finditer(claim.text):
-                old = match[1]
-                if old[0].isupper() and _in_longer_name(claim.text, *match.span()):
-                    continue
-                # Words such as "law" or "films" denote an occupation only of a person who has it,
-                # and a name is an alias only of the topic.
-                if (prop == "alias" or (prop == "P106" and form != "v")) and old not in forms:
-                    continue
-                noun = form == "adj" and (
-                    ARTICLE.search(claim.text[: match.start()])
-                    and _NO_NOUN.search(claim.text[match.end() :])
-                )
-                replacements = [
-                    text
-                    for text, fact in texts.items()
-                    if text not in forms
-                    and text not in claim.text
-                    and not overlap(text, old)
-                    and not (noun and text not in self._nouns)
-                    and not any({fact.value, texts[old].value} <= kin for kin in KIN)
-                    and is_another(fact, [texts[old], *true])
-                ]
-                yield Find(*match.span(), prop, sorted(replacements))
+    @cached_property
+    def _articles(self) -> dict[str, Article]:
+        articles = (a for split in SPLITS for a in read_articles(self.leads, split))
+        return {article.passage.title: article for article in articles}
+
+    @cached_property
+    def _values(self) -> FalseValues:
+        return FalseValues(self._articles.values())
+
+    def _lead_values(self, text: str, article: Article) -> Iterator[Find]:
+        lead = article.passage.text.lower()
+        for statement in article.statements:
+            if not statement.value:
+                continue
+            values = self._values.other_values(statement, article)
+            replacements = [value for value in values if value.lower() not in lead]
+            for match in re.finditer(rf"\b{re.escape(statement.value)}(?!\w)", text):
+                yield Find(*match.span(), statement.rule, replacements)
 
 
-def _forms(fact: Fact) -> Iterator[tuple[str, str]]:
-    for form, text in fact.slots.items():
-        # A noun for a person from a country reads like the adjective.
-        if form != "one" and len(text) > 2:
-            yield form, text
+def _words(text: str, article: Article | None) -> Iterator[Find]:
+    """Find nationalities and occupations, with replacements that neither text nor lead states."""
+    lead = article.passage.text if article else ""
+    stated = {s.value for s in article.statements if s.rule == "nationality"} if article else set()
+    for match in re.finditer("|".join(rf"\b{word}\b" for word in sorted(nationalities())), text):
+        after = text[match.end() :]
+        if _in_longer_name(text, *match.span()):
+            continue
+        words = other_nationalities(stated | {match[0]})
+        replacements = [word for word in words if word not in lead]
+        if _ARTICLE.search(text[: match.start()]) and _NO_NOUN.search(after):
+            # an Italian, not a French
+            replacements = [word for word in replacements if word.endswith("an")]
+        yield Find(*match.span(), "nationality", replacements)
+    for match in re.finditer(r"\b[a-z-]+\b", text):
+        if match[0] in occupation_fields() and _BEFORE_OCCUPATION.search(text[: match.start()]):
+            yield Find(*match.span(), "occupation", other_occupations(f"{lead} {text}"))
+
+
+def _fit_article(before: str, new: str) -> str:
+    """Change the article at the end of the text before a value to fit a new value."""
+    article = _ARTICLE.search(before)
+    if article is None:
+        return before
+    fitting = with_article(new).split()[0]
+    fitting = fitting.capitalize() if article[1][0].isupper() else fitting
+    return f"{before[: article.start()]}{fitting} "
 
 
 def _in_longer_name(text: str, start: int, end: int) -> bool:

@@ -3,7 +3,7 @@
 A ladder is six texts per topic, of whose K statements 0, 20, … 100 % are true and state different
 facts, so that gold F1 is that share. Three ladders differ in the words of the statements:
 rewordings (``ladder``), true twins of the phrases of attacks on the judge (``affirmed``), and
-quotations of the topic's page (``quoted``, a control).
+the first wording, which is the closest to the topic's page (``quoted``, a control).
 """
 
 import json
@@ -11,7 +11,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,19 +21,20 @@ from data_builders.evenness import shared_runs
 from data_builders.written.attacks.phrases import Bank
 from data_builders.written.claims.clauses import as_sentence
 from data_builders.written.claims.validity import SentenceClaim, join_sentences
-from data_builders.written.ladders.embedded_people import EmbeddedPeople
+from data_builders.written.ladders.lead_topics import (
+    FalseVersion,
+    K,
+    Statement,
+    StatementTopic,
+    lead_topics,
+)
 from data_builders.written.ladders.statement_kinds import (
     affirm,
     compound,
     draw_statements,
     state,
 )
-from data_builders.written.ladders.statement_world import (
-    FalseVersion,
-    Statement,
-    StatementTopic,
-    StatementWorld,
-)
+from data_builders.written.leads.false_values import article_files
 from records import Document, gold_scores
 
 RUNGS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -63,29 +64,26 @@ class Rung(NamedTuple):
 
 @dataclass
 class StatementBuilder(Builder):
-    """Base class of builders that write the statements of a world.
+    """Base class of builders that write the statements of people.
 
     Args:
-        world: topics and their statements, by ``class_path``; null for the embedded people.
+        leads: output of ``leads``.
+        split: whose people are read; texts for a training must not be about test people.
     """
 
-    world: StatementWorld | None = None
+    leads: str = "data/leads"
+    split: Literal["dev", "test"] = "test"
 
-    @property
-    def _world(self) -> StatementWorld:
-        return EmbeddedPeople() if self.world is None else self.world
+    reads: ClassVar = ("leads",)
 
     def inputs(self) -> list[str]:
-        return self._world.files
-
-    def config(self) -> dict[str, object]:
-        return super().config() | {"world": self._world.identity}
+        return article_files(self.leads, self.split)
 
     def plan(self) -> list[Step]:
-        return [Step("statements", type(self._world).__name__, self.limit, "topics")]
+        return [Step("statements", self.leads, self.limit, "topics")]
 
     def topics(self) -> list[StatementTopic]:
-        return self._world.topics(self.seed)[: self.limit]
+        return lead_topics(self.leads, self.split, self.seed)[: self.limit]
 
 
 @dataclass
@@ -103,28 +101,27 @@ class Ladders(StatementBuilder):
 
     def make(self, work: Work) -> Made:
         topics = self.topics()
-        k = self._world.k
         files: dict[str, list] = {f"{name}.jsonl": [] for name in (*LADDERS, "complete")}
         runs: dict[str, list[float]] = defaultdict(list)
         for topic in topics:
             for rung in RUNGS:
-                rng = random.Random(f"{self.seed}:{topic.id}:{rung}")
-                drawn = _draw(rng, topic, k, rung)
+                rng = random.Random(f"{self.seed}:{topic.name}:{rung}")
+                drawn = _draw(rng, topic, rung)
                 for name in LADDERS:
                     claims = getattr(self, f"_{name}")(rng, topic, drawn)
-                    document = _rung_document(topic, name, rung, list(claims), k)
+                    document = _rung_document(topic, name, rung, list(claims))
                     files[f"{name}.jsonl"].append(document)
-                    runs[name] += [shared_runs(document.text, p.text) for p in topic.pages]
+                    runs[name].append(shared_runs(document.text, topic.page.text))
                 if rung == 1:
                     complete = _with_versions(files["ladder.jsonl"][-1], drawn.statements)
                     files["complete.jsonl"].append(complete)
-        files["statements.jsonl"] = [row for t in topics for row in _bank_rows(self.seed, t, k)]
+        files["statements.jsonl"] = [row for t in topics for row in _bank_rows(self.seed, t)]
         figures = {
             "topics": len(topics),
             "shared_five_word_runs": {n: round(float(np.mean(v)), 3) for n, v in runs.items()},
         }
         pages = {"statistics.json": json.dumps(figures, indent=2) + "\n"}
-        return Made(files, read_card("ladders", k=k, bank=self.bank), pages)
+        return Made(files, read_card("ladders", k=K, bank=self.bank), pages)
 
     def _ladder(
         self, rng: random.Random, topic: StatementTopic, rung: Rung
@@ -137,7 +134,7 @@ class Ladders(StatementBuilder):
         self, rng: random.Random, topic: StatementTopic, rung: Rung
     ) -> Iterator[SentenceClaim]:
         for statement, false in zip(*rung, strict=True):
-            text = (statement.quoted or statement.text) if false is None else false.text
+            text = statement.text if false is None else false.text
             yield state(statement, false, text)
 
     def _affirmed(
@@ -153,10 +150,10 @@ class Ladders(StatementBuilder):
                 yield affirm(rng, topic, statement, false, self.bank)
 
 
-def _draw(rng: random.Random, topic: StatementTopic, k: int, rung: float) -> Rung:
-    able = [index for index, s in enumerate(topic.statements) if s.false]
-    statements = [topic.statements[index] for index in sorted(rng.sample(able, k))]
-    true = set(rng.sample(range(k), round(rung * k)))
+def _draw(rng: random.Random, topic: StatementTopic, rung: float) -> Rung:
+    drawn = sorted(rng.sample(range(len(topic.statements)), K))
+    statements = [topic.statements[index] for index in drawn]
+    true = set(rng.sample(range(K), round(rung * K)))
     false = [None if n in true else _draw_false(rng, s) for n, s in enumerate(statements)]
     return Rung(statements, false)
 
@@ -174,20 +171,20 @@ def topic_document(
     """A document about a topic; each sentence is a claim."""
     text = join_sentences(sentence_claims)
     return Document(
-        id=f"{topic.id} {name}",
+        id=f"{topic.name} {name}",
         topic=topic.name,
         text=text.text,
         claims=text.claims,
         generator="ladders",
-        **topic.fields,
+        group=topic.group,
         **fields,
     )
 
 
 def _rung_document(
-    topic: StatementTopic, kind: str, rung: float, sentence_claims: Sequence[SentenceClaim], k: int
+    topic: StatementTopic, kind: str, rung: float, sentence_claims: Sequence[SentenceClaim]
 ) -> Document:
-    gold = gold_scores([claim.rests_on for claim in sentence_claims], k, "construction")
+    gold = gold_scores([claim.rests_on for claim in sentence_claims], K, "construction")
     return topic_document(topic, f"{kind} {rung}", sentence_claims, kind=kind, rung=rung, gold=gold)
 
 
@@ -205,17 +202,17 @@ def _with_versions(document: Document, statements: Sequence[Statement]) -> Docum
     return document.model_copy(update={"claims": claims})
 
 
-def _bank_rows(seed: int, topic: StatementTopic, k: int) -> Iterator[dict[str, Any]]:
-    rng = random.Random(f"{seed}:{topic.id}:bank")
+def _bank_rows(seed: int, topic: StatementTopic) -> Iterator[dict[str, Any]]:
+    rng = random.Random(f"{seed}:{topic.name}:bank")
     number = 0
     for kind, most in STATEMENTS.items():
         for claim in draw_statements(rng, topic, kind, "seen", most):
             yield {
-                "id": f"{topic.id} {number}",
+                "id": f"{topic.name} {number}",
                 "topic": topic.name,
                 "text": as_sentence(claim.text),
                 "credits": list(claim.rests_on),
                 "kind": kind,
-                "k": k,
+                "k": K,
             }
             number += 1

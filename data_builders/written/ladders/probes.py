@@ -59,8 +59,8 @@ class Probes(StatementBuilder):
         per_topic = math.ceil(self.per_family / len(topics))
         for (probe, bank), kind in PROBES.items():
             for topic in topics:
-                rng = random.Random(f"{self.seed}:{topic.id}:{probe}:{bank}")
-                other_topics = [other for other in topics if other.id != topic.id]
+                rng = random.Random(f"{self.seed}:{topic.name}:{probe}:{bank}")
+                other_topics = [other for other in topics if other != topic]
                 claims = draw_statements(rng, topic, kind, bank, per_topic, other_topics)
                 for number, claim in enumerate(claims):
                     yield topic_document(
@@ -70,5 +70,5 @@ class Probes(StatementBuilder):
                         kind="probe",
                         probe=probe,
                         bank=bank,
-                        passages=list(topic.pages),
+                        passages=[topic.page],
                     )

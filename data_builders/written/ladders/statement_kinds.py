@@ -14,7 +14,7 @@ from data_builders.written.attacks.phrases import (
     phrases,
 )
 from data_builders.written.claims.validity import SentenceClaim
-from data_builders.written.ladders.statement_world import FalseVersion, Statement, StatementTopic
+from data_builders.written.ladders.lead_topics import FalseVersion, Statement, StatementTopic
 
 JUDGE: tuple[Kind, ...] = tuple(phrase_bank()["judge"])
 # A kind that stands for several.

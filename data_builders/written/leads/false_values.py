@@ -69,22 +69,24 @@ class FalseValues:
     ) -> Iterator[tuple[str, str]]:
         """Yield pairs of a false statement and the true one in the same words."""
         lead = article.passage.text.lower()
-        values = list(self._values(statement, article))
+        values = list(self.other_values(statement, article))
         for value in rng.sample(values, len(values))[: 2 * OTHER_VALUES]:
             if value.lower() not in lead:
                 true = rng.choice((statement.text, *statement.reworded))
                 yield with_value(true, article.name, statement.value, value), true
 
-    def _values(self, statement: LeadStatement, article: Article) -> Sequence[str]:
+    def other_values(self, statement: LeadStatement, article: Article) -> Sequence[str]:
+        """Return other values of a statement's slot, which the lead may state elsewhere."""
         match statement.rule:
             case "born" | "died":
                 return [str(int(statement.value) + years) for years in NEAR_YEARS]
             case "reign":
                 return _near_reigns(statement.value)
             case "nationality":
-                return _other_nationalities(statement.value, article)
+                stated = {s.value for s in article.statements if s.rule == "nationality"}
+                return other_nationalities(stated)
             case "occupation":
-                return _other_occupations(article)
+                return other_occupations(article.passage.text)
         return sorted(set(self._pool.get(statement.rule, ())) - {statement.value})
 
 
@@ -100,15 +102,17 @@ def _near_reigns(value: str) -> list[str]:
     return [value.replace(str(year), str(year + away)) for year in years for away in NEAR_YEARS]
 
 
-def _other_nationalities(value: str, article: Article) -> list[str]:
-    stated = {s.value for s in article.statements if s.rule == "nationality"}
-    akin = {w for line in lead_words()["nationalities"] if stated & set(line) for w in line}
+def other_nationalities(stated: set[str]) -> list[str]:
+    """Return nationalities that are not akin to the stated ones."""
+    akin = {
+        w for line in lead_words()["nationalities"] if not stated.isdisjoint(line) for w in line
+    }
     return [word for word in lead_words()["drawn_nationalities"] if word not in akin]
 
 
-def _other_occupations(article: Article) -> list[str]:
-    """Occupations of fields in which the lead mentions no occupation."""
-    words = set(re.findall(r"[\w-]+", article.passage.text.lower()))
+def other_occupations(text: str) -> list[str]:
+    """Return occupations of fields in which a text mentions no occupation."""
+    words = set(re.findall(r"[\w-]+", text.lower()))
     fields = {field for word, field in occupation_fields().items() if word in words}
     drawn = lead_words()["drawn"]
     return [value for field in drawn if field not in fields for value in drawn[field]]
