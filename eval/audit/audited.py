@@ -16,7 +16,7 @@ from eval.defences import Defence, read_pipeline
 from eval.experiments.robustness.robustness import Robustness
 from eval.experiments.robustness.robustness_grid import NONE
 from eval.experiments.robustness.robustness_texts import draw_topics
-from eval.experiments.robustness.robustness_verdicts import Ladders
+from eval.experiments.robustness.robustness_verdicts import LEAST_UNITS, Ladders
 from eval.metrics.text_metric import TextMetric
 from eval.report.render import write_page
 from eval.report.terminal import format_cost
@@ -26,24 +26,23 @@ from records import Document, ResultFile, UserError, write_text
 TRIAL = 20  # texts after which the cost is printed
 CONFIGURED = "configured"
 ROBUST = "configs/eval/ready/robust.yaml"
-MAX_TEXTS = 2_100  # texts on 60 topics, as many as `held` needs
 
 
 @dataclass(eq=False)
 class AuditedMetric(Robustness):
-    """The robustness experiment on the texts of an audit, at most about ``max_texts`` of them."""
+    """The robustness experiment on the texts of an audit."""
 
     has_labels: ClassVar[bool] = False
     max_texts: int | None = None
 
     def documents(self) -> list[Document]:
-        """The texts with their pages; ``max_texts`` keeps fewer topics, each with all kinds."""
+        """The texts with their pages, on as many topics as ``held`` needs or ``max_texts`` allow."""
         texts = super().documents()
+        most = LEAST_UNITS
         if self.max_texts is not None:
-            most = self.max_texts * len({document.topic for document in texts}) // len(texts)
-            drawn = draw_topics(texts, LADDERS[0], None, max(2, most), self.seed)
-            texts = [document for document in texts if document.topic in drawn]
-        return list(with_pages(texts))
+            most = max(2, self.max_texts * len({d.topic for d in texts}) // len(texts))
+        drawn = draw_topics(texts, LADDERS[0], None, most, self.seed)
+        return list(with_pages([d for d in texts if d.topic in drawn]))
 
 
 def plan(**options: object) -> AuditedMetric:
@@ -53,7 +52,7 @@ def plan(**options: object) -> AuditedMetric:
 
 def audit(
     target: str | TextMetric | object,
-    max_texts: int | None = MAX_TEXTS,
+    max_texts: int | None = None,
     output: str | None = None,
     verdict: str = "grouped",
 ) -> Audit:
@@ -65,7 +64,7 @@ def audit(
     Args:
         target: ``FILE.py`` with a TextMetric or ``score``, ``FILE.py:NAME``, a configuration of
             ``eval score``, or scores (JSONL with ``id`` and ``score``); a function or a TextMetric.
-        max_texts: draw topics, so that there are at most about so many texts; null for all topics.
+        max_texts: draw topics for about so many texts; by default 60 topics are drawn.
         output: folder; by default one below ``runs/audit``.
         verdict: the scored verdict of a configuration that has several.
     """

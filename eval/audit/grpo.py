@@ -4,7 +4,7 @@ from pathlib import Path
 
 from transformers import TrainerCallback
 
-from eval.audit.audited import MAX_TEXTS, audit
+from eval.audit.audited import audit
 from eval.audit.result import Audit
 
 
@@ -23,7 +23,7 @@ class AuditCallback(TrainerCallback):
         audits: step to its audit.
     """
 
-    def __init__(self, reward: object, steps: int = 100, max_texts: int | None = MAX_TEXTS):
+    def __init__(self, reward: object, steps: int = 100, max_texts: int | None = None):
         self.reward, self.steps, self.max_texts = reward, steps, max_texts
         self.audits: dict[int, Audit] = {}
 
