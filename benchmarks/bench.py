@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 KB = Path("data/kb")
 # Descriptions of the results; speed-ups are baseline time / our time.
 DESCRIPTIONS = {
-    # In bfloat16 where the processor has it
+    # In bfloat16 where it is faster
     "entailment_speedup": "short pairs: plain float32 loop / engine, time",
     "entailment_equal_labels": "share of equal labels of these pairs",
     "entailment_moved_mean": "mean |Δp| over pairs",

@@ -10,8 +10,8 @@ and ``core``), document by document; and ``long``, claims against full pages. Th
 the papers' released code does: padded batches in input order, with repeated pairs, in float32,
 through plain transformers.
 
-The engine deduplicates, sorts by length (no padding) and computes in bfloat16 where the processor
-has it; ``float32`` isolates the first two. *Of the limit* is the FLOP/s for the distinct pairs
+The engine deduplicates, sorts by length (no padding) and computes in bfloat16 where that is
+faster; ``float32`` isolates the first two. *Of the limit* is the FLOP/s for the distinct pairs
 (2 FLOP per weight and token, plus attention) over the measured FLOP/s of a large matrix product in
 the same precision. Seconds are the median of ``--repeats`` runs, with the fastest and the slowest.
 """
@@ -155,7 +155,7 @@ def compare(checkpoint: str, pairs: list[Pair], repeats: int) -> dict[str, float
         f"({plain[0]:.1f} to {plain[-1]:.1f} s)"
     )
     results = {"pairs": len(pairs), "distinct": len(set(pairs)), "plain_seconds": plain}
-    # Emulated bfloat16 is many times slower than float32.
+    # Elsewhere bfloat16 is slower than float32.
     for dtype in ("float32",) if default_precision() == "32-true" else ("float32", "bfloat16"):
         row = measure_engine(checkpoint, pairs, dtype, reference, repeats)
         row["speedup"] = seconds / row["seconds"]

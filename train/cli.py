@@ -31,6 +31,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from cli.command import RESUME_HINT
 from cli.parser import parse
+from components.precision import is_bfloat16_fast
 from records import UserError
 from records.writing import lock_folder
 from train import export, resume
@@ -42,13 +43,9 @@ FIT_OPTIONS = {"config", "ckpt_path", *(option.name for option in fields(RunOpti
 
 
 def default_precision() -> str:
-    """bf16 autocast if the hardware has native bf16, else fp32.
-
-    On a CPU with AVX512-BF16, a bf16 training step took 1/2 (MiniLM) to 1/4 (SmolLM2) of the fp32
-    time; emulated bf16 took 4 times the fp32 time, although oneDNN reports it as supported.
-    """
-    native = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return "bf16-mixed" if native or torch.cuda.is_available() else "32-true"
+    """bf16 autocast where it is faster than fp32, else fp32."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return "bf16-mixed" if is_bfloat16_fast(device) else "32-true"
 
 
 class TrainCLI(LightningCLI):

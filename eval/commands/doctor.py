@@ -57,15 +57,17 @@ def _pins() -> Iterator[str]:
 def _device() -> str:
     try:
         import torch  # slow import
+
+        from components.precision import is_bfloat16_fast
     except ImportError as error:
         return f"unknown: {error}"
     if torch.cuda.is_available():
-        fast = torch.cuda.is_bf16_supported(including_emulation=False)
+        device = "cuda"
         name = f"cuda, {torch.cuda.device_count()} x {torch.cuda.get_device_name()}"
     else:
-        fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+        device = "cpu"
         name = f"cpu, {len(os.sched_getaffinity(0))} cores"
-    return f"{name}, {'bf16' if fast else 'fp32 (bf16 would be emulated)'}"
+    return f"{name}, {'bf16' if is_bfloat16_fast(device) else 'fp32 (faster than bf16 here)'}"
 
 
 def _configs() -> Iterator[str]:

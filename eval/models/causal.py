@@ -20,6 +20,7 @@ from transformers.utils import logging
 from components.base import LOAD_ERRORS, load_causal, load_tokenizer
 from components.checkpoint import Component, read_component
 from components.encoding import batches_by_length, encode_completion, fill_prompt, pad
+from components.precision import is_bfloat16_fast
 from eval.models.chat import Message, last_whole_sentence, one_text
 from eval.models.device import pack_linears, pick_device, present
 from eval.models.draws import draw_token, log_probability, text_draws
@@ -33,17 +34,10 @@ Dtype = Literal["auto", "float32", "bfloat16"]
 
 
 def pick_dtype(dtype: Dtype, device: torch.device) -> torch.dtype:
-    """Resolve ``auto``: bfloat16 if the device supports it natively (twice as fast), else float32.
-
-    A CPU without AVX512-BF16 or AMX emulates bfloat16, which is slower than float32.
-    """
+    """Resolve ``auto``: bfloat16 where it is faster than float32."""
     if dtype != "auto":
         return getattr(torch, dtype)
-    if device.type == "cuda":
-        fast = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        fast = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return torch.bfloat16 if fast else torch.float32
+    return torch.bfloat16 if is_bfloat16_fast(device.type) else torch.float32
 
 
 class Likelihood(NamedTuple):
@@ -69,7 +63,7 @@ class CausalLM:
         prompt: template with ``{topic}``; ``None`` uses the checkpoint's template.
         batch_size: texts that are scored or sampled together.
         device: ``auto``, ``cpu``, ``cuda``, …
-        dtype: precision; ``auto`` is bfloat16 if the device supports it natively.
+        dtype: precision; ``auto`` is bfloat16 where it is faster than float32.
     """
 
     def __init__(

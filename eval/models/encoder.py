@@ -47,8 +47,8 @@ class Encoder(Engine):
         cache: SQLite file for the answers; null (the default) caches nothing, and a re-run computes
             all answers again.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, …
-        dtype: of weights and computation; ``bfloat16`` is about twice as fast on devices that
-            support it natively (``benchmarks/entailment.py`` measures the difference in answers).
+        dtype: of weights and computation; ``bfloat16`` is two to three times as fast on GPUs
+            and on CPUs with AMX (``benchmarks/entailment.py`` measures the difference in answers).
     """
 
     expected: str

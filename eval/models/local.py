@@ -34,7 +34,7 @@ class LocalModel(CachedWriter):
             training. Otherwise the messages' contents are joined.
         batch_size: texts generated together; does not change the texts.
         device: ``auto``, ``cpu``, ``cuda``, …
-        dtype: precision; ``auto`` is bfloat16 if the device supports it natively.
+        dtype: precision; ``auto`` is bfloat16 where it is faster than float32.
         when_cut: a text that reaches ``max_new_tokens`` is trimmed to its last complete sentence
             (``trim``) or fails (``fail``).
         cache: SQLite file of answers; null: a file in the folder of the run.
