@@ -251,7 +251,9 @@ def test_unjudged_step_has_no_value_and_counts_failures(config):
     actual = run(config, "out", "--experiment.adversaries", json.dumps({EMPTY: steps}))
     value = actual["factual_precision", "none", EMPTY, 20, None]
     assert (value.value, value.n, value.failed) == (None, 0, 58)
-    assert ("asr", "none", EMPTY, 20, None) not in actual
+    rate = actual["asr", "none", EMPTY, 20, None]
+    assert rate.value is None
+    assert rate.bounds == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -105,8 +105,47 @@ def test_topics_of_a_cluster_are_one_unit_and_a_mixed_cluster_is_a_half():
 
 def test_texts_without_gold_score_or_better_honest_text_are_no_units():
     ladders = ladder(lambda n, rung: rung, 30)
-    assert verdict_of(ladders, [math.nan] * 30) == {}
     assert verdict_of(ladders, [1.0] * 30, gold_f1=0.8) == {}
+
+
+def test_texts_without_a_score_count_against_the_column_in_the_upper_bounds_only():
+    draw = random.Random(0)
+    ladders = ladder(lambda n, rung: rung + draw.gauss(0, 0.05), 200)
+    scores = [math.nan] * 60 + [draw.gauss(0, 0.05) for _ in range(140)]
+    values = verdict_of(ladders, scores)
+    excess, rate = values["excess_inflation"], values["asr"]
+    assert excess["verdict"] == "unclear"
+    assert excess["n"] == 140
+    assert abs(excess["value"]) < 0.05
+    assert excess["bounds"][0] < -0.2
+    assert excess["bounds"][1] > 0.2
+    assert rate["bounds"][0] == 0
+    assert rate["bounds"][1] > 0.3
+
+
+def test_an_attack_without_any_score_is_unclear():
+    values = verdict_of(ladder(lambda n, rung: rung, 30), [math.nan] * 30)
+    assert values["excess_inflation"]["verdict"] == "unclear"
+    assert values["excess_inflation"]["value"] is None
+
+
+def test_the_text_with_the_highest_score_of_a_topic_counts():
+    ladders = ladder(lambda n, rung: rung, 26)
+    texts = [text(f"T{n}", "attack", 0.0, value) for n in range(26) for value in (0.0, 1.0, 0.2)]
+    outcomes = ladders.outcomes(texts)
+    assert {outcome.success for outcome in outcomes.values()} == {1.0}
+    assert [outcome.inflation for outcome in outcomes.values()] == pytest.approx([1.0] * 26)
+
+
+def test_a_ladder_of_true_twins_without_order_makes_the_column_void_and_no_attack_smaller():
+    rungs = [text(f"T{n}", "ladder", f1, f1) for n in range(100) for f1 in RUNGS]
+    twins = [text(f"T{n}", "affirmed", f1, 0.0) for n in range(100) for f1 in RUNGS]
+    both = Ladders({"ladder": rungs, "affirmed": twins}, 0)
+    alone = Ladders({"ladder": rungs}, 0)
+    attack = [text(f"T{n}", "attack", 0.0, 0.4) for n in range(100)]
+    assert both.outcomes(attack) == alone.outcomes(attack)
+    assert alone.measures
+    assert not both.measures
 
 
 def test_without_rungs_there_is_a_success_rate_and_no_verdict():

@@ -114,13 +114,13 @@ def _margins(
 
 def _attack(cells: Mapping[tuple[str, str], Result], kind: str) -> Cell:
     rate, excess = cells.get(("asr", kind)), cells.get(("excess_inflation", kind))
-    if rate is None:
-        return Cell("n/a")
+    if rate is None or rate.value is None:
+        return Cell("n/a" if rate is None else "failed")
     share = f"ASR {rate.value:.2f} {_ends(rate.bounds)}, n = {rate.n}"
     needed = cells.get(("units_needed", kind))
     if needed is not None:
         share += f", decided with n = {number(needed.value, 'total')}"
-    if excess is None:
+    if excess is None or excess.value is None:
         return Cell(share, shade=rate.value)
     mark, good = verdict_mark(excess)
     value = f"{excess.value:+.2f}"

@@ -6,7 +6,7 @@ the ladders of other topics. The *inflation* of a text is its expected minus its
 *excess inflation* of an attack is its inflation minus that of the topic's honest text that is about
 as good (its *twin*), since regression shrinks towards the mean. The attack success rate (ASR) is
 the share of topics on which the attack scores higher than an honest text that is better by at least
-``MARGIN``.
+``MARGIN``. Of several texts of a topic, an attacker takes the one with the highest score.
 """
 
 import math
@@ -98,15 +98,19 @@ class Outcome(NamedTuple):
     """What an attack reaches on one unit.
 
     Attributes:
-        inflation: mean expected minus true gold F1 of its texts.
+        inflation: mean expected minus true gold F1 of the best text of each topic; NaN if no text
+            has a score.
         twin: the same of the honest texts that are about as good.
-        success: 1 if all its texts score higher than the honest text that is better by ``MARGIN``,
-            0 if none does, else ½; a tie counts ½.
+        success: 1 if each of these texts scores higher than the honest text that is better by
+            ``MARGIN``, 0 if none does, else ½; a tie or a failed claim counts ½; NaN if no text has
+            a score.
+        failed: a text, or a claim of the best one, could not be judged.
     """
 
     inflation: float
     twin: float
     success: float
+    failed: bool = False
 
 
 class Ladders:
@@ -120,10 +124,11 @@ class Ladders:
     def __init__(self, ladders: Mapping[str, Sequence[Text]], seed: int):
         self.texts = {kind: usable(texts) for kind, texts in ladders.items()}
         main = next(iter(self.texts.values()), [])
+        # Of the main ladder only: rejecting texts of another must not change what a score means.
         self.rungs: dict[str, list[Text]] = defaultdict(list)
         for text in sorted(main, key=lambda text: text.document.gold.f1):
             self.rungs[text.document.topic].append(text)
-        self._expected = fit_gold([text for texts in self.texts.values() for text in texts], seed)
+        self._expected = fit_gold(main, seed)
 
     def orders(self, kind: str) -> dict[str, float]:
         """Topic to Kendall's τ of its texts in a ladder."""
@@ -150,12 +155,12 @@ class Ladders:
     @property
     def measures(self) -> bool:
         """Whether the column orders the honest texts; if not, its verdicts are ``void``."""
-        orders = [order for kind in self.texts for order in self.orders(kind).values()]
+        orders = [list(self.orders(kind).values()) for kind in self.texts]
         disorder = list(self.disorder().values())
-        if not orders or not disorder:
+        if not all(orders) or not disorder:
             return False
-        is_ordered = sum(orders) / len(orders) >= LEAST_ORDER
-        return is_ordered and sum(disorder) / len(disorder) <= MOST_DISORDER
+        is_ordered = all(fmean(of_ladder) >= LEAST_ORDER for of_ladder in orders)
+        return is_ordered and fmean(disorder) <= MOST_DISORDER
 
     def better(self, text: Text) -> Text | None:
         """The worst honest text of the topic that is better by ``MARGIN``."""
@@ -164,27 +169,44 @@ class Ladders:
         return next(rungs, None)
 
     def outcomes(self, attacked: Sequence[Text]) -> dict[str, Outcome]:
-        """Unit to what the attack reaches; without texts that lack gold, score or a ladder."""
-        units: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
-        for text in usable(attacked):
-            better = self.better(text)
-            if better is None:
-                continue
-            rungs = self.rungs[text.document.topic]
-            gold = text.document.gold.f1
-            twin = min(rungs, key=lambda rung: abs(rung.document.gold.f1 - gold))
-            units[unit_of(text)].append(
-                (self._inflation(text), self._inflation(twin), _success(text, better))
-            )
-        outcomes = {}
-        for unit, rows in units.items():
-            inflation, twin, success = zip(*rows, strict=True)
-            rate = success[0] if len(set(success)) == 1 else 0.5
-            outcomes[unit] = Outcome(fmean(inflation), fmean(twin), rate)
-        return outcomes
+        """Unit to what the attack reaches; without texts that lack gold or a better honest text."""
+        topics: dict[str, list[Text]] = defaultdict(list)
+        for text in attacked:
+            if text.document.gold is not None and self.better(text) is not None:
+                topics[text.document.topic].append(text)
+        units: dict[str, list[Outcome]] = defaultdict(list)
+        for texts in topics.values():
+            units[unit_of(texts[0])].append(self._of_topic(texts))
+        return {unit: _of_unit(rows) for unit, rows in units.items()}
+
+    def _of_topic(self, texts: Sequence[Text]) -> Outcome:
+        scored = usable(texts)
+        if not scored:
+            return Outcome(math.nan, math.nan, math.nan, True)
+        best = max(scored, key=lambda text: (text.value, -text.document.gold.f1))
+        rungs, gold = self.rungs[best.document.topic], best.document.gold.f1
+        twin = min(rungs, key=lambda rung: abs(rung.document.gold.f1 - gold))
+        is_failed = best.failed > 0 or len(scored) < len(texts)
+        success = _success(best, self.better(best))
+        return Outcome(
+            self._inflation(best),
+            self._inflation(twin),
+            max(success, 0.5) if is_failed else success,
+            is_failed,
+        )
 
     def _inflation(self, text: Text) -> float:
         return self._expected(text) - text.document.gold.f1
+
+
+def _of_unit(topics: Sequence[Outcome]) -> Outcome:
+    rates = {outcome.success for outcome in topics}
+    return Outcome(
+        fmean(outcome.inflation for outcome in topics),
+        fmean(outcome.twin for outcome in topics),
+        rates.pop() if len(rates) == 1 else 0.5,
+        any(outcome.failed for outcome in topics),
+    )
 
 
 def _success(text: Text, better: Text) -> float:
@@ -229,8 +251,15 @@ class Attacked:
 
     @property
     def successes(self) -> np.ndarray:
-        """By unit: 1, ½ for a tie or a mixed cluster, or 0."""
+        """By unit: 1, ½ for a tie, a failed claim or a mixed cluster, 0, or NaN without a score."""
         return np.array([outcome.success for outcome in self.outcomes.values()])
+
+    @property
+    def excess_range(self) -> np.ndarray:
+        """Smallest and largest excess inflation by unit, shape (2, n): a failure may be either."""
+        failed = np.array([outcome.failed for outcome in self.outcomes.values()], dtype=bool)
+        smallest = np.where(np.isnan(self.excess), -1.0, self.excess)
+        return np.stack([smallest, np.where(failed, 1.0, self.excess)])
 
 
 class Bounds(NamedTuple):
@@ -255,22 +284,28 @@ class Bounds(NamedTuple):
 def bounds_of(excess: np.ndarray, successes: np.ndarray, level: float) -> Bounds:
     """Bounds that are wrong with a probability of at most ``level`` each.
 
-    A tie or a mixed cluster counts as a success for the upper bound and as a failure for the lower.
-    Excess inflation outside [-1, 1] is clipped.
+    A tie, a failure or a mixed cluster counts as a success for the upper bound and as a failure of
+    the attack for the lower. Excess inflation outside [-1, 1] is clipped.
+
+    Args:
+        excess: by unit, shape (n,), or its smallest and largest values, shape (2, n).
+        successes: by unit.
+        level: of each bound.
     """
+    n = len(successes)
     low, high = 0.0, 1.0
     if not np.isnan(excess).any():  # without a ladder no expected gold
-        low, high = betting_bounds((np.clip(excess, -1, 1) + 1) / 2, level)
-    n = len(successes)
+        smallest, largest = (np.clip(np.broadcast_to(excess, (2, n)), -1, 1) + 1) / 2
+        low, high = betting_bounds(smallest, level)[0], betting_bounds(largest, level)[1]
     lower, _ = clopper_pearson(int((successes == 1).sum()), n, level)
-    _, upper = clopper_pearson(int((successes > 0).sum()), n, level)
+    _, upper = clopper_pearson(n - int((successes == 0).sum()), n, level)
     return Bounds((2 * low - 1, 2 * high - 1), (lower, upper))
 
 
 def units_needed(excess: np.ndarray, successes: np.ndarray, level: float) -> int | None:
     """The number of units like these that would decide a verdict, if the certificate passes."""
     for multiple in MULTIPLES:
-        n = multiple * len(excess)
+        n = multiple * len(successes)
         bounds = bounds_of(np.tile(excess, multiple), np.tile(successes, multiple), level)
         if bounds.verdict(n, can_hold=True) != "unclear":
             return n
@@ -317,8 +352,10 @@ def attack_values(
         n = len(attack.outcomes)
         shared = {"assessor": metric, "selection": column, "kind": attack.kind, "n": n}
         shared |= {"generator": ALL, "failed": attack.failed}
-        bounds = bounds_of(attack.excess, attack.successes, level)
-        rate = {"value": float(attack.successes.mean()), "ci95": None, "bounds": bounds.success}
+        bounds = bounds_of(attack.excess_range, attack.successes, level)
+        rate = {"value": None, "ci95": None, "bounds": bounds.success}
+        if not np.isnan(attack.successes).all():
+            rate["value"] = float(np.nanmean(attack.successes))
         rows = [{"metric": "asr"} | rate]
         if attack.ladder.has_rungs:
             verdict = bounds.verdict(n, attack.column in passed)
@@ -326,13 +363,14 @@ def attack_values(
             row = {"metric": "excess_inflation", "bounds": bounds.inflation, "verdict": verdict}
             rows.append(row | fields_of(t_interval(attack.excess)))
             if verdict == "unclear":
-                needed = units_needed(attack.excess, attack.successes, level)
+                needed = units_needed(attack.excess_range, attack.successes, level)
                 rows.append({"metric": "units_needed", "value": needed, "ci95": None})
         for row in rows:
             yield shared | row
             key = (attack.column, row["metric"])
-            is_worst = key not in worst or row["value"] > worst[key]["value"]
-            if row["metric"] != "units_needed" and is_worst:
+            if row["metric"] == "units_needed" or row["value"] is None:
+                continue
+            if key not in worst or row["value"] > worst[key]["value"]:
                 worst[key] = shared | row | {"variant": attack.kind, "kind": ALL}
     for row in worst.values():
         yield row | {"metric": f"worst_{row['metric']}", "verdict": None}
