@@ -17,11 +17,10 @@ from huggingface_hub import ModelCardData
 from matplotlib.figure import Figure
 
 from components.calibration import expected_calibration_error, reliability_bins
-from components.certificate import limit_of
+from components.certificate import LEAST_STATEMENTS, Acceptance, failing_families, limit_of
 from components.checkpoint import Component, is_hub_id
 from components.measures import Measures
 from records import escape_markdown
-from train.certificate import Acceptance, failing
 
 CURVES, RELIABILITY = "curves.png", "reliability.png"
 
@@ -164,15 +163,18 @@ def _measures(training: Training) -> str:
 
 
 def _certificate(certificate: Sequence[Acceptance]) -> str:
-    lines = ["| family | phrases | n | accepted | limit |", "|---|---|---|---|---|"]
+    lines = ["| family | phrases | n | accepted | 95 % | limit |", "|---|---|---|---|---|---|"]
     for row in certificate:
-        cells = escape_markdown(row.family), row.bank, row.n, f"{row.share:.2f}"
+        low, high = row.bounds
+        cells = [escape_markdown(row.family), row.bank, row.n, f"{row.share:.2f}"]
+        cells.append(f"{low:.2f} to {high:.2f}")
         lines.append(f"| {' | '.join(map(str, cells))} | {limit_of(row.family)} |")
-    outside = failing(certificate)
-    verdict = f"fails: {', '.join(outside)} outside the limit" if outside else "passes"
+    outside = failing_families(certificate)
+    verdict = f"fails: {', '.join(outside)}" if outside else "passes"
     return (
         "Share of statements with known truth that the model takes for entailed. Training may use "
-        f"phrases of the bank *seen*, which do not count here. The certificate {verdict}.\n\n"
+        "phrases of the bank *seen*, which do not count here. Every family needs "
+        f"{LEAST_STATEMENTS} statements, and its 95 % bound decides. The certificate {verdict}.\n\n"
         + "\n".join(lines)
     )
 

@@ -4,24 +4,13 @@ The same file (``data_builders probes``) certifies a whole column in the robustn
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import numpy as np
 
-from components.certificate import SEEN, is_within_limit
+from components.certificate import Acceptance
 from records import Document, RelationPair, UserError, read_records
 from train.encoder import Encoder, Item, Split
-
-
-@dataclass(frozen=True)
-class Acceptance:
-    """The share of a family's statements, in phrases of one bank, that are accepted."""
-
-    family: str
-    bank: str
-    n: int
-    share: float
 
 
 def read_probes(path: str, encoder: Encoder) -> Split:
@@ -47,7 +36,7 @@ def read_probes(path: str, encoder: Encoder) -> Split:
 
 
 def acceptances(split: Split, items: Iterable[Item], predicted: np.ndarray) -> list[Acceptance]:
-    """Accepted shares by family and bank.
+    """Accepted statements by family and bank.
 
     Args:
         split: the statements.
@@ -56,17 +45,8 @@ def acceptances(split: Split, items: Iterable[Item], predicted: np.ndarray) -> l
     """
     accepted: dict[str, list[bool]] = defaultdict(list)
     for item, relation in zip(items, predicted.argmax(axis=1), strict=True):
-        accepted[split.sources[item.row]].append(relation == 0)
+        accepted[split.sources[item.row]].append(bool(relation == 0))
     return [
-        Acceptance(*source.rsplit(", ", 1), n=len(judged), share=float(np.mean(judged)))
+        Acceptance(*source.rsplit(", ", 1), n=len(judged), accepted=sum(judged))
         for source, judged in accepted.items()
-    ]
-
-
-def failing(certificate: Sequence[Acceptance]) -> list[str]:
-    """The families outside their limit, on phrases that training may not use."""
-    return [
-        row.family
-        for row in certificate
-        if row.bank != SEEN and not is_within_limit(row.family, row.share)
     ]

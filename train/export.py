@@ -24,6 +24,7 @@ from tqdm import tqdm
 
 from cli.printable import printable
 from components.base import describe_base
+from components.certificate import Acceptance
 from components.checkpoint import (
     Component,
     library_versions,
@@ -34,7 +35,7 @@ from components.measures import Measures
 from records import UserError
 from records.writing import report_write_errors
 from train.card import Training, write_card
-from train.certificate import Acceptance, acceptances
+from train.certificate import acceptances
 from train.checks import check_finite
 from train.data import FixedBatches, RecordData, run_seed
 from train.module import ComponentModule

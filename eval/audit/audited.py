@@ -36,7 +36,7 @@ class AuditedMetric(Robustness):
     max_texts: int | None = None
 
     def documents(self) -> list[Document]:
-        """The texts with their pages, on as many topics as ``held`` needs or ``max_texts`` allow."""
+        """Texts with their pages, on as many topics as ``held`` needs or ``max_texts`` allows."""
         texts = super().documents()
         most = LEAST_UNITS
         if self.max_texts is not None:

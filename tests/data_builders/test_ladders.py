@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from components.certificate import FAMILIES
 from components.english import content_stems
 from data_builders.written.attacks.attacks import SHIPPED, Attacks
 from data_builders.written.attacks.phrases import fill, phrase_bank, phrases
@@ -116,6 +117,10 @@ def test_two_builds_are_equal(leads, folder, tmp_path):
     second = Ladders(tmp_path, str(leads)).build().parent
     for path in folder.glob("*.jsonl"):
         assert path.read_bytes() == (second / path.name).read_bytes()
+
+
+def test_probes_have_the_families_that_a_certificate_needs():
+    assert {family for family, bank in PROBES if bank != "seen"} == set(FAMILIES)
 
 
 def test_probes_are_even_over_families_and_topics(leads, tmp_path):

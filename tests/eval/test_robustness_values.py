@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from components.certificate import FAMILIES, LEAST
 from components.gold import add_label_gold
 from eval.defences import NO_DEFENCE, Defence
 from eval.experiments.robustness.robustness_cells import by_kind, cells_of
@@ -106,25 +107,53 @@ def test_order_and_costs_of_a_ladder_are_on_the_scale_of_the_defence():
     assert only(values, metric="rung", selection=NONE, variant=0.5)["value"] == 0.5
 
 
-def test_a_certificate_fails_if_an_unseen_family_of_false_statements_is_accepted():
-    def probes(family, bank, label, count):
-        for number in range(count):
-            yield judged_row("T", "probe", {NONE: label}, number=number, probe=family, bank=bank)
+def probes(families):
+    """Rows of probes: family to a letter (judgement) to its number of probes, on unseen phrases."""
+    for family, letters in families.items():
+        for letter, count in letters.items():
+            for number in range(count):
+                fields = {"probe": family, "bank": "unseen", "number": number}
+                yield judged_row("T", "probe", {NONE: letter}, **fields)
 
-    true = [*probes("true single", "plain", "S", 8), *probes("true single", "plain", "N", 2)]
-    seen = [*probes("false negation", "seen", "S", 10)]
-    unseen = [
-        *probes("false negation", "unseen", "N", 9),
-        *probes("false negation", "unseen", "S", 1),
-    ]
-    values = list(certificate_values(cells_of([*true, *seen, *unseen], {NONE: NO_DEFENCE})))
-    assert only(values, metric="acceptance", kind="true single")["value"] == 0.8
-    assert only(values, metric="acceptance", variant="unseen")["value"] == 0.1
-    assert passed(values) == {("m", NONE)}
-    worse = [*probes("false negation", "unseen", "S", 5)]
-    values = list(certificate_values(cells_of([*true, *unseen, *worse], {NONE: NO_DEFENCE})))
-    assert only(values, metric="certificate")["verdict"] == "fails"
-    assert passed(values) == set()
+
+def certificate_of(**changed):
+    """The verdict if 55 of 60 true and 5 of 60 false statements are accepted, but for a family."""
+    families = {family: {"S": 5, "N": 55} for family in FAMILIES}
+    families |= {family: {"S": 55, "N": 5} for family in LEAST}
+    families |= {family.replace("_", " "): letters for family, letters in changed.items()}
+    values = list(certificate_values(cells_of(list(probes(families)), {NONE: NO_DEFENCE})))
+    certificate = only(values, metric="certificate")
+    assert passed(values) == ({("m", NONE)} if certificate["verdict"] == "passes" else set())
+    return certificate["value"], certificate["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("family", "letters", "failing"),
+    [
+        ("false_negation", {"S": 5, "N": 55}, 0),
+        ("false_negation", {"S": 6, "N": 54}, 1),  # 0.10, and its bound is 0.205
+        ("false_negation", {"N": 59}, 1),
+        ("false_negation", {}, 1),
+        ("true_single", {"S": 50, "N": 10}, 0),
+        ("true_single", {"S": 49, "N": 11}, 1),
+        ("true_compound", {"S": 38, "N": 22}, 0),
+        ("true_compound", {"S": 37, "N": 23}, 1),
+        ("bleached", {"S": 60}, 0),
+        ("bleached", {"S": 1}, 1),
+    ],
+)
+def test_certificate_needs_60_statements_of_each_family_and_its_bound(family, letters, failing):
+    verdict = "fails" if failing else "passes"
+    assert certificate_of(**{family: letters}) == (failing, verdict)
+
+
+def test_seen_phrases_do_not_count_for_the_certificate():
+    rows = list(probes({"false negation": {"N": 60}}))
+    rows = [row.model_copy(update={"document": row.document.model_copy(update={"bank": "seen"})})
+            for row in rows]  # fmt: skip
+    values = list(certificate_values(cells_of(rows, {NONE: NO_DEFENCE})))
+    assert only(values, metric="acceptance")["value"] == 0
+    assert only(values, metric="certificate")["value"] == len(FAMILIES)
 
 
 def test_break_even_that_is_never_reached_has_no_value():

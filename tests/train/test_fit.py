@@ -22,6 +22,7 @@ from transformers import (
     AutoTokenizer,
 )
 
+from components.certificate import FAMILIES
 from components.checkpoint import RELATIONS, read_component
 from components.encoding import encode_completion, encode_pairs, encode_words, first_tokens
 from components.measures import word_f1
@@ -125,15 +126,15 @@ def test_a_card_has_the_certificate_of_a_relation_model(
 
     folder = tmp_path / "checkpoints/run"
     card = (folder / "README.md").read_text(encoding="utf-8").partition("## Certificate")[2]
-    (line,) = re.findall(r"The certificate (\w+)", card)
+    (line,) = re.findall(r"The certificate ([^\n]+)", card)
     model = Entailment(str(folder), dtype="float32")
     accepted = {}
     for row in rows:
         (p,) = model.relations([(row["passages"][0]["text"], row["text"])])
         accepted[row["probe"]] = float(p.argmax() == 0)
         assert f"| {row['probe']} | {row['bank']} | 1 | {accepted[row['probe']]:.2f} |" in card
-    passes = accepted == {"true single": 1.0, "false negation": 0.0}
-    assert line == ("passes" if passes else "fails")
+    # One statement of a family, whatever the model says of it, and none of the others
+    assert line == f"fails: {', '.join(sorted(FAMILIES))}."
 
     with pytest.raises(UserError, match="only a relation model has a certificate"):
         main(arguments("unli", *probes, run="other"))
