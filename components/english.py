@@ -49,6 +49,18 @@ def without_qualifier(title: str) -> str:
     return _QUALIFIER.sub("", title)
 
 
+def with_article(text: str) -> str:
+    """Prefix ``a`` or ``an``."""
+    vowel = text[0].lower() in "aeiou" and not re.match(r"(?i)(uni|eu|one|use)", text)
+    return f"{'an' if vowel or re.match(r'(?i)(honest|hour)', text) else 'a'} {text}"
+
+
+def ordinal(number: int) -> str:
+    """``19th`` for 19."""
+    tail = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10)
+    return f"{number}{tail or 'th'}"
+
+
 def stems(text: str) -> list[str]:
     """Return the lower-cased stems (Snowball, English) of the words of a text, in order."""
     return _STEMMER.stemWords(_words(text))

@@ -1,4 +1,4 @@
-"""Tiny tokenizers and random models, made on the spot: nothing is downloaded."""
+"""Tiny tokenizers, random models, and datasets of 84 short leads: nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -131,3 +131,23 @@ def save_llama(tmp_path_factory: pytest.TempPathFactory) -> ModelSaver:
         return folder
 
     return save
+
+
+@pytest.fixture(scope="session")
+def leads_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``data/leads`` of the people of ``tests/leads.jsonl``."""
+    from data_builders.written.leads.leads import Leads
+
+    source = Path(__file__).with_name("leads.jsonl")
+    folder = tmp_path_factory.mktemp("leads")
+    return Leads(folder, str(source), (4, 3, 3)).build().parent
+
+
+@pytest.fixture(scope="session")
+def lead_pairs_folder(leads_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``data/lead_pairs`` of ``leads_folder``."""
+    from data_builders.written.lead_pairs import LeadPairs
+
+    sizes = {"unli": (400, 120, 120), "lss": (150, 50, 50), "people": (20, 20, 20)}
+    folder = tmp_path_factory.mktemp("lead_pairs")
+    return LeadPairs(folder, str(leads_folder), phrased=0.5, seed=3, **sizes).build().parent

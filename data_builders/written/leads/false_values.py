@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from components.english import without_qualifier
-from data_builders.kb.language.wording import with_article
+from components.english import with_article, without_qualifier
 from data_builders.written.hard_pairs import NEAR_YEARS
 from data_builders.written.leads.lead_statements import (
     LeadStatement,
@@ -95,6 +94,23 @@ def with_value(text: str, name: str, value: str, other: str) -> str:
     pattern = re.compile(rf"\b(an? )?{re.escape(value)}(?!\w)")
     replaced = pattern.sub(lambda m: with_article(other) if m[1] else other, text[len(name) :])
     return text[: len(name)] + replaced
+
+
+def clause_of_another(
+    rng: random.Random, articles: Sequence[Article], article: Article
+) -> str | None:
+    """Draw a clause of another article of the category, with this article's name."""
+    other = rng.choice(articles)
+    clauses = clauses_of(other)
+    if other.group != article.group or other.name == article.name or not clauses:
+        return None
+    return article.name + rng.choice(clauses)[len(other.name) :]
+
+
+def clauses_of(article: Article) -> list[str]:
+    """Return the statements that repeat a clause of the lead."""
+    clauses = [s.text for s in article.statements if s.rule.endswith("clause")]
+    return [text for text in clauses if text.startswith(article.name)]
 
 
 def _near_reigns(value: str) -> list[str]:

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import yaml
 
-from components.english import without_qualifier
+from components.english import with_article, without_qualifier
 from components.sentences import split_sentences
 from components.words import name_key
-from data_builders.kb.language.wording import with_article
 from data_builders.written.claims.clauses import capitalise, clause_of, strip_period
 
 MAX_WORDS = 26  # of a statement that repeats a clause of the lead
@@ -92,6 +91,8 @@ class Lead(NamedTuple):
     description: str
     extract: str
     topic: str
+    url: str | None = None
+    source: str | None = None
 
     @property
     def name(self) -> str:
@@ -143,6 +144,11 @@ def nationalities() -> frozenset[str]:
 
 def say(slot: str, name: str, value: str, past: bool) -> tuple[str, ...]:
     """State the value of a slot in all its wordings."""
+    return state_value(lead_words()["wording"][slot], name, value, past)
+
+
+def state_value(templates: str, name: str, value: str, past: bool) -> tuple[str, ...]:
+    """Fill templates, one per line, with a name and a value."""
     slots = {
         "X": name,
         "Xs": f"{name}'" if name.endswith("s") else f"{name}'s",
@@ -153,7 +159,7 @@ def say(slot: str, name: str, value: str, past: bool) -> tuple[str, ...]:
         "holds": "held" if past else "holds",
         "serves": "served" if past else "serves",
     }
-    return tuple(t.format(**slots) for t in lead_words()["wording"][slot].splitlines())
+    return tuple(template.format(**slots) for template in templates.splitlines())
 
 
 def lead_statements(lead: Lead) -> list[LeadStatement]:
