@@ -95,7 +95,7 @@ def _work(occupation: str) -> Iterator[Fact]:
     words = lead_words()
     field = occupation_fields()[occupation]
     yield from (Fact("occupation", occupation), Fact("field", words["field_names"][field]))
-    yield from (Fact("realm", realm) for realm, of in words["realms"].items() if field in of)
+    yield from (Fact("realm", realm) for realm, group in words["realms"].items() if field in group)
 
 
 class Shares:
@@ -122,7 +122,7 @@ class Shares:
 
         ``None`` if the latter are fewer than ten.
         """
-        given = self._stating[target.property].intersection(*map(self._holders.get, condition))
-        if len(given) < LEAST_PEOPLE:
+        holders = self._stating[target.property].intersection(*map(self._holders.get, condition))
+        if len(holders) < LEAST_PEOPLE:
             return None
-        return len(given & self._holders[target]), len(given)
+        return len(holders & self._holders[target]), len(holders)

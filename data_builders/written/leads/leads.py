@@ -118,8 +118,8 @@ def _leads_of_table(path: str) -> list[Lead]:
         title = article.title
         if title in leads:
             raise UserError(
-                f"{path}: title: {title!r} occurs twice; expected one row per article, with a "
-                "parenthesis that tells namesakes apart: Ann Lee (surgeon)"
+                f"{path}: title: {title!r} occurs twice; expected one row per article; "
+                "distinguish namesakes by a parenthesis, e.g. Ann Lee (surgeon)"
             )
         text = " ".join(article.text.split())
         leads[title] = Lead(
