@@ -2,7 +2,7 @@
 
 import json
 import re
-from functools import partial, partialmethod
+from functools import partialmethod
 from pathlib import Path
 
 import evaluate
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import yaml
 
-from components.statistics import bootstrap
 from eval.commands.report import build_report
 from eval.decompose.given import Given
 from eval.decompose.predpatt.stage import PredPatt
@@ -19,9 +18,10 @@ from eval.decompose.sentences import Sentences
 from eval.decompose.ud.parsers import ConlluFiles
 from eval.experiments.decomposition import decomposition_values
 from eval.experiments.decomposition.decomposition import Decomposition
+from eval.experiments.decomposition.decomposition_values import JudgedPassage
 from eval.metrics.claim_matches import ByCosine, ByEntailment, Matches
 from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims
-from eval.metrics.document import DocumentScore, tally
+from eval.metrics.document import DocumentScore, Scored, tally
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
 from eval.run.run import Run
@@ -238,12 +238,6 @@ def cut_by_nli(passages, **more):
     return experiment(passages, **(options | more))
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    """For tests of values: intervals take most of a run's time."""
-    monkeypatch.setattr(decomposition_values, "bootstrap", partial(bootstrap, resamples=20))
-
-
 def value_of(file, kind, metric, generator, assessor=None, against=None, variant=None):
     place = (kind, metric, generator, assessor, against, variant)
     (row,) = [
@@ -254,7 +248,7 @@ def value_of(file, kind, metric, generator, assessor=None, against=None, variant
     return (row.value, row.n, row.failed)
 
 
-def test_the_experiment_by_hand(passages, quick):
+def test_the_experiment_by_hand(passages):
     file = experiment(passages).run(Path("run"), {})
     assert file.provenance["left_out"] == {"no response": 1, "no given claims": 0}
     assert list(file.provenance["prompts"]) == ["verify/prompts/factscore_retrieval.jinja"]
@@ -295,7 +289,7 @@ def test_the_experiment_by_hand(passages, quick):
     assert -1 <= value("all", "pearson_of_means", "all", "nli", "llm")[0] <= 1
 
 
-def test_set_verifiers_judge_supported_claims_separately(passages, quick):
+def test_set_verifiers_judge_supported_claims_separately(passages):
     class Strict(Words):
         def relations(self, pairs):
             actual = super().relations(pairs)
@@ -313,7 +307,7 @@ def test_set_verifiers_judge_supported_claims_separately(passages, quick):
     assert not [row for row in file.results if row.against]
 
 
-def test_coherence_is_pooled_or_the_mean_of_the_passages_shares(quick, tmp_path):
+def test_coherence_is_pooled_or_the_mean_of_the_passages_shares(tmp_path):
     texts = {"t1": "It is so and so on and on.", "t2": "It is true.", "t3": "Why?", "t4": "Hm"}
     write_texts(tmp_path / "one.jsonl", texts)
     judges = {"nli": NLI(Loose())}  # "so on" and "on" are not supported
@@ -326,7 +320,7 @@ def test_coherence_is_pooled_or_the_mean_of_the_passages_shares(quick, tmp_path)
     assert mean == (pytest.approx((1 / 3 + 1) / 2), 2, 1)
 
 
-def test_factscore_has_its_length_penalty_and_precision_has_none(passages, quick):
+def test_factscore_has_its_length_penalty_and_precision_has_none(passages):
     file = cut_by_nli(passages, gamma=4).run(Path("run"), {})
     assert value_of(file, "cut", "factual_precision", "two")[0] == 0.25
     assert value_of(file, "cut", "factscore", "two")[0] == 0.25  # four subclaims
@@ -341,7 +335,7 @@ def test_factscore_has_its_length_penalty_and_precision_has_none(passages, quick
     assert not [row for row in none.results if row.metric.startswith("factscore")]
 
 
-def test_abstentions_keep_keeps_passages_that_do_not_respond(passages, quick):
+def test_abstentions_keep_keeps_passages_that_do_not_respond(passages):
     write_texts("two.jsonl", {"t5": ""})
     file = cut_by_nli(passages, abstentions="keep").run(Path("run"), {})
     assert file.provenance["left_out"] == {"no response": 1, "no given claims": 0}  # the empty one
@@ -375,11 +369,26 @@ TABLE_7 = {
 }
 
 
-def passages_of(topics, generators, usable, failed, **more):
-    fields = {"decisions": {}, "classes": None, "scores": [[] for _ in topics], "filtered": {}}
-    return decomposition_values.Passages(
-        topics=topics, generators=generators, usable=usable, failed=failed, **(fields | more)
+def passage_of(topic, generator, usable, failed, decisions=None, **more):
+    claims = [
+        Claim(id=str(n), text="x", failed=None if n < usable else "x")
+        for n in range(usable + failed)
+    ]
+    labels = {1: "supported", 0: "not_supported", -1: "failed"}
+    support = {
+        judge: [
+            Verdict(claim=str(n), assessor=judge, name="default", label=labels[label])
+            for n, label in enumerate(made)
+        ]
+        for judge, made in (decisions or {}).items()
+    }
+    scored = Scored(
+        document=Document(id=topic, topic=topic, text="x", generator=generator),
+        claims=claims,
+        **{"selections": [], "passages": [], "verdicts": [], "scores": more.pop("scores", [])},
     )
+    fields = {"support": support, "classes": None, "filtered": {}}
+    return JudgedPassage(scored=scored, **(fields | more))
 
 
 def test_the_correlations_of_table_7_from_its_columns():
@@ -400,10 +409,12 @@ def test_the_correlations_of_table_7_from_its_columns():
         )
         for value in factscore
     ]
-    # One passage per generator, with the generator's mean number of subclaims.
-    options = {"scores": [[score] for score in scores], "penalised": True}
-    run = passages_of(names, names, subclaims, [0] * 12, **options)
-    rows = decomposition_values.values_of({"FActScore": run}, 0, reported)
+    # One passage per generator, with ten times the generator's mean number of subclaims.
+    run = [
+        passage_of(name, name, round(10 * number), 0, scores=[score])
+        for name, number, score in zip(names, subclaims, scores, strict=True)
+    ]
+    rows = decomposition_values.values_of({"FActScore": run}, 0, reported, penalised=True)
     actual = {r["variant"]: r for r in rows if r["metric"] == "pearson_with_reported"}
     assert actual["factscore"]["value"] == pytest.approx(0.9786, abs=5e-5)
     # The table says 0.9821; its columns give this.
@@ -413,7 +424,8 @@ def test_the_correlations_of_table_7_from_its_columns():
 
 def test_a_correlation_counts_the_topics_of_what_it_compares():
     names = ["a", "b", "c", "d"]
-    run = passages_of(names, names, [1, 2, 4, 9], [0, 1, 0, 7])
+    counts = zip(names, [1, 2, 4, 9], [0, 1, 0, 7], strict=True)
+    run = [passage_of(name, name, usable, failed) for name, usable, failed in counts]
     reported = {"subclaims": {"a": 1.0, "b": 2.0, "c": 4.0}}
     rows = decomposition_values.values_of({"cut": run}, 0, reported)
     (actual,) = [r for r in rows if r["metric"] == "pearson_with_reported"]
@@ -422,12 +434,13 @@ def test_a_correlation_counts_the_topics_of_what_it_compares():
 
 def test_claims_on_which_a_judge_failed_are_not_compared():
     rising = [[1] * count + [0] * (4 - count) for count in range(5)]
-    topics = [f"t{place}" for place in range(8)]
-    decisions = {
-        "a": [*rising, [1] * 4, [1] * 4, []],
-        "b": [*rising[::-1], [-1] * 4, [-1] * 4, []],
-    }
-    run = passages_of(topics, ["g"] * 8, [4] * 7 + [0], [0] * 7 + [2], decisions=decisions)
+    left = [*rising, [1] * 4, [1] * 4]
+    right = [*rising[::-1], [-1] * 4, [-1] * 4]
+    run = [
+        passage_of(f"t{place}", "g", 4, 0, {"a": a, "b": b})
+        for place, (a, b) in enumerate(zip(left, right, strict=True))
+    ]
+    run.append(passage_of("t7", "g", 0, 2, {"a": [], "b": []}))
     rows = decomposition_values.values_of({"cut": run, "again": run}, 0)
     rows = [r for r in rows if r["metric"] in ("pearson", "spearman")]
     assert len(rows) == 6
@@ -451,7 +464,7 @@ def dying(stage):
     return Dies
 
 
-def test_interrupted_run_resumes_to_the_same_bytes(passages, quick, monkeypatch):
+def test_interrupted_run_resumes_to_the_same_bytes(passages, monkeypatch):
     monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
     cut_by_nli(passages).run(Path("whole"), {})
     cut = Cut(dies_at=2)
@@ -470,7 +483,7 @@ def test_interrupted_run_resumes_to_the_same_bytes(passages, quick, monkeypatch)
     assert cut.seen.count("one/t1") == 1
 
 
-def test_calls_of_all_decomposers_are_cached_and_usage_is_summed(passages, quick, pytestconfig):
+def test_calls_of_all_decomposers_are_cached_and_usage_is_summed(passages, pytestconfig):
     text = "Marta Ilvesoo was a potter. She taught at a school."
     write_jsonl("marta.jsonl", [{"id": "m", "topic": "Marta", "text": text}])
     parses = pytestconfig.rootpath / "configs/experiments/small/decomposition_parses.conllu"
@@ -534,7 +547,7 @@ def test_report_escapes_hostile_text(passages):
     assert [len(row["subclaims"]) for row in rows] == [2, 1]
 
 
-def test_given_facts_of_labelled_biographies_are_decomposers(tmp_path, quick):
+def test_given_facts_of_labelled_biographies_are_decomposers(tmp_path):
     fact = {"text": "Ann sings.", "label": "IR"}
     sentence = {"text": "Ann sings loud.", "human-atomic-facts": [fact]}
     sentence["model-atomic-facts"] = [{"text": "Ann sings."}, {"text": "Ann is loud."}]
@@ -627,7 +640,6 @@ def test_claims_are_matched_by_an_encoder():
 
 def test_subclaims_against_peoples_sentence_by_sentence(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(decomposition_values, "bootstrap", partial(bootstrap, resamples=5))
     rows = [
         factcheck(
             ("She sang and ran.", "Ann sang and ran.", ["Ann sang", "Ann ran"]),
@@ -663,7 +675,8 @@ def test_subclaims_against_peoples_sentence_by_sentence(tmp_path, monkeypatch):
 def test_failed_decomposition_is_excluded_from_claim_recall():
     whole = Matches(people=2, matched=1, covered=2)
     none = Matches(people=3, matched=0, covered=0)
-    run = passages_of(list("abc"), ["g"] * 3, [2, 0, 0], [0, 1, 0], matches=[whole, none, none])
+    counts = zip("abc", [2, 0, 0], [0, 1, 0], [whole, none, none], strict=True)
+    run = [passage_of(name, "g", usable, failed, matches=m) for name, usable, failed, m in counts]
     rows = decomposition_values.values_of({"cut": run}, 0)
     actual = {r["metric"]: (r["value"], r["n"], r["failed"]) for r in rows if r["generator"] == "g"}
     # The third text has no subclaim, and nothing of it failed: its claims are missed.

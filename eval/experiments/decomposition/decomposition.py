@@ -22,14 +22,12 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
-from pydantic import BaseModel
-
 from eval.decompose.given import Given
 from eval.experiments.decomposition.decomposition_values import (
     ALL,
     MACRO,
     SUPPORTED,
-    Passages,
+    JudgedPassage,
     check_reported,
     values_of,
 )
@@ -43,8 +41,8 @@ from eval.experiments.experiment import (
     require_non_negative,
 )
 from eval.experiments.named import Unverified
-from eval.metrics.claim_matches import ClaimMatcher, Matches
-from eval.metrics.decomposition import decision, judge_by_source, same_claims
+from eval.metrics.claim_matches import ClaimMatcher
+from eval.metrics.decomposition import judge_by_source, same_claims
 from eval.metrics.document import DocumentScore, Scored, score_document
 from eval.pipeline import ChunkCache, Pipeline, group_by_name
 from eval.report.declare import Excerpt, Figure, Line, Page, Table, rows_in
@@ -151,26 +149,6 @@ def _excerpts(folder: Path) -> Iterator[Excerpt]:
     return (Excerpt(text, lines) for text, lines in excerpts.values())
 
 
-class Judged(BaseModel):
-    """A passage decomposed by one decomposer, with all verdicts.
-
-    Attributes:
-        scored: claims, and verdicts and scores if there is a verifier.
-        support: judge to its verdicts on the usable claims given their source sentence.
-        classes: equivalence classes from :func:`eval.metrics.decomposition.same_claims`.
-        filtered: judge to the scores over the claims that it labels supported.
-        matches: with human claims; ``None`` if not computed.
-        written: judge to its verdicts by the original sentence, if the passage is decontextualised.
-    """
-
-    scored: Scored
-    support: dict[str, list[Verdict]]
-    classes: list[int] | None
-    filtered: dict[str, list[DocumentScore]]
-    matches: Matches | None = None
-    written: dict[str, list[Verdict]] = {}
-
-
 @dataclass(eq=False)
 class Decomposition(Experiment):
     """The experiment.
@@ -257,18 +235,14 @@ class Decomposition(Experiment):
         names = list(dict.fromkeys(document.generator for document in documents))
         check_reported(self.reported, [*metrics, *(["factscore"] if self.gamma else [])], names)
         judged = {
-            name: run.process(name, partial(self._judge, name, True), documents, Judged)
+            name: run.process(name, partial(self._judge, name, True), documents, JudgedPassage)
             for name in self.decomposers
         }
         files = {
             "subclaims.jsonl": [_row(name, row) for name, rows in judged.items() for row in rows],
             "sentences.jsonl": self._side_by_side(run),
         }
-        passages = {
-            name: _passages(rows)._replace(penalised=self.gamma > 0)
-            for name, rows in judged.items()
-        }
-        values = values_of(passages, self.seed, self.reported)
+        values = values_of(judged, self.seed, self.reported, self.gamma > 0)
         return Outcome(values, files, {"left_out": left_out})
 
     def _read(self) -> tuple[list[Document], dict[str, int]]:
@@ -303,7 +277,9 @@ class Decomposition(Experiment):
             )
         return kept, dict(left_out)
 
-    def _judge(self, name: str, verified: bool, documents: Sequence[Document]) -> list[Judged]:
+    def _judge(
+        self, name: str, verified: bool, documents: Sequence[Document]
+    ) -> list[JudgedPassage]:
         decomposer, verify = self.decomposers[name], self.verify if verified else []
         parts = (decomposer, verify or [Unverified()], self.retrieve if verify else None)
         cache = ChunkCache()
@@ -326,7 +302,7 @@ class Decomposition(Experiment):
             matches = self.match([[c.text for c in subs] for subs in claims], texts_of(documents))
         written = self._judge_as_written(documents, claims)
         return [
-            Judged(
+            JudgedPassage(
                 scored=text,
                 support={name: verdicts[row] for name, verdicts in support.items()},
                 classes=classes[row],
@@ -360,7 +336,7 @@ class Decomposition(Experiment):
             if isinstance(decomposer, Given):
                 usable = [document for document in documents if decomposer.has(document)]
             work = partial(self._judge, name, False)
-            judged = run.process(f"sentences of {name}", work, usable, Judged)
+            judged = run.process(f"sentences of {name}", work, usable, JudgedPassage)
             rows += [_row(name, passage) for passage in judged]
         return rows
 
@@ -395,28 +371,7 @@ def _scores_of_kept(text: Scored, gamma: float) -> list[DocumentScore]:
     return [score_document(True, kept, group, None, gamma) for group in groups]
 
 
-def _passages(judged: Sequence[Judged]) -> Passages:
-    return Passages(
-        topics=[row.scored.document.topic for row in judged],
-        generators=[row.scored.document.generator or "given" for row in judged],
-        usable=[sum(claim.failed is None for claim in row.scored.claims) for row in judged],
-        failed=[sum(claim.failed is not None for claim in row.scored.claims) for row in judged],
-        decisions={
-            name: [[decision(v) for v in row.support[name]] for row in judged]
-            for name in judged[0].support
-        },
-        classes=[row.classes for row in judged] if judged[0].classes is not None else None,
-        scores=[row.scored.scores for row in judged],
-        filtered={name: [row.filtered[name] for row in judged] for name in judged[0].filtered},
-        matches=[row.matches for row in judged] if judged[0].matches is not None else None,
-        written={
-            name: [[decision(v) for v in row.written.get(name, [])] for row in judged]
-            for name in dict.fromkeys(name for row in judged for name in row.written)
-        },
-    )
-
-
-def _row(decomposer: str, row: Judged) -> dict:
+def _row(decomposer: str, row: JudgedPassage) -> dict:
     document = row.scored.document
     support = {
         verdict.claim: {name: verdicts[place].label for name, verdicts in row.support.items()}

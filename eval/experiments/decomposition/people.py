@@ -6,10 +6,6 @@ sentence; the latter also decontextualised sentences.
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from eval.metrics.claim_matches import Matches
-from eval.metrics.document import Tally
 from records import Claim, Document
 
 
@@ -49,24 +45,3 @@ def _rows(document: Document, field: str) -> list[dict] | None:
     rows = getattr(document, field, None)
     is_valid = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
     return rows if is_valid else None
-
-
-def columns(
-    matches: Sequence[Matches], usable: Sequence[int], failed: Sequence[int]
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return numerator and denominator of each metric, each of shape (texts,).
-
-    Texts whose decomposition failed completely are excluded. ``claim_f1`` is
-    2 · matched / (subclaims + human claims), over all texts together.
-    """
-    scored = [Tally(u, 0, f).scored for u, f in zip(usable, failed, strict=True)]
-    matched, subclaims = np.asarray([match.matched for match in matches]), np.asarray(usable)
-    people = np.asarray([match.people for match in matches]) * scored
-    ratios = {
-        "claim_precision": (matched, subclaims),
-        "claim_recall": (matched, people),
-        "claim_f1": (2 * matched, subclaims + people),
-    }
-    if all(match.covered is not None for match in matches):
-        ratios["element_coverage"] = (np.asarray([match.covered for match in matches]), people)
-    return ratios
