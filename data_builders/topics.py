@@ -8,7 +8,7 @@ from typing import NamedTuple
 from components.words import name_key
 from data_builders.splits import SPLITS, drawn_splits
 from records import BadInput, UserError, iter_rows
-from records.formats.row_fields import kept_fields
+from records.formats.conversions import frequency_bin, group_of_cat
 
 
 class Stratum(NamedTuple):
@@ -61,16 +61,11 @@ def read_topics(paths: Sequence[str]) -> Topics:
             topic = row.get("topic", name)
             if not isinstance(topic, str) or not topic.strip():
                 raise BadInput([f"{path}:{number}: topic: field required, expected a text"])
-            row = _cat(row) | row
+            cat = row.get("cat")
+            row = {"bin": frequency_bin(cat), "group": group_of_cat(cat)} | row
             values = (row.get(name) for name in Stratum._fields)
             add(topic.strip(), Stratum(*(None if v in (None, "") else str(v) for v in values)))
     return topics
-
-
-def _cat(row: dict) -> dict[str, object]:
-    cat = row.get("cat")
-    named = isinstance(cat, list) and all(isinstance(name, str) for name in cat)
-    return kept_fields({"cat": cat}) if named else {}
 
 
 def _bins(path: str) -> dict[str, str] | None:

@@ -11,7 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import TextIO, TypeVar
 
@@ -20,9 +20,8 @@ from pydantic_core import to_json
 
 from records.errors import BadInput, UserError
 from records.evidence import is_evidence
-from records.formats.adapters import adapt, rename, rows_of_file
 from records.formats.ambigbio import is_name_line, name_rows
-from records.formats.columns import FileReading
+from records.formats.file_reader import FIRST_ROWS, FileReader, rows_of_file
 from records.types import Document, Record, RelationPair
 
 R = TypeVar("R", bound=Record)
@@ -375,37 +374,36 @@ def read_records(
     fields: Mapping[str, str] | None = None,
     skipped: Counter[str] | None = None,
     labels: Mapping[int, str] | None = None,
+    format: str | None = None,
 ) -> list[R]:
     """Read all records of one type from a file in one of the formats of :func:`iter_rows`.
 
-    Rows with another project's field names are converted first (``records/formats``). Invalid rows
-    raise an error; none is dropped. What was read is logged in one line (logger ``records``).
+    Rows of other projects are converted by the format that the first rows have
+    (``records/formats``). Invalid rows raise an error; none is dropped. What was read is logged in
+    one line (logger ``records``).
 
     Args:
         fields: our field to the file's, which may be a path such as ``answer.text``.
         skipped: counts pairs without a gold label, which are invalid otherwise; updated.
         labels: the meaning of numbers as labels, such as ``{0: "entailment", 1: "neutral"}``.
+        format: name of a shipped format, or a YAML file that declares formats.
 
     Raises:
         BadInput: up to ten faults as ``file:line: field: message``.
     """
-    reading = FileReading(path, kind.model_fields, fields, labels)
-    is_table = _is_table(Path(path))
-    has_nulls = is_table or _suffix(Path(path)) == ".parquet"
+    rows = _prepared_rows(Path(path))
+    first = list(islice(rows, FIRST_ROWS))
+    readable = [row for _, row in first if isinstance(row, dict)]
+    reader = FileReader(path, kind, readable, fields, labels, format)
     records: list[R] = []
     faults: list[str] = []
-    for number, row in _rows(Path(path)):
+    for number, row in chain(first, rows):
         where = f"{path}:{number}"
-        row = row if isinstance(row, str) else json_fault(row) or row
         if isinstance(row, str):
             faults.append(f"{where}: {row}")
             continue
         try:
-            columns = list(row)
-            row = {n: cell for n, cell in row.items() if _is_present(cell)} if has_nulls else row
-            row = _parse_cells(row) if is_table else row
-            row = rename(row, fields, columns) if fields else row
-            for values in adapt(row, kind, number, reading, "text" in (fields or {})):
+            for values in reader.records(row, number):
                 if skipped is not None and kind is RelationPair and values.get("label", "") is None:
                     skipped["row without a gold label"] += 1
                 else:
@@ -418,8 +416,22 @@ def read_records(
         raise BadInput(faults[:MAX_FAULTS], max(0, len(faults) - MAX_FAULTS))
     if not records:
         raise UserError(f"{path}: the file is empty; expected at least one {kind.__name__}")
-    reading.report(_label_counts(records), file_notes(path))
+    reader.report(_label_counts(records), file_notes(path))
     return records
+
+
+def _prepared_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
+    """Yield rows without missing values and with parsed cells, or the fault of a row."""
+    is_table = _is_table(path)
+    has_nulls = is_table or _suffix(path) == ".parquet"
+    for number, row in _rows(path):
+        row = row if isinstance(row, str) else json_fault(row) or row
+        if isinstance(row, dict) and has_nulls:
+            row = {name: cell for name, cell in row.items() if _is_present(cell)}
+        try:
+            yield number, _parse_cells(row) if isinstance(row, dict) and is_table else row
+        except ValueError as error:
+            yield number, str(error)
 
 
 def _parse_cells(row: dict) -> dict:

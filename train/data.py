@@ -294,6 +294,8 @@ class RecordData(LightningDataModule):
         eval_batch_size: rows per evaluation batch and device; null: the module's default.
         labels: the meaning of numbers as relation labels in files that do not state it, e.g.
             ``{0: contradiction, 1: entailment, 2: neutral}``.
+        format: name of a shipped format, or a YAML file that declares the files' columns
+            (docs/records.md).
         probes: statements with known truth (``data_builders probes``); the card of a relation model
             says which of them it accepts.
 
@@ -312,12 +314,13 @@ class RecordData(LightningDataModule):
         batch_size: PositiveInt | None = None,
         eval_batch_size: PositiveInt | None = None,
         labels: dict[int, str] | None = None,
+        format: str | None = None,
         probes: str | None = None,
     ):
         super().__init__()
         self.save_hyperparameters()
         self.dev_rows, self.kinds, self.labels = dev_rows, kinds, labels
-        self.probes = probes
+        self.format, self.probes = format, probes
         self.weights = _weights_of(train)
         self.hold_back = float(dev) if isinstance(dev, (int, float)) else None
         if self.hold_back is not None and not 0 < self.hold_back < 1:
@@ -389,7 +392,8 @@ class RecordData(LightningDataModule):
 
     def _read_file(self, path: str) -> list[Record]:
         skipped: Counter[str] = Counter()
-        rows = read_records(path, self.encoder.record_type, skipped=skipped, labels=self.labels)
+        kind, options = self.encoder.record_type, {"labels": self.labels, "format": self.format}
+        rows = read_records(path, kind, skipped=skipped, **options)
         for reason, n in skipped.items():
             if self.trainer.is_global_zero:
                 print(f"{path}: skipped {n:,} x {reason}")

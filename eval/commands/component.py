@@ -51,10 +51,14 @@ Judged = tuple[int, int, Measures]  # rows, failed rows, measures of the rest
 
 
 def _read(
-    data: str, component: str, checkpoint: str, labels: Mapping[int, str] | None = None
+    data: str,
+    component: str,
+    checkpoint: str,
+    labels: Mapping[int, str] | None = None,
+    format: str | None = None,
 ) -> list:
     try:
-        return read_records(data, RECORDS[component], labels=labels)
+        return read_records(data, RECORDS[component], labels=labels, format=format)
     except BadInput:
         for other, record in RECORDS.items():
             try:
@@ -76,6 +80,7 @@ def _pairs(
     against: str | None = None,
     predictions: str | None = None,
     labels: Mapping[int, str] | None = None,
+    format: str | None = None,
     classes: list[str] | None = None,
     **published: Any,
 ) -> Judged:
@@ -84,7 +89,7 @@ def _pairs(
     pairs = (
         read_records(data, UNJUDGED[component])
         if predictions
-        else _read(data, component, checkpoint, labels)
+        else _read(data, component, checkpoint, labels, format)
     )
     inputs = [(pair.premise, pair.hypothesis) for pair in pairs]
 
@@ -190,6 +195,7 @@ def judge(
     prompt: str | None = None,
     batch_size: int = 64,
     labels: dict[int, str] | None = None,
+    format: str | None = None,
     classes: list[str] | None = None,
     revision: str | None = None,
     predictions: str | None = None,
@@ -210,6 +216,8 @@ def judge(
         batch_size: rows per batch; affects speed only.
         labels: the meaning of label numbers in ``data``, if the file does not state it, e.g.
             ``{0: contradiction, 1: entailment, 2: neutral}``.
+        format: name of a shipped format, or a YAML file that declares the columns of ``data``
+            (docs/records.md).
         classes: classes of a published NLI model in its order, if its config does not name them.
         revision: branch, tag or commit of a hub model.
         predictions: for UNLI and relation models, a JSONL file for the rows with predicted
@@ -218,9 +226,10 @@ def judge(
     component = component_of(checkpoint)
     if prompt is not None and component != "adversary":
         raise UserError(f"--prompt is for adversaries; {checkpoint} is a {component}")
-    if (labels, classes, revision) != (None, None, None) and component != "relation":
+    if component != "relation" and (labels or format or classes or revision):
         raise UserError(
-            f"--labels, --classes, --revision: for NLI models; {checkpoint} is a {component}"
+            "--labels, --format, --classes, --revision: for NLI models; "
+            f"{checkpoint} is a {component}"
         )
     if against is not None and component not in {"unli", "relation"}:
         raise UserError(f"--against compares UNLI and relation models, not {component} ones")
@@ -234,7 +243,7 @@ def judge(
     if predictions is not None and component not in UNJUDGED:
         raise UserError(f"--predictions is for UNLI and relation models, not {component} ones")
     options = {"prompt": prompt, "against": against, "labels": labels, "revision": revision}
-    options |= {"predictions": predictions, "classes": classes}
+    options |= {"predictions": predictions, "classes": classes, "format": format}
     more = {name: value for name, value in options.items() if value is not None}
     rows, failed, metrics = _KINDS[component](checkpoint, data, batch_size, **more)
     return {"component": component, "n": rows - failed, "failed": failed, "metrics": metrics}

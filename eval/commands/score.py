@@ -36,6 +36,10 @@ _LABELS = (
     "meaning of label numbers, if the file does not state it, e.g. '{0: contradiction, "
     "1: entailment, 2: neutral}'"
 )
+_FORMAT = (
+    "layout of the file, if its columns do not show it: a name in records/formats/formats.yaml, or "
+    "a YAML file that declares layouts in the same way"
+)
 
 
 def build_parser() -> ArgumentParser:
@@ -54,6 +58,7 @@ def build_parser() -> ArgumentParser:
         "passages: contexts}'; a.b is the field b in a",
     )
     parser.add_argument("--labels", type=dict[int, str] | None, default=None, help=_LABELS)
+    parser.add_argument("--format", type=str | None, default=None, help=_FORMAT)
     parser.add_argument("--output", type=str, required=True, help="output folder")
     parser.add_argument(
         "--limit",
@@ -145,7 +150,7 @@ def main(argv: list[str]) -> int:
 
 def _deciding_options(parser: ArgumentParser, arguments: Namespace) -> dict:
     config = json.loads(parser.dump(arguments, format="json", skip_unset=False))
-    absent = {key for key in ("limit", "fields", "labels") if config[key] is None}
+    absent = {key for key in ("limit", "fields", "labels", "format") if config[key] is None}
     return {key: value for key, value in config.items() if key not in absent | _CHANGEABLE}
 
 
@@ -177,7 +182,8 @@ def _read_documents(arguments: Namespace) -> tuple[list[Document], int]:
         names = ", ".join(Document.model_fields)
         raise UserError(f"fields: expected names of {names}, got {', '.join(sorted(unknown))}")
     path, fields = arguments.documents, arguments.fields
-    all_rows = read_records(path, Document, fields, labels=arguments.labels)
+    options = {"labels": arguments.labels, "format": arguments.format}
+    all_rows = read_records(path, Document, fields, **options)
     rows = all_rows[: arguments.limit]
     check_ids(arguments.documents, enumerate(rows, 1))
     check_strata(rows)

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from components.statistics import kappa
 from components.words import align, split_words
 from records import Annotation, BadInput, LssExample, iter_rows, to_bad_input
-from records.formats.lss_eval import published_answer
+from records.formats.lss import published_answer
 
 Pair = tuple[str, str]
 Repeats = Literal["latest", "all"]

@@ -13,10 +13,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
-from records.formats.row_fields import document_of
-
 _NAME_LINE = re.compile(r"([^\t]*)\t\s*(\[\s*(?:'.*'|\".*\")\s*\])\s*")
-_QUESTION = re.compile(r"^Tell me a bio of\s+(.+?)\s*$", re.IGNORECASE | re.DOTALL)
 # Citations in the sentences of ALCE's log.
 _BRACKETS = re.compile(r"\s*\[\d+(?:\s*[,;–-]\s*\d+)*\]")
 # Cited passages are page sections, each preceded by its page title.
@@ -64,78 +61,38 @@ def rows_of_object(content: dict) -> list | None:
 def _cited_texts(log: list[dict]) -> list[dict]:
     texts: dict[object, dict] = {}
     for entry in log:
-        qid, output = entry["qid"], entry["output"]
-        text = {"qid": qid, "name": _name(entry["question"]), "output": output, "citations": []}
+        text = {name: entry[name] for name in ("qid", "question", "output")} | {"citations": []}
         claim = _BRACKETS.sub("", entry["claim"]).strip()
         cited = {"passage": entry["passage"], "entailed": entry["model_output"]}
-        texts.setdefault(qid, text)["citations"].append({"claim": claim} | cited)
+        texts.setdefault(entry["qid"], text)["citations"].append({"claim": claim} | cited)
     return list(texts.values())
 
 
-def _name(question: str) -> str:
-    match = _QUESTION.match(question)
-    return match[1] if match else question
+def generation_id(row: dict) -> str | None:
+    """Return the number of a text, after its generator if it is named."""
+    number = row.get("qid")
+    return f"{row['generator']}-{number}" if row.get("generator") else number
 
 
-def read_generation(row: dict, number: int) -> dict | None:
-    """Read ALCE's generations; bracketed citations refer to ``docs``, from 1."""
-    docs = row.get("docs")
-    if not isinstance(docs, list) or not isinstance(row.get("output"), str):
-        return None
-    if not all(isinstance(doc, dict) and "title" in doc for doc in docs):
-        return None
-    passages = []
-    for index, doc in enumerate(docs):
-        text = doc.get("sent") or doc["text"] or doc["title"]
-        passages.append({"id": f"p{index}", "title": doc["title"] or "", "text": text})
-    return _document(row, number, row["output"], passages=passages)
+def text_number(row: dict) -> str:
+    """Return a topic for a text whose name is not published."""
+    return f"text {row['qid']}"
 
 
-def read_judged_text(row: dict, number: int) -> dict | None:
-    """Read atoms with FActScore's verdicts, and the cited passages if present.
-
-    Claims are the atoms of ``atoms_independent``, each judged alone. All distinct cited sections
-    are contexts of every atom, since atoms do not name their citation. Citations and both lists of
-    atoms are kept. D-FActScore's output has no texts; the joined atoms replace them.
-    """
-    if "atoms_independent" not in row:
-        return None
-    more: dict[str, object] = {
-        name: _atoms(row.get(name)) for name in ("atoms_independent", "atoms_grouped")
-    }
-    atoms = more["atoms_independent"] or []
-    contexts = {}
-    if isinstance(row.get("citations"), list):
-        more |= {"citations": row["citations"], "passages": _cited_passages(row["citations"])}
-        contexts = {"contexts": [passage["id"] for passage in more["passages"]]}
-    claims = [
-        {
-            "id": f"c{index}",
-            "text": atom["atom"],
-            "label": "S" if _is_supported(atom) else "NS",
-            **contexts,
-        }
-        for index, atom in enumerate(atoms)
-    ]
-    text = row.get("output")
-    text = " ".join(atom["atom"] for atom in atoms) if text is None else text
-    return _document(row, number, text, claims=claims, **more)
+def word_of_truth(value: object) -> str:
+    """Return the word for ``is_supported``."""
+    if value not in (0, 1):
+        raise ValueError(f"is_supported: expected true or false, got {value!r}")
+    return "supported" if value else "not_supported"
 
 
-def _is_supported(atom: dict) -> bool:
-    supported = atom["is_supported"]
-    if supported not in (0, 1):
-        raise ValueError(f"is_supported: expected true or false, got {supported!r}")
-    return bool(supported)
-
-
-def _atoms(atoms: list[dict] | None) -> list[dict] | None:
-    """Normalise ``supporting_topic`` to one title or ``None``.
+def single_titles(atoms: list[dict] | None) -> list[dict] | None:
+    """Normalise the atoms' ``supporting_topic`` to one title or ``None``.
 
     Some files have lists of up to one title; after grouping they hold only its first letter.
     """
-    if not isinstance(atoms, list):
-        return atoms
+    if atoms is None:
+        return None
     normalised = []
     for atom in atoms:
         title = atom["supporting_topic"]
@@ -145,37 +102,15 @@ def _atoms(atoms: list[dict] | None) -> list[dict] | None:
     return normalised
 
 
-def read_cited_text(row: dict, number: int) -> dict | None:
-    """Read texts with the verdicts of ALCE's NLI model on their citations."""
-    citations = row.get("citations")
-    if (
-        not isinstance(citations, list)
-        or "qid" not in row
-        or not isinstance(row.get("output"), str)
-    ):
-        return None
-    return _document(row, number, row["output"], citations=citations)
-
-
-def _cited_passages(citations: list[dict]) -> list[dict]:
+def cited_sections(citations: list[dict] | None) -> list[dict] | None:
+    """Return the distinct cited page sections with title and text."""
     sections: dict[tuple[str, str], None] = {}
-    for citation in citations:
+    for citation in citations or ():
         for title, text in _SECTION.findall("\n".join(citation["passage"])):
             # A section repeats its title.
-            sections[title, text.strip().removeprefix(title).strip() or text.strip() or title] = (
-                None
-            )
-    return [
-        {"id": f"p{index}", "title": title, "text": text}
-        for index, (title, text) in enumerate(sections)
-    ]
-
-
-def _document(row: dict, number: int, text: str, **more: object) -> dict:
-    qid = row.get("qid", number - 1)
-    name = f"{row['generator']}-{qid}" if row.get("generator") else str(qid)
-    topic = row.get("name") or _name(row.get("question") or f"text {qid}")
-    return document_of({**row, "id": name, "topic": topic}, number, text, **more)
+            body = text.strip().removeprefix(title).strip() or text.strip() or title
+            sections[title, body] = None
+    return citations and [{"title": title, "text": text} for title, text in sections]
 
 
 def citation_pairs(row: dict) -> list[dict]:
@@ -183,7 +118,6 @@ def citation_pairs(row: dict) -> list[dict]:
 
     Citations with an empty ``claim`` are skipped.
     """
-    name = row.get("name") or row.get("topic")
     pairs = []
     for citation in row["citations"]:
         passage, entailed = citation["passage"], citation["entailed"]
@@ -191,9 +125,9 @@ def citation_pairs(row: dict) -> list[dict]:
             raise ValueError(f"citations: entailed: expected 0 or 1, got {entailed!r}")
         premise = passage if isinstance(passage, str) else "\n".join(passage)
         label = "entailment" if entailed else "not_entailment"
-        pair = {"premise": premise, "hypothesis": citation["claim"], "label": label}
-        pairs.append(pair | {"source": "citations", "group": str(name) if name else premise})
-    return [pair for pair in pairs if pair["hypothesis"].strip()]
+        if citation["claim"].strip():
+            pairs.append({"premise": premise, "hypothesis": citation["claim"], "label": label})
+    return pairs
 
 
 def atom_pairs(row: dict) -> list[dict]:
@@ -202,18 +136,22 @@ def atom_pairs(row: dict) -> list[dict]:
     An atom is entailed by its supporting title. An unsupported atom is not entailed by any title,
     except the one that supports it when judged alone.
     """
-    independent = {
-        (a["atom"], a["supporting_topic"]) for a in _atoms(row.get("atoms_independent")) or []
+    alone = {
+        (a["atom"], a["supporting_topic"])
+        for a in single_titles(row.get("atoms_independent")) or []
     }
     titles: dict[str, list[str]] = {}
-    for passage in _cited_passages(row.get("citations") or []):
+    for passage in cited_sections(row.get("citations")) or []:
         titles.setdefault(passage["title"], []).append(passage["text"])
     pairs = []
     for atom in row.get("atoms_grouped") or []:
-        text, supporting, entailed = atom["atom"], atom["supporting_topic"], _is_supported(atom)
+        text, supporting, word = (
+            atom["atom"],
+            atom["supporting_topic"],
+            word_of_truth(atom["is_supported"]),
+        )
         for title, texts in titles.items():
-            if title == supporting if entailed else (text, title) not in independent:
-                pair = {"premise": f"{title}. " + "\n".join(texts), "hypothesis": text}
-                label = "entailment" if entailed else "not_entailment"
-                pairs.append(pair | {"label": label, "group": str(row["name"])})
+            if title == supporting if word == "supported" else (text, title) not in alone:
+                premise = f"{title}. " + "\n".join(texts)
+                pairs.append({"premise": premise, "hypothesis": text, "label": word})
     return pairs

@@ -1,36 +1,16 @@
-"""Judged claims with evidence, as pairs of premise and hypothesis.
+"""Judged claims with evidence, as pairs of premise and hypothesis."""
 
-Built from the documents of the same rows, except AmbigBio's citations and LSS.
-"""
-
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from records.formats.ambigbio import atom_pairs, citation_pairs
-from records.formats.documents import to_documents
-from records.formats.judged_claims import parse_judgement, short_hash
-from records.formats.nli import form_of, other_direction
-from records.formats.wice import to_lss
+from records.formats.conversions import short_hash
+from records.formats.declared import Format
+from records.formats.label_words import parse_judgement
 
-ENTAILMENT, NEUTRAL, CONTRADICTION = "entailment", "neutral", "contradiction"
+RELATIONS = ("entailment", "neutral", "contradiction", "not_entailment")
 # Finer words that determine the relation.
-_RELATION_OF_WORD = {"refuted": CONTRADICTION, "not_enough": NEUTRAL, "irrelevant": NEUTRAL}
-_RELATION_OF_LABEL = {"S": ENTAILMENT, "NS": "not_entailment"}
-# Dataset name and required fields; the first match applies.
-_DATASETS = (
-    ("citations", "citations"),
-    ("lss", "claim", "annotations"),
-    ("lss", "claim_tokens", "non_supported_spans"),
-    ("climate_fever", "claim", "evidences"),
-    ("averitec", "claim", "questions"),
-    ("attribution_bench", "claim", "references", "attribution_label"),
-    ("factcheck_bench", "claim", "evidence", "stance"),
-    ("factcheck_bench", "response", "sentences"),
-)
-# Datasets whose texts, or whose premises, keep their line breaks.
-_KEEP_LINES = {"atoms", "averitec", "citations", "climate_fever", "wice"}
-_KEEP_PREMISE_LINES = {*_KEEP_LINES, "attribution_bench", "lss", "ours", "unli"}
-RELATIONS = (ENTAILMENT, NEUTRAL, CONTRADICTION, "not_entailment")
+_RELATION_OF_WORD = {"refuted": "contradiction", "not_enough": "neutral", "irrelevant": "neutral"}
+_RELATION_OF_LABEL = {"S": "entailment", "NS": "not_entailment"}
 
 
 class Pair(NamedTuple):
@@ -50,47 +30,42 @@ class Pair(NamedTuple):
     documents: tuple[str, ...] = ()
 
 
-def set_of(row: dict) -> str | None:
-    """Return the name of a pair dataset by the row's field names, else ``None``."""
-    fields = row.keys()
-    for name, *required in _DATASETS:
-        if fields >= set(required):
-            return name
-    if {"claim", "evidence"} <= fields:
-        return "vitaminc" if isinstance(row["evidence"], str) else "wice"
-    form = form_of({"label": None} | row)
-    if form is None:
-        return None
-    return "ours" if form.name == "hub" and row.get("label") in RELATIONS else form.name
+def relation_of(word: object, field: str = "label") -> str | None:
+    """Return the relation for the word of a dataset, or ``None`` without a gold label."""
+    if word in RELATIONS:
+        return word
+    label, finer = parse_judgement(word, field)
+    return _RELATION_OF_WORD.get(finer, _RELATION_OF_LABEL.get(label))
 
 
-def pairs_of(row: dict, name: str) -> list[Pair]:
-    """Return the pairs of a row of dataset ``name``; the row's label may be missing.
-
-    ``atoms`` selects AmbigBio's atoms instead of its ``citations``.
-    """
-    if name in ("citations", "atoms"):
-        rows = citation_pairs(row) if name == "citations" else atom_pairs(row)
-    elif name == "lss":
-        rows = _lss_pairs(to_lss(row))
-    elif set_of(row) is None:
-        raise ValueError(f"record: expected the fields of {name}, got {', '.join(row)}")
-    else:
-        documents = to_documents({"label": None} | row, 0)
-        back = other_direction(row) if name == "sick" else None
-        rows = [pair for document in documents for pair in _document_pairs(document)]
-        rows += [back] if back else []
+def pairs_of(row: Mapping, format: Format) -> list[Pair]:
+    """Return the pairs of a row; the row's label may be missing."""
+    rows, group = format.records("pairs", row), format.value("group", row)
+    if rows is None:
+        rows = [pair for doc in format.documents(row, 0) for pair in _document_pairs(doc)]
+        group = None  # the name of the set
     documents = tuple(row.get("documents") or ())
     return [
         Pair(
-            (str.strip if name in _KEEP_PREMISE_LINES else plain)(pair["premise"]),
-            (str.strip if name in _KEEP_LINES else plain)(pair["hypothesis"]),
-            pair["label"],
-            pair.get("group") or plain(pair["premise"]),
+            pair["premise"].strip(),
+            plain(pair["hypothesis"]),
+            relation_of(pair["label"]),
+            str(pair.get("group") or group or plain(pair["premise"])),
             pair.get("documents", documents),
         )
         for pair in rows
     ]
+
+
+def probable_pair(row: Mapping, format: Format) -> Pair:
+    """Return a row's pair with the probability of its hypothesis."""
+    pair = format.records("unli", row)
+    value, premise = pair.get("label"), pair["premise"].strip()
+    label = None if value in (None, "") else float(value)
+    if label is not None and not 0 <= label <= 1:
+        raise ValueError(f"label: expected a probability in [0, 1], got {value!r}")
+    documents, group = tuple(row.get("documents") or ()), str(row.get("group") or premise)
+    return Pair(premise, plain(pair["hypothesis"]), label, group, documents)
 
 
 def plain(text: str) -> str:
@@ -99,42 +74,23 @@ def plain(text: str) -> str:
 
 
 def _document_pairs(document: dict) -> Iterator[dict]:
-    passages = {passage["id"]: passage for passage in document["passages"]}
+    passages = {passage["id"]: passage for passage in document.get("passages", ())}
     by_passage = any("evidence_label" in passage for passage in passages.values())
-    for claim in document["claims"]:
-        evidence = [passages[name] for name in claim["contexts"]]
+    for claim in document.get("claims") or ():
+        evidence = [passages[name] for name in claim.get("contexts") or ()]
         if not by_passage:
             premise, unit = "\n".join(p["text"] for p in evidence), document.get("unit")
-            label = _RELATION_OF_WORD.get(claim["finer"], _RELATION_OF_LABEL.get(claim["label"]))
-            group = (
-                (claim["text"] if unit is None else unit) if unit != short_hash(premise) else None
-            )
-            yield {"premise": premise, "hypothesis": claim["text"], "label": label, "group": group}
-            continue
-        for passage in evidence:
+            unit = claim["text"] if unit is None else unit
+            group = None if unit == short_hash(premise) else unit
+            pair = {"premise": premise, "hypothesis": claim["text"], "group": group}
+            yield pair | {"label": claim["finer"] or claim["label"]}
+        for passage in evidence if by_passage else ():
             if "evidence_label" in passage:
-                label, finer = parse_judgement(passage["evidence_label"], "evidence_label")
                 title = passage.get("title")
                 yield {
                     "premise": f"{title}. {passage['text']}" if title else passage["text"],
                     "hypothesis": claim["text"],
-                    "label": _RELATION_OF_WORD.get(finer, _RELATION_OF_LABEL.get(label)),
+                    "label": passage["evidence_label"],
                     "group": document["topic"].strip(),  # the claim or the prompt
                     "documents": (title,) if title else (),
                 }
-
-
-def _lss_pairs(row: dict) -> list[dict]:
-    """Return one or two pairs from human LSS or WiCE's tokens.
-
-    The supported part is entailed; the claim is entailed if most annotators kept all of it.
-    """
-    claim = " ".join(row["claim"].split())
-    kept = [" ".join(str(a["lss"]).split()) for a in row["annotations"]]
-    full = sum(lss == claim for lss in kept)
-    label = ENTAILMENT if 2 * full > len(kept) else "not_entailment"
-    pairs = [(claim, None if 2 * full == len(kept) else label)]
-    if partial := next((lss for lss in kept if lss not in ("", claim)), ""):
-        pairs.append((partial, ENTAILMENT))
-    shared = {"premise": row["reference"], "group": row.get("group")}
-    return [shared | {"hypothesis": text, "label": label} for text, label in pairs]

@@ -158,7 +158,7 @@ def test_safe_facts_and_search_results_are_kept(tmp_path):
     folder, report = build(tmp_path, str(path), format="safe")
     (kept,) = documents(folder)
     assert [(c.text, c.label, c.sentence, c.contexts) for c in kept.claims] == [
-        ("X is.", "S", 0, ["c0_0"]),
+        ("X is.", "S", 0, ["p0_0"]),
         ("X was.", "NS", 1, []),
         ("X so.", "IR", 1, []),
     ]
@@ -203,10 +203,10 @@ def test_veriscore_claims_are_read_under_each_field_name(tmp_path, lists, kept):
     assert [(c.text, c.sentence, c.label, c.contexts) for c in document.claims] == [
         ("So is A.", 1, "S", ["p0_0", "p0_1"]),
         ("So is B.", 1, "NS", []),
-        ("So is A.", 2, "S", ["p0_0", "p0_1"]),
+        ("So is A.", 2, "S", ["p2_0", "p2_1"]),
     ]
     # A result without a snippet has its title.
-    assert [p.text for p in document.passages] == ["A snippet.", "T"]
+    assert [p.text for p in document.passages] == ["A snippet.", "T"] * 2
     assert (document.generator, document.label_source) == ("gpt-4o", "veriscore")
     assert report["dropped"] == {"s: text without claims": 2, "s: row excluded by `where`": 1}
 

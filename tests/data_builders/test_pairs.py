@@ -81,15 +81,18 @@ CASES = {
                 "sentence2": SENTENCE | {"claims": ["Bo lost."],
                               "auto_evidence": [["Bo came first."]],
                               "stance_claim_autoEvid": [["refute"]]}}},
-            {"claim": "Cy won by far.", "evidence": "Cy won.", "stance": "partially-support"},
         ],
         {
             ("Ann was first.", "Ann won."): E,
             ("Rain.", "Ann won."): N,
             ("Bo came first.", "Bo lost."): C,
-            ("Cy won.", "Cy won by far."): "not_entailment",
         },
-        {"Who won?", "Cy won by far."},
+        {"Who won?"},
+    ),
+    "factcheck_stances": (
+        [{"claim": "Cy won by far.", "evidence": "Cy won.", "stance": "partially-support"}],
+        {("Cy won.", "Cy won by far."): "not_entailment"},
+        {"Cy won by far."},
     ),
     "snli": (
         [
@@ -101,7 +104,7 @@ CASES = {
         {("A dog runs.", "An animal moves."): E, ("A dog runs.", "A cat sleeps."): C},
         {"A dog runs."},
     ),
-    "hub": (
+    "nli": (
         [
             {"premise": "P one.", "hypothesis": "H one.", "label": "entails"},
             {"premise": "P two.", "hypothesis": "H two.", "label": "N"},
@@ -258,15 +261,20 @@ CASES = {
         },
         {"Ann won.", "Bo came last.", "Cy.", "Ed"},
     ),
-    "ours": (
-        [
-            {"premise": "P one.", "hypothesis": "H one.", "label": "not_entailment", "group": "g"},
-            {"premise": "P two.", "hypothesis": "H two.", "label": N, "group": "g"},
-        ],
-        {("P one.", "H one."): "not_entailment", ("P two.", "H two."): N},
-        {"g"},
-    ),
 }  # fmt: skip
+
+
+def test_pairs_of_ours_keep_their_group(tmp_path):
+    rows = [
+        row("P one.", "H one.", "not_entailment", group="g"),
+        row("P two.", "H two.", group="g"),
+    ]
+    records, _ = built(tmp_path / "out", written(tmp_path / "in.jsonl", rows))
+    assert labels_of(records["train"]) == {
+        ("P one.", "H one."): "not_entailment",
+        ("P two.", "H two."): N,
+    }
+    assert {r.group for r in records["train"]} == {"g"}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -381,7 +389,7 @@ def test_duplicates_are_merged_and_contradictory_pairs_dropped(tmp_path):
     records, manifest = built(tmp_path / "out", first, Source(second, name="late"))
 
     assert labels_of(records["train"]) == {("Q", "H"): E, ("S", "H"): C}
-    assert {r.hypothesis + r.premise: r.source for r in records["train"]}["HQ"] == "ours"
+    assert {r.hypothesis + r.premise: r.source for r in records["train"]}["HQ"] == "nli"
     assert manifest["dropped"] == {
         "a.jsonl: empty premise or hypothesis": 1,
         "a.jsonl: duplicate pair": 2,
@@ -510,8 +518,8 @@ def test_crossing_pairs_of_a_long_chain_are_dropped(tmp_path):
 
 
 def test_hub_name_is_loaded_from_the_hub(tmp_path):
-    written(tmp_path / "set" / "train.jsonl", CASES["hub"][0])
-    written(tmp_path / "set" / "test.jsonl", CASES["hub"][0][:1])
+    written(tmp_path / "set" / "train.jsonl", CASES["nli"][0])
+    written(tmp_path / "set" / "test.jsonl", CASES["nli"][0][:1])
     source = f"hub:{tmp_path / 'set'}"
     records, manifest = built(tmp_path / "out", f"{source}:train", exclude=[f"{source}:test"])
     assert len(records["train"]) == 2

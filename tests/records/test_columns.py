@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from records import BadInput, Document, RelationPair, UserError, read_records
-from records.formats import columns
+from records.formats import file_reader
 
 PAGE = "Ida Moor was a weaver. She was born in Tarn."
 OTHER = "Tarn lies on a lake."
@@ -20,7 +20,7 @@ ORDER = {0: "contradiction", 1: "entailment", 2: "neutral"}
 @pytest.fixture
 def lines(caplog):
     """The lines that reading logs."""
-    columns._log_once.cache_clear()
+    file_reader._log_once.cache_clear()
     caplog.set_level(logging.INFO, "records")
     return caplog
 

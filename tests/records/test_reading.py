@@ -144,12 +144,15 @@ def test_factscore_without_annotations_safe_and_veriscore(tmp_path):
         {"prompt": "Who is Ann Lee?", "response": "A painter."},
         {"question": "Who is Ann Lee?", "response": "A painter.", "model": "m"},
     ]
-    documents = read_records(lines(tmp_path / "a.jsonl", *rows), Document)
+    documents = [
+        document
+        for number, row in enumerate(rows)
+        for document in read_records(lines(tmp_path / f"{number}.jsonl", row), Document)
+    ]
     assert [d.topic for d in documents] == ["Ann Lee", "Who is Ann Lee?", "Who is Ann Lee?"]
     assert [d.text for d in documents] == ["Ann may paint.", "A painter.", "A painter."]
     assert documents[0].claims is None
     assert [responds(d) for d in documents] == [False, True, True], "FActScore's null abstains"
-    assert len({d.id for d in documents}) == 3
 
 
 # As the released files have them: a file of one indented object, ``cat`` of two, contexts without a
@@ -183,7 +186,6 @@ def test_factreasoner_released_inputs(tmp_path):
     assert [p.text for p in document.passages] == ["Ann paints.", "Ann boxes.", "Ann Lee"]
     assert document.passages[1].snippet == "Ann …"
     assert [c.contexts for c in document.claims] == [["c_a0_0", "c_a0_1"], []]
-    assert document.contexts_left_out == 1
     assert document.input == INPUT["input"]
     assert document.passages[0].url == "x"
     broken = INPUT | {"atoms": [INPUT["atoms"][0] | {"contexts": ["c_a9_0"]}]}
@@ -380,12 +382,11 @@ def test_a_document_without_an_id_keeps_its_fields(tmp_path):
     assert [claim.text for claim in document.claims] == ["Ann was born."]
     assert [passage.title for passage in document.passages] == ["Ann"]
     extra = {"responds": False, "domain": "films", "mine": 5}
-    lines(
-        tmp_path / "texts.jsonl", row | extra, {"id": None, "topic": "Bo", "output": "Bo."} | extra
-    )
-    ours, theirs = read_records(tmp_path / "texts.jsonl", Document)
+    (ours,) = read_records(lines(tmp_path / "ours.jsonl", row | extra), Document)
     assert ours.model_extra == extra
-    assert (theirs.id, theirs.model_extra) == ("d2", {"responds": False})
+    other = {"id": None, "topic": "Bo", "output": "Bo."} | extra
+    (theirs,) = read_records(lines(tmp_path / "texts.jsonl", other), Document)
+    assert (theirs.id, theirs.model_extra) == ("d1", {"responds": False})
 
 
 def test_a_category_may_be_one_name(tmp_path):
@@ -427,9 +428,7 @@ def test_a_table_with_fields_of_other_names(tmp_path):
     (document,) = read_records(tmp_path / "a.csv", Document, fields)
     assert (document.id, document.text) == ("1", "Ada sang.")
     assert [p.text for p in document.passages] == ["Ada, too.", "Bo."]
-    with pytest.raises(
-        BadInput, match=r"a.csv:2: replies: no such field .* nr, reply, about, docs"
-    ):
+    with pytest.raises(UserError, match=r"a.csv: replies: no such field .* nr, reply, about, docs"):
         read_records(tmp_path / "a.csv", Document, {"text": "replies"})
     with pytest.raises(
         BadInput, match=r"text: field required .* nr, reply, about, docs; .*--fields"
@@ -443,8 +442,9 @@ def test_spans_of_lettucedetect_numbers_as_ids_and_claims_as_strings(tmp_path):
     ours = {"id": 3, "topic": "Ada", "text": "x", "claims": ["Ada sang.", "Bo left."]}
     passages = [{"id": 1, "text": "\u00a0"}, {"id": 2, "page_content": "Bo left."}]
     claims = [{"id": 5, "text": "Bo left.", "contexts": [1, 2]}]
-    rows = (judged, ours, ours | {"id": 4, "claims": claims, "passages": passages})
-    first, second, third = read_records(lines(tmp_path / "a.jsonl", *rows), Document)
+    rows = (ours, ours | {"id": 4, "claims": claims, "passages": passages})
+    (first,) = read_records(lines(tmp_path / "judged.jsonl", judged), Document)
+    second, third = read_records(lines(tmp_path / "a.jsonl", *rows), Document)
     assert (first.claims[0].label, first.passages[0].text) == ("NS", "Bo sang.")
     assert [(c.id, c.text) for c in second.claims] == [("c0", "Ada sang."), ("c1", "Bo left.")]
     assert [(p.id, p.text) for p in third.passages] == [("2", "Bo left.")]

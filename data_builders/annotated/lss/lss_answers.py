@@ -22,7 +22,7 @@ from records import (
     read_records,
     to_bad_input,
 )
-from records.formats.lss_eval import TABLE
+from records.formats.lss import TABLE
 
 
 def read_answers(path: str, dropped: Counter[str]) -> list[LssExample]:

@@ -22,7 +22,7 @@ from data_builders.published.longform.longform_formats import FORMATS, Row, Sour
 from data_builders.rows import files_of
 from data_builders.topics import read_bins
 from records import BadInput, Document, UserError, iter_rows, to_bad_input
-from records.formats.adapters import report_malformed_row
+from records.formats.file_reader import report_malformed_row
 
 PROMPTS = {"prompts", "longfact"}
 

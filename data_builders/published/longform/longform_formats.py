@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from records import BadInput, Claim, Document, Passage
-from records.formats.documents import READERS
+from records.formats.declared import formats
 
 Format = Literal[
     "factscore",
@@ -116,11 +116,11 @@ def documents(row: Row) -> list[Document] | str:
     if project.field and project.field not in row.fields:
         raise KeyError(project.field)
     fields = {**row.fields, "topic": row.topic()} if row.source.topic else row.fields
-    parsed = READERS[name](fields, row.number)
-    texts = parsed if isinstance(parsed, list) else [parsed] if parsed else []
+    texts = formats()[name].documents(fields, row.number)
     read = [_document(row, text, number, len(texts)) for number, text in enumerate(texts, 1)]
     kept = [document for document in read if document.claims or not project.field]
-    empty = sum((document.model_extra or {}).get("contexts_left_out", 0) for document in read)
+    empty = sum(len(text.get("passages") or ()) for text in texts)
+    empty -= sum(len(document.passages or ()) for document in read)
     row.dropped[f"{row.source.name}: context without text"] += empty
     return kept or "text without claims"
 

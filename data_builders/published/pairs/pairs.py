@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import ClassVar, Literal
 
 from tqdm import tqdm
@@ -21,9 +21,8 @@ from data_builders.published.pairs.pair_store import PairStore, digest
 from data_builders.rows import source_name, source_rows
 from data_builders.splits import SPLITS, by_split
 from records import BadInput, RelationPair, UnliPair, UserError
-from records.formats.adapters import report_malformed_row
-from records.formats.columns import FileReading, TrackedRow
-from records.formats.pairs import Pair, pairs_of, plain, set_of
+from records.formats.file_reader import FIRST_ROWS, FileReader
+from records.formats.pairs import Pair
 from records.reading import file_notes
 
 Target = Literal["relation", "unli"]
@@ -35,9 +34,8 @@ class Source:
 
     Attributes:
         file: path of a file, or ``hub:OWNER/NAME#CONFIG:SPLIT`` to stream it from the Hub.
-        format: ``atoms`` for AmbigBio's atoms; null detects the set by its field names: AmbigBio's
-            citations, ANLI, AttributionBench, AVeriTeC, Climate-FEVER, Factcheck-Bench, FEVER, LSS,
-            MultiNLI, SICK, SNLI, u-SNLI, VitaminC, WiCE, or records of this project.
+        format: name of a shipped format (``records/formats/formats.yaml``), such as ``atoms`` for
+            AmbigBio's atoms, or a YAML file that declares formats; null detects it by the columns.
         name: ``source`` of its records. Default: the name of the set.
         weight: weight of its records in training.
         take: maximum number of its pairs.
@@ -46,7 +44,7 @@ class Source:
     """
 
     file: str
-    format: Literal["atoms"] | None = None
+    format: str | None = None
     name: str | None = None
     weight: float | None = None
     take: int | None = None
@@ -199,51 +197,30 @@ class _Reader:
     labels: dict[int, str] | None = None
 
     def __iter__(self) -> Iterator[Pair]:
-        kind = RelationPair if self.target == "relation" else UnliPair
-        reading, counts = FileReading(self.file, kind.model_fields, labels=self.labels), Counter()
+        kind, counts = RelationPair if self.target == "relation" else UnliPair, Counter()
         rows = islice(source_rows(self.file), self.limit)
-        index = -1
-        for index, (where, row) in enumerate(
-            tqdm(rows, desc=source_name(self.file), unit=" rows", disable=None)
+        first = list(islice(rows, FIRST_ROWS))
+        if not first:
+            raise UserError(f"{self.file}: the file is empty; expected at least one pair")
+        samples = [row for _, row in first]
+        reader = FileReader(self.file, kind, samples, labels=self.labels, format=self.format)
+        if reader.format is None:
+            expected = "pairs" if self.target == "relation" else "pairs with a probability"
+            raise UserError(f"{self.file}: expected {expected}, got fields {', '.join(samples[0])}")
+        self.format = reader.format.name if self.target == "relation" else "unli"
+        for where, row in tqdm(
+            chain(first, rows), desc=source_name(self.file), unit=" rows", disable=None
         ):
-            if not index:
-                self.format = self.format or self._set_of(row)
             if self.texts_only:
                 row = {name: v for name, v in row.items() if name not in ("label", "nli", "unli")}
             try:
-                with report_malformed_row(self.format):
-                    row = TrackedRow(reading.relabel(row) if self.target == "relation" else row)
-                    pairs = _unli(row) if self.target == "unli" else pairs_of(row, self.format)
+                pairs = reader.pairs(row)
             except ValueError as error:
                 raise BadInput([f"{where}: {error}"]) from None
-            reading.note(self.format, row, row.used, [pair._asdict() for pair in pairs])
             counts.update(pair.label for pair in pairs if isinstance(pair.label, str))
             yield from pairs
-        if index < 0:
-            raise UserError(f"{self.file}: the file is empty; expected at least one pair")
         if not self.texts_only:
-            reading.report(counts, file_notes(self.file))
-
-    def _set_of(self, row: dict) -> str:
-        if self.target == "relation":
-            name = set_of(row)
-        else:
-            name = "unli" if {"pre", "hyp"} <= row.keys() or "premise" in row else None
-        if name is None:
-            expected = "pairs" if self.target == "relation" else "pairs with a probability"
-            raise UserError(f"{self.file}: expected {expected}, got fields {', '.join(row)}")
-        return name
-
-
-def _unli(row: dict) -> list[Pair]:
-    value = row.get("unli", row.get("label"))
-    label = None if value in (None, "") else float(value)
-    if label is not None and not 0 <= label <= 1:
-        raise ValueError(f"label: expected a probability in [0, 1], got {value!r}")
-    texts = {**row, "premise": row["pre"], "hypothesis": row["hyp"]} if "pre" in row else row
-    premise, hypothesis = texts["premise"].strip(), plain(texts["hypothesis"])
-    group, documents = str(row.get("group") or premise), tuple(row.get("documents") or ())
-    return [Pair(premise, hypothesis, label, group, documents)]
+            reader.report(counts, file_notes(self.file))
 
 
 def _nearness(

@@ -183,6 +183,7 @@ class Agreement(Experiment):
         seed: of the sampling, the halves and the bootstrap.
         labels: the meaning of numbers as labels in sets that do not state it, e.g.
             ``{0: not_entailment, 1: entailment}``.
+        format: a YAML file that declares the columns of further sets (docs/records.md).
     """
 
     name = "agreement"
@@ -210,6 +211,7 @@ class Agreement(Experiment):
     units: int = 0
     seed: int = 0
     labels: dict[int, str] | None = None
+    format: str | None = None
 
     def __post_init__(self):
         require_entries(sets=self.sets, levels=self.levels)
@@ -232,7 +234,8 @@ class Agreement(Experiment):
         sets = []
         for name, files in self.sets.items():
             paths = [files] if isinstance(files, str) else files
-            sets += read_sets(name, paths, self.levels, left_out, self.labels)
+            options = {"labels": self.labels, "format": self.format}
+            sets += read_sets(name, paths, self.levels, left_out, options)
         for dataset in sets:
             _check_sources(dataset)
         return sets

@@ -23,7 +23,7 @@ from records import (
     group_of,
     read_records,
 )
-from records.formats.judged_claims import parse_judgement
+from records.formats.label_words import parse_judgement
 
 Level = Literal["passages", "claims", "citations", "relevance", "checkworthiness"]
 # Default levels; the others evaluate retrieval and selection.
@@ -53,7 +53,7 @@ def read_sets(
     files: Sequence[str],
     levels: Sequence[Level],
     left_out: Counter,
-    labels: Mapping[int, str] | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> list[LabelledSet]:
     """Read a set from its files, one entry per level.
 
@@ -62,11 +62,11 @@ def read_sets(
         files: in any of the formats; RAGTruth has one file of responses and one of sources.
         levels: levels to return.
         left_out: counter of skipped claims by reason.
-        labels: the meaning of numbers as labels.
+        options: ``labels`` and ``format`` of ``read_records``.
     """
     if not files:
         raise UserError(f"sets: {name}: no file; add a file, or remove the set")
-    read = [document for file in files for document in _read(file, labels)]
+    read = [document for file in files for document in _read(file, options or {})]
     documents = _joined(read)
     by_passage = list(_by_passage(documents))
     parts: dict[Level, list[Document]] = {
@@ -88,9 +88,9 @@ def read_sets(
     ]
 
 
-def _read(file: str, labels: Mapping[int, str] | None) -> list[Document]:
+def _read(file: str, options: Mapping[str, object]) -> list[Document]:
     try:
-        return read_records(file, Document, labels=labels)
+        return read_records(file, Document, **options)
     except BadInput as error:
         raise UserError(f"{error.faults[0]}; {_EXPECTED_FORMAT}") from None
 
