@@ -42,6 +42,8 @@ class Defence:
         score: share of supported claims (``precision``), with FActScore's length penalty
             (``factscore``), or F1@K (``f1_at_k``, SAFE, 2403.18802, section 5).
         k: K of F1@K, the number of supported claims of a complete answer.
+        removed: ``unsupported`` counts what cleaning removes and states something as claims that
+            are not supported.
         config: a configuration of ``eval score``, for example ``configs/eval/small/robust.yaml``,
             whose retriever, selector and verifiers replace those of the pipeline.
     """
@@ -54,6 +56,7 @@ class Defence:
     verdict: str | None = None
     score: ScoreName | None = None
     k: PositiveInt | None = None
+    removed: Literal["dropped", "unsupported"] | None = None
     config: str | None = None
 
     def __post_init__(self):
@@ -86,6 +89,7 @@ class Defence:
             revise=pipeline.revise,
             gamma=pipeline.gamma.gamma,
             penalty_of="kept" if pipeline.gamma.of_kept else "all",
+            removed=self.removed or pipeline.removed,
         )
 
     def value(self, score: DocumentScore) -> float | None:

@@ -16,6 +16,7 @@ from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Ver
 from records import Claim, Document, Passage, UserError, Verdict
 from records.abstention import clean_document
 from records.cleaning import clean
+from records.removed import removed_statements
 from records.stage_outputs import class_path_of
 
 T = TypeVar("T")
@@ -51,6 +52,8 @@ class Pipeline:
         penalty_of: ``all`` counts the subclaims before Core; ``kept`` those that are scored after
             it, and a text that does not respond has a ``factscore`` of 0, as in the released code
             of 2407.03572.
+        removed: ``unsupported`` counts what tables, headings, questions and comments state, which
+            cleaning removes, as claims that are not supported.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Pipeline:
         revise: Reviser | None = None,
         gamma: float = DEFAULT_GAMMA,
         penalty_of: Literal["all", "kept"] = "all",
+        removed: Literal["dropped", "unsupported"] = "dropped",
     ):
         if not verify:
             raise UserError("verify: expected at least one verifier")
@@ -77,6 +81,7 @@ class Pipeline:
         self.select = select
         self.revise = revise
         self.gamma = Penalty(gamma, penalty_of == "kept")
+        self.removed = removed
 
     def score(
         self,
@@ -164,6 +169,9 @@ class Pipeline:
             if self.select is not None:
                 kept = verdicts_on_selected(group, core_verdicts)
                 scores.append(self._score_selected(cleaned.responds, claims, kept, selections))
+        if self.removed == "unsupported":
+            statements = removed_statements(document.text)
+            scores = [score.with_unsupported(statements) for score in scores]
         return Scored(
             document=document,
             claims=claims,

@@ -153,8 +153,12 @@ def responds(document: Document) -> bool:
 
 
 def clean_document(document: Document) -> Document:
-    """A document as the stages of a pipeline see it: with its cleaned text and ``responds``."""
-    fields = {"text": clean(document.text).text, "responds": responds(document)}
+    """A document as the stages of a pipeline see it.
+
+    Its text is cleaned, ``written`` has the text as it was, and ``responds`` is set.
+    """
+    fields = {"text": clean(document.text).text, "written": document.text}
+    fields["responds"] = responds(document)
     return document.model_copy(update=fields)
 
 

@@ -156,7 +156,7 @@ def _keep_text(match: re.Match) -> str:
     return line if is_text else ""
 
 
-_RULES = [
+RULES = [
     (kind, re.compile(pattern, re.MULTILINE), replacement)
     for kind, pattern, replacement in [
         ("reasoning", rf"(?is)(?:<{_TAGS}>|\[THINK\]).*?(?:</{_TAGS}>|\[/THINK\]|\Z)", ""),
@@ -201,7 +201,7 @@ class Cleaned(NamedTuple):
 def clean(text: str, kept: str = "") -> Cleaned:
     """Remove the parts of a text that make no claims, except the kind ``kept``."""
     removed: Counter[str] = Counter()
-    for kind, pattern, replacement in _RULES:
+    for kind, pattern, replacement in RULES:
         if kind != kept:
             shorter = pattern.sub(replacement, text)
             if shorter != text:

@@ -90,6 +90,15 @@ class DocumentScore(BaseModel):
         counts = {"judged": judged, "supported": supported, "failed": 0, "precision": precision}
         return self.model_copy(update=counts | {"factscore": precision * self.penalty})
 
+    def with_unsupported(self, statements: int) -> Self:
+        """Return the score with further claims that are not supported."""
+        if not self.responded or self.precision is None:
+            return self
+        judged = self.judged + statements
+        precision = self.supported / judged if judged else self.precision
+        counts = {"judged": judged, "precision": precision}
+        return self.model_copy(update=counts | {"factscore": precision * self.penalty})
+
     @property
     def kept_share(self) -> float | None:
         """Share of kept claims among those that Core could judge; ``None`` if there are none."""

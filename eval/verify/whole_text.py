@@ -86,7 +86,8 @@ class WholeText:
 
     def _withdrawn(self, document: Document, claims: Sequence[Claim]) -> Iterator[str]:
         is_framed = self.frames and has_frame(document)
-        headed = set(sentences_under_untrue_headings(document.text)) if self.frames else set()
+        written = (document.model_extra or {}).get("written", document.text)  # with its headings
+        headed = set(sentences_under_untrue_headings(written)) if self.frames else set()
         of_others = set(sentences_of_others(document)) if self.pronouns else set()
         for claim in claims:
             source = (claim.source or claim.text).strip()

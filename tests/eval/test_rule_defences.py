@@ -2,6 +2,8 @@
 
 import pytest
 
+from eval.decompose.sentences import Sentences
+from eval.pipeline import Pipeline
 from eval.verify.slots import Slots, contradicts_years, dated_slots
 from eval.verify.whole_text import WholeText, has_frame, sentences_of_others
 from eval.verify.word_test import WordTest
@@ -84,3 +86,22 @@ def test_a_pronoun_after_another_person_is_not_the_topic():
         "not_supported",
         "supported",
     ]
+
+
+def test_removed_statements_count_as_unsupported_if_the_pipeline_says_so():
+    text = "Ann Lee was a poet. Who could know that Ann Lee had sold eleven horses?"
+    document = Document(id="d", topic="Ann Lee", text=text, passages=[PAGE])
+    pipelines = [
+        Pipeline(Sentences(), [WordTest()], removed=removed)
+        for removed in ("dropped", "unsupported")
+    ]
+    scores = [pipeline.score([document])[0].scores[0] for pipeline in pipelines]
+    assert [score.precision for score in scores] == [1.0, 0.5]
+    assert [score.at_k(1).f1 for score in scores] == [1.0, pytest.approx(2 / 3)]
+
+
+def test_headings_are_read_in_the_text_as_it_was_written():
+    text = "# Errors in old books\n\n- Ann Lee was a poet.\n- Ann Lee was Danish."
+    document = Document(id="d", topic="Ann Lee", text=text, passages=[PAGE])
+    (scored,) = Pipeline(Sentences(), [WholeText(WordTest())]).score([document])
+    assert [verdict.label for verdict in scored.verdicts] == ["not_supported"] * 2

@@ -178,7 +178,8 @@ class Grid:
             for column, pipeline in pipelines.items():
                 defence = self.defences[column]
                 used = (pipeline.decompose, pipeline.revise, pipeline.retrieve, pipeline.select)
-                options = (pipeline.gamma, defence.verdict, defence.score, defence.k)
+                scoring = (pipeline.gamma, pipeline.removed, defence.verdict)
+                options = (*scoring, defence.score, defence.k)
                 key = (*map(id, (*used, *pipeline.verify)), options)
                 place = first.setdefault(key, (metric, column))
                 if place != (metric, column):

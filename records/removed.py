@@ -1,0 +1,44 @@
+"""What the parts of an answer state that cleaning removes: tables, headings, questions, comments.
+
+A metric that drops them cannot see falsehoods in them, so a pipeline may count them as claims that
+are not supported (``removed: unsupported``).
+"""
+
+import re
+from collections.abc import Iterator
+
+from records.cleaning import RULES
+
+# Fewest words of a removed line that states something; a number does so in any line.
+_LEAST_WORDS = {"tables": 2, "headings": 5, "questions": 6, "tags": 3, "code": 6}
+_WORDS_OF_A_CLAIM = 12
+_MARKUP = re.compile(r"<!--|-->|<[^<>]*>|[|#*_`>]+|^\s*[-•]\s")
+_TO_READER = re.compile(r"\b(?:you|your|me)\b", re.IGNORECASE)
+
+
+def removed_statements(text: str) -> int:
+    """Number of claims in what cleaning removes, by lines and their length."""
+    return sum(
+        max(1, len(line.split()) // _WORDS_OF_A_CLAIM)
+        for kind, line in _removed_lines(text)
+        if _states_something(kind, line)
+    )
+
+
+def _removed_lines(text: str) -> Iterator[tuple[str, str]]:
+    for kind, pattern, replacement in RULES:
+        if kind in _LEAST_WORDS:
+            for match in pattern.finditer(text):
+                is_text = isinstance(replacement, str)
+                kept = match.expand(replacement) if is_text else replacement(match)
+                lines = (_MARKUP.sub(" ", line).strip() for line in match[0].splitlines())
+                yield from ((kind, line) for line in lines if line and line not in kept)
+        text = pattern.sub(replacement, text)
+
+
+def _states_something(kind: str, line: str) -> bool:
+    words = re.findall(r"\w+", line)
+    if kind == "questions" and _TO_READER.search(line):
+        return False
+    has_number = any(word.isdigit() for word in words)
+    return len(words) >= _LEAST_WORDS[kind] or (has_number and len(words) > 1)
