@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from eval.retrieve.dense import SentenceEncoder, unit_vectors
+from eval.models.sentence_encoder import SentenceEncoder, unit_vectors
 from eval.select.judgements import relations
 from eval.stages import EntailmentModel, entails
 

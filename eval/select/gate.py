@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 from jsonargparse.typing import ClosedUnitInterval
 
-from eval.retrieve.dense import SentenceEncoder, relatedness
+from eval.models.sentence_encoder import SentenceEncoder, relatedness
 
 
 @dataclass(eq=False)

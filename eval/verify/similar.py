@@ -6,7 +6,7 @@ import numpy as np
 from jsonargparse.typing import ClosedUnitInterval
 
 from components.encoding import Pair
-from eval.retrieve.dense import SentenceEncoder, unit_vectors
+from eval.models.sentence_encoder import SentenceEncoder, unit_vectors
 from eval.verify.claim_by_claim import ByPassage
 from records import Claim, Passage, Verdict
 

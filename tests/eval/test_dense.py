@@ -13,8 +13,9 @@ from jsonargparse import ArgumentParser
 from safetensors.torch import load_file, save_file
 from transformers import BertModel, T5Config, T5EncoderModel
 
+from eval.models.sentence_encoder import SentenceEncoder
 from eval.retrieve import dense
-from eval.retrieve.dense import Dense, DenseIndex, PassageFile, SentenceEncoder
+from eval.retrieve.dense import Dense, DenseIndex, PassageFile
 from eval.stages import Searcher
 from records import Claim, Document, Passage, UserError, write_jsonl
 
@@ -285,7 +286,7 @@ def test_dense_stage_searches_and_ranks_pages(plain, passages):
     parser = ArgumentParser(exit_on_error=False)
     parser.add_argument("--search", type=Searcher)
     encoder = {
-        "class_path": "eval.retrieve.dense.SentenceEncoder",
+        "class_path": "eval.models.sentence_encoder.SentenceEncoder",
         "init_args": {"model": str(plain)},
     }
     for name, options in (

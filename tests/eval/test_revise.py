@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eval.decompose import rewrite
 from eval.decompose.given import Given
+from eval.decompose.rewrite import Rewrite, read_between_marks, read_in_block
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
-from eval.revise import rewrite
-from eval.revise.rewrite import Rewrite, read_between_marks, read_in_block
 from eval.select.core import Core
 from eval.select.relevance import Prompted
 from eval.verify.labels import Labels

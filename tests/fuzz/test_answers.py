@@ -12,6 +12,7 @@ from data_builders.written.adversarial import paragraph
 from data_builders.written.corruption.corrupters import paragraph_lines
 from eval.decompose.by_sentence import Failed
 from eval.decompose.claim_lists import parse_claims, parse_statement, repeated_openings
+from eval.decompose.rewrite import read_between_marks
 from eval.models.chat import as_answer
 from eval.prompting.answer_forms import (
     read_code_block,
@@ -20,7 +21,6 @@ from eval.prompting.answer_forms import (
     read_yes_or_no,
 )
 from eval.prompting.prompted_lss import read_answer
-from eval.revise.rewrite import read_between_marks
 from eval.verify.dfactscore.prompted_groups import read_groups
 from tests.fuzz.odd import rewritten, texts, written
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from components.checkpoint import RELATIONS
 from components.encoding import Pair
-from eval.retrieve.dense import SentenceEncoder, relatedness
+from eval.models.sentence_encoder import SentenceEncoder, relatedness
 from eval.stages import EntailmentModel, call_relation, model_probabilities
 from records import Claim
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
-from eval.retrieve.dense import SentenceEncoder
+from eval.models.sentence_encoder import SentenceEncoder
 from eval.stages import EntailmentModel, no_answer
 from eval.verify.claim_by_claim import RETRIEVAL_FAILED, premise
 from eval.verify.factreasoner.graph import ContextFactors, Graph, build_graph

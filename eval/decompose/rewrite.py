@@ -17,7 +17,7 @@ from eval.prompting.asker import Asker
 from eval.prompting.prompts import Prompt
 from records import Claim, Document
 
-_PROMPTS = Path(__file__).parent / "prompts"
+_PROMPTS = Path(__file__).parent / "rewrite_prompts"
 # Marks next to the text, or on the same line; marks on a separate line are headings.
 _MARKED = re.compile(r"####((?:(?!####).)+?)(?<!\s)####|####((?:(?!####|\n).)+)####", re.DOTALL)
 
