@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from data_builders import __main__ as data_builders
-from eval.commands import core, experiment, papers, runs, score
+from eval.commands import core, experiment, papers, score
 from train import __main__ as train
 from train.__main__ import parser_of
 
@@ -142,9 +142,7 @@ def parses(words: list[str]) -> None:
     elif name == "experiment":
         experiment.build_parser(rest[0]).parse_args(rest[1:])
     else:
-        {"score": score, "core": core, "runs": runs, "papers": papers}[
-            name
-        ].build_parser().parse_args(rest)
+        {"score": score, "core": core, "papers": papers}[name].build_parser().parse_args(rest)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

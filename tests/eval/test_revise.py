@@ -16,7 +16,7 @@ from eval.verify.labels import Labels
 from records import Claim, Document
 from tests.model_server import ModelServer
 
-SHIPPED = Path(rewrite.__file__).parent / "prompts"
+SHIPPED = Path(rewrite.__file__).parent / "rewrite_prompts"
 TEXT = "Ann Lee paints. She lives in Oslo. Is that not nice?"
 DOCUMENTS = [
     Document(id="1", topic="Ann Lee", text=TEXT),
