@@ -1,14 +1,13 @@
 """Processor time and peak memory of dataset builders by the number of entities.
 
     python benchmarks/builders.py --sizes 10000 100000 1000000
-    python benchmarks/builders.py --only kb_pairs --sizes 1000 10000
+    python benchmarks/builders.py --only bios --sizes 1000 10000
 
 Writes synthetic people as a Turtle file (about ten facts each, structured as in Wikidata), pages
 and pairs, runs builders with ``python -m data_builders``, and prints one JSON object per run:
 
 - ``bios``: topics from the people; the population is queried in ``--queries`` parts by place of
   birth, as required for a domain that is too large for one query;
-- ``kb_pairs``: all facts of all people; not run by default, because it keeps all facts in memory;
 - ``knowledge``: one page per entity, from a JSONL file to SQLite with an index;
 - ``pairs``: one premise and hypothesis per entity, from a JSONL file, all for training;
 - ``pairs_split``: the same with a tenth each for dev and test: rows that share a text stay
@@ -131,7 +130,6 @@ def _topics(file: str, options: argparse.Namespace) -> dict:
 
 PARTS = {
     "bios": Part("bios", people, "people.ttl", _topics),
-    "kb_pairs": Part("kb_pairs", people, "people.ttl", lambda file, _: {"endpoint": file}),
     "knowledge": Part("knowledge", pages, "pages.jsonl", lambda file, _: {"input": [file]}),
     "pairs": Part("pairs", pairs, "pairs.jsonl", lambda file, _: {"sources": [{"file": file}]}),
     "pairs_split": Part(
@@ -199,7 +197,7 @@ def main(arguments: list[str] | None = None) -> None:
     if min(*options.sizes, options.queries, options.topics) < 1:
         raise UserError("--sizes, --queries, --topics: expected at least 1")
     rows = []
-    for name in options.only or [name for name in PARTS if name != "kb_pairs"]:
+    for name in options.only or PARTS:
         for size in options.sizes:
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 rows.append(measure(name, size, Path(folder), options))

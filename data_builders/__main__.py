@@ -33,8 +33,6 @@ BUILDERS = {
     "distant_lss": "data_builders.written.distant_lss.distant_lss.DistantLss",
     "generations": "data_builders.written.generations.Generations",
     "hard_pairs": "data_builders.written.hard_pairs.HardPairs",
-    "kb_conflicts": "data_builders.kb.kb_conflicts.kb_conflicts.KbConflicts",
-    "kb_pairs": "data_builders.kb.kb_pairs.kb_pairs.KbPairs",
     "knowledge": "data_builders.published.knowledge.knowledge.KnowledgeFile",
     "ladders": "data_builders.written.ladders.ladders.Ladders",
     "lead_pairs": "data_builders.written.lead_pairs.LeadPairs",

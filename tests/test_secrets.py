@@ -89,7 +89,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(
     assert door(eval_main, *score_arguments, "--output", "run") == 2
     assert "base_url" in capfd.readouterr().err
     Path("config.yaml").unlink()
-    made = ("kb_pairs", "--endpoint", url, "--user_agent", "me/1 (me@x.example)")
+    made = ("bios", "--endpoint", url, "--user_agent", "me/1 (me@x.example)")
     assert door(build_main, *made, "--output", "data") == 2
     output = "".join(capfd.readouterr())
     assert "endpoint: contains credentials" in output

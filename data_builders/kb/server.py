@@ -9,46 +9,18 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import requests
 
-from clients.polite import SECONDS_PER_REQUEST
 from clients.sparql import SparqlClient
-from data_builders.builder import AskingBuilder, Step, Work, option_errors
-from data_builders.kb.graph import POPULATION, check_population
+from data_builders.builder import Work
 from records import UserError, sha256_file
 
 SNAPSHOT = Path(__file__).parent / "snapshot" / "people.ttl"
 READY_S = 20.0
 QUERY_TIMEOUT_S = 60
 LOAD_TIMEOUT_S = 1800  # sufficient for a million people
-
-
-@dataclass
-class KbBuilder(AskingBuilder):
-    """A builder that queries a Wikidata-shaped knowledge base about a population.
-
-    Args:
-        endpoint: ``snapshot`` for the embedded Turtle file on a local server, the path of another
-            Turtle file (``.ttl``), or the URL of a SPARQL service.
-        population: SPARQL patterns that bind ``?item`` (``?person`` for builders about people);
-            restrict it by occupation, country or year on a large endpoint.
-    """
-
-    endpoint: str = "snapshot"
-    population: str = POPULATION
-
-    asks = ("endpoint",)
-    subject: ClassVar[str] = "item"
-
-    def faults(self) -> Iterator[str]:
-        yield from option_errors(check_population, self.population, self.subject)
-
-    def plan(self) -> list[Step]:
-        return [Step("the population", self.endpoint, 1, seconds=SECONDS_PER_REQUEST)]
 
 
 def _oxigraph() -> str:

@@ -18,9 +18,9 @@ from tqdm import tqdm
 from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
-from data_builders.kb.facts import Person
-from data_builders.kb.language.wording import any_voice, bleached
 from data_builders.splits import SPLITS, by_split, drawn_splits
+from data_builders.written.bleached_statements import bleached_statement, bleached_templates
+from data_builders.written.claims.clauses import name_of, pronoun_of
 from records import Document, RelationPair, UnliPair, UserError, read_records
 from records.cleaning import clean
 
@@ -135,15 +135,10 @@ def content(text: str) -> set[str]:
     return {word for word in _WORD.findall(text.lower()) if word not in _EMPTY}
 
 
-def _person(document: Document) -> Person:
-    words = Counter(_WORD.findall(document.text.lower()))
-    he, she = words["he"] + words["his"], words["she"] + words["her"]
-    sex = "male" if he > she else "female" if she > he else ""
-    name = re.sub(r"\s*\([^)]*\)$", "", document.topic)
-    return Person(
-        iri="", name=name, title=name, aliases=(), sex=sex, facts={}, continent=None, group="D",
-        frequency=0,
-    )  # fmt: skip
+def _bleached(document: Document, split: str, rng: random.Random, named: bool = False) -> str:
+    template = rng.choice(bleached_templates(split))
+    name, pronoun = name_of(document.topic), pronoun_of(document.text)
+    return bleached_statement(rng, template, name, pronoun, named)
 
 
 def _from_sentence(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
@@ -158,19 +153,17 @@ def _from_sentence(document: Document, split: str, rng: random.Random) -> Iterat
 
 
 def _to_bleached(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
-    person = _person(document)
     for claim in document.claims or []:
-        if claim.text.startswith((person.name, "He ", "She ")):
-            yield claim.text, bleached(rng, split, person, any_voice(rng))
+        if claim.text.startswith((name_of(document.topic), "He ", "She ")):
+            yield claim.text, _bleached(document, split, rng)
 
 
 def _from_bleached(document: Document, split: str, rng: random.Random) -> Iterator[Pair]:
-    person = _person(document)
     name = content(document.topic)
     for claim in document.claims or []:
         if len(content(claim.text) - name) >= 2:
             statements = [
-                bleached(rng, split, person, any_voice(rng, named=index == 0))
+                _bleached(document, split, rng, named=index == 0)
                 for index in range(rng.choices((1, 2, 3), (6, 1, 1))[0])
             ]
             yield " ".join(statements), claim.text

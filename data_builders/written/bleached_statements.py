@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-BANK = Path(__file__).parents[1] / "kb/language/wording/bleached.yaml"
+BANK = Path(__file__).with_suffix(".yaml")
 PRONOUN = 0.3  # share of the statements whose subject is a pronoun, if it is known
 _PRONOUNS = {
     "he": {"he": "he", "his": "his", "him": "him", "self": "himself"},
@@ -20,8 +20,7 @@ _TENSE = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
 @cache
 def bleached_templates(split: str) -> tuple[str, ...]:
     """Load the templates of a split; no template is in two splits."""
-    text = yaml.safe_load(BANK.read_text(encoding="utf-8"))[split].replace("{was!}", "was")
-    return tuple(line.strip() for line in text.splitlines())
+    return tuple(yaml.safe_load(BANK.read_text(encoding="utf-8"))[split].splitlines())
 
 
 def bleached_statement(

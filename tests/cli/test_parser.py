@@ -121,7 +121,10 @@ def test_an_error_in_a_dataset_has_its_line(text, end, tmp_path, error_of):
         ("train fitt", "no command 'fitt'; expected one of: fit, rl, sweep, "),
         ("eval report", "the following arguments are required: run"),
         ("eval score --config /nowhere.yaml", 'Parser key "config": File does not exist: '),
-        ("data_builders kb_pairs --sed 3", "unrecognized arguments: --sed 3; did you mean --seed?"),
+        (
+            "data_builders leads --sed 3",
+            "unrecognized arguments: --sed 3; did you mean --seed?",
+        ),
     ],
 )
 def test_an_error_in_the_command_line(arguments, error, error_of):

@@ -88,10 +88,10 @@ def test_files_of_an_earlier_build_are_removed(tmp_path):
         (tmp_path / "unli/dev.jsonl").write_text("{}\n")
 
 
-def test_built_folders_load_with_datasets(dataset, tmp_path):
+def test_built_folders_load_with_datasets(lead_pairs_folder, tmp_path):
     """The folder that the fixture builds, and those of ``make small`` if they are here."""
     built = [path.parent for path in sorted(Path("data").glob("*/manifest.json"))]
-    for folder in [dataset, *built]:
+    for folder in [lead_pairs_folder, *built]:
         for config in DatasetCard.load(folder / "README.md").data.to_dict().get("configs", []):
             name, cache = config["config_name"], str(tmp_path / folder.name)
             loaded = load_dataset(str(folder), name, cache_dir=cache)
@@ -162,7 +162,7 @@ def test_dataset_of_another_builder_is_not_overwritten(tmp_path):
     assert main([TINY, "--output", str(path.parent)]) == 0
     manifest = json.loads(path.read_text())
     assert manifest.pop("builder") == "test_dataset", "a builder is called as its file"
-    path.write_text(json.dumps({"builder": "kb_pairs", **manifest}))
+    path.write_text(json.dumps({"builder": "lead_pairs", **manifest}))
     before = {file: file.read_bytes() for file in path.parent.iterdir()}
     with pytest.raises(UserError, match="contains a build with another builder"):
         main([TINY, "--output", str(path.parent), "--number", "5"])

@@ -16,187 +16,14 @@ from data_builders.kb.bleached import (
     deduplicate,
     from_answers,
 )
-from data_builders.kb.facts import Person
-from data_builders.kb.graph import Value
-from data_builders.kb.kb_conflicts import cues
-from data_builders.kb.kb_conflicts.kb_conflicts import (
-    Matter,
-    deal_contexts,
-    in_words,
-    other_value,
-    relation_pairs,
-)
 from data_builders.published.claim_pairs import RULES as PAIR_RULES
-from data_builders.published.claim_pairs import _person
 from data_builders.written.corruption.corrupters import NOTHING_TO_CHANGE, ToChange
-from data_builders.written.corruption.swap import Values
+from data_builders.written.corruption.swap import ValueSwap
 from data_builders.written.distant_lss.distant_lss import example_of
 from data_builders.written.distant_lss.transform import RULES as CHANGES
 from data_builders.written.distant_lss.transform import Pool, Setting, entities
 from eval.models.chat import Answer
-from records import Annotation, Claim, Document, LssExample, Passage
-
-# conflicts: rules over a claim's contexts. "+0.9" supports it with prior 0.9, "-0.6" conflicts.
-
-
-def contexts(signed: str, **texts: str) -> list[Passage]:
-    return [
-        Passage(
-            id=f"c{index}",
-            title="T",
-            text="word " * (10 - index),
-            prior=float(sign[1:]),
-            relation="entailment" if sign[0] == "+" else "contradiction",
-            source="web",
-        )
-        for index, sign in enumerate(signed.split())
-    ]
-
-
-def judged(signed: str, label: str) -> Document:
-    passages = contexts(signed)
-    claim = Claim(id="a0", text="A claim.", label=label, contexts=[c.id for c in passages])
-    return Document(id="d", topic="T", text="A claim.", claims=[claim], passages=passages)
-
-
-@pytest.mark.parametrize(
-    ("signed", "rule", "votes"),
-    [
-        ("+0.9 +0.6 -0.9", "majority of contexts", 1),
-        ("+0.9 -0.6", "majority of contexts", 0),
-        ("-0.9 +0.6 +0.6", "first context", -1),
-        ("-0.9 +0.6 +0.6", "longest context", -1),
-        ("+0.6 -0.9 +0.6", "most reliable context", -1),
-        ("+0.9 -0.9 +0.6", "most reliable context", 0),
-        ("+0.9 -0.6 -0.6", "majority weighted by prior", -1),
-        ("+0.9 -0.6 -0.6", "sum of log-odds of the priors", 1),  # ln 9 > 2 ln 1.5
-        ("+0.3 -0.6", "sum of log-odds of the priors", -1),
-    ],
-)
-def test_what_a_rule_says_of_a_claim(signed, rule, votes):
-    result = cues.RULES[rule](contexts(signed))
-    assert (result > 1e-9) - (result < -1e-9) == votes
-    for label, true in (("S", 1), ("NS", -1)):
-        right = 0.5 if votes == 0 else float(votes == true)
-        assert cues.accuracy([judged(signed, label)], rule) == right
-
-
-@pytest.mark.parametrize(
-    ("signed", "cue", "value"),
-    [
-        ("-0.9 +0.5 +0.6", "number of contexts", 3),
-        ("-0.9 +0.5 +0.6", "number of supporting contexts", 2),
-        ("-0.9 +0.5 +0.1", "mean prior of the contexts", 0.5),
-        ("-0.9 -0.5 +0.1", "place of the first supporting context", 2),
-        ("+0.9 -0.5", "words of supporting over conflicting contexts", 1),
-        ("+0.9 -0.5", "words of the contexts", 9.5),
-        ("+0.9 -0.5", "words of the claim", 2),
-    ],
-)
-def test_what_a_cue_says_of_a_claim(signed, cue, value):
-    claim = judged(signed, "S").claims[0]
-    assert cues.LEAKS[cue](claim, contexts(signed)) == pytest.approx(value)
-
-
-def test_sources_tell_the_truth_where_true_claims_are_supported():
-    table = cues.source_table([judged("+0.9 -0.6", "S"), judged("+0.9 +0.6", "NS")])
-    assert "| web | 0.90 | 0.500 | 2 |" in table
-    assert "| web | 0.60 | 0.000 | 2 |" in table
-    assert "| web | 0.90 | 1.000 | 1 |" in cues.source_table([judged("-0.9 +0.6", "NS")])
-
-
-# conflicts: relations of contexts to claims and to each other.
-
-SAYS = {
-    "p1": ("Ann was born in Rome, says one.", "entailment"),
-    "p2": ("Ann was born in Rome, says two.", "entailment"),
-    "p3": ("Ann was born in Oslo, says one.", "contradiction"),
-    "q1": ("Ann was a poet, says one.", "contradiction"),
-    "q2": ("Ann was a judge, says one.", "entailment"),
-}
-RELATIONS = [
-    ("p1", "Ann was born in Rome.", "entailment"),
-    ("p2", "Ann was born in Rome.", "entailment"),
-    ("p3", "Ann was born in Rome.", "contradiction"),
-    ("q1", "Ann was a judge.", "contradiction"),
-    ("q2", "Ann was a judge.", "entailment"),
-    # Another property
-    *((p, "Ann was a judge.", "neutral") for p in ("p1", "p2", "p3")),
-    *((q, "Ann was born in Rome.", "neutral") for q in ("q1", "q2")),
-    ("p1", "q1", "neutral"),
-    ("p2", "q2", "neutral"),
-    ("p3", "q1", "neutral"),
-    ("q1", "p1", "neutral"),
-    ("q2", "p2", "neutral"),
-    # Two contexts of one claim
-    ("p1", "p2", "entailment"),
-    ("p1", "p3", "contradiction"),
-    ("p2", "p3", "contradiction"),
-    ("q1", "q2", "contradiction"),
-]
-
-
-def test_relations_of_contexts():
-    born = Claim(id="a0", text="Ann was born in Rome.", contexts=["p1", "p2", "p3"])
-    work = Claim(id="a1", text="Ann was a judge.", contexts=["q1", "q2"])
-    passages = [Passage(id=i, title="Ann", text=t, relation=r) for i, (t, r) in SAYS.items()]
-    document = Document(id="d", topic="Ann", text="x", claims=[born, work], passages=passages)
-    names = {text: name for name, (text, _) in SAYS.items()}
-    result = [
-        (names[pair.premise], names.get(pair.hypothesis, pair.hypothesis), pair.label)
-        for pair in relation_pairs([document])
-    ]
-    assert sorted(result) == sorted(RELATIONS)
-    alone = document.model_copy(update={"claims": [born]})
-    assert {pair.source for pair in relation_pairs([alone])} == {
-        "kb/conflict",
-        "kb/conflict_contexts",
-    }
-
-
-@pytest.mark.parametrize(
-    ("value", "pool", "alternatives"),
-    [
-        ("Brooklyn", ["Brooklyn", "Brooklyn Heights", "Queens"], {"Queens"}),
-        ("new york city", ["New York", "Oslo"], {"Oslo"}),
-        ("Brooklyn", ["Brooklyn", "Brooklyn Heights"], {None}),
-        # Of dates one of the same precision and, if there is one, near.
-        ("1835", ["1835", "1840", "7 May 1841", "1990"], {"1840"}),
-        ("7 May 1841", ["7 May 1841", "1840", "8 May 1841", "9 June 1844"], {"9 June 1844"}),
-    ],
-)
-def test_another_value_of_a_property(value, pool, alternatives):
-    def made(text):
-        return Value(text, None, int(text.split()[-1]) if text[-1].isdigit() else None)
-
-    values = [made(text) for text in pool]
-    result = [other_value(random.Random(seed), made(value), values) for seed in range(40)]
-    assert {other and other.label for other in result} == alternatives
-
-
-@pytest.mark.parametrize(
-    ("value", "date", "text"),
-    [
-        (Value("Rome", "e:rome"), False, "Rome"),
-        (Value("7 May 1861", None, 1861), True, "on 7 May 1861"),
-        (Value("44 BC", None, -44), True, "in 44 BC"),
-    ],
-)
-def test_a_value_in_words(value, date, text):
-    assert in_words(value, date) == text
-
-
-def test_true_and_false_claims_are_dealt_the_same_contexts():
-    matters = [Matter(f"e:{i}", f"T{i}", "P19", "Rome", "Oslo") for i in range(12)]
-    dealt = deal_contexts(random.Random(0), matters, (2, 4), Counter())
-    by_truth = [
-        Counter(
-            (supporting, conflicting) for _, true, supporting, conflicting in dealt if true == t
-        )
-        for t in (True, False)
-    ]
-    assert by_truth[0] == by_truth[1] == {(1, 1): 2, (1, 2): 1, (2, 1): 1, (1, 3): 1, (2, 2): 1}
-
+from records import Annotation, Claim, Document, LssExample
 
 # claim_pairs: which claims follow from their sentence, and which two say different things.
 
@@ -276,80 +103,36 @@ def test_pairs_of_a_claim_with_bleached_statements(claim, to_bleached, from_blea
     assert [p[1] for p in pairs("from_bleached", document)] == [claim] * from_bleached
 
 
-@pytest.mark.parametrize(
-    ("text", "topic", "name", "sex"),
-    [
-        ("She sang. Her voice was high.", "Ann Lee (singer)", "Ann Lee", "female"),
-        ("He sang. He met her.", "Bo Ek", "Bo Ek", "male"),
-        ("Bo Ek sang. He met her.", "Bo Ek", "Bo Ek", ""),  # as many of each
-        ("She saw the show. She sang.", "Bo Ek", "Bo Ek", "female"),  # "the" has a "he"
-    ],
-)
-def test_person_of_a_text_has_its_name_and_sex(text, topic, name, sex):
-    result = _person(text_with(text, topic=topic))
-    assert (result.name, result.sex) == (name, sex)
-
-
 # corruption: what may stand in the place of a value, and what may not.
 
 
-def person(name: str, aliases: tuple[str, ...] = (), **facts: list[str]) -> Person:
-    values = {p: tuple(Value(v, f"e:{v}") for v in texts) for p, texts in facts.items()}
-    return Person(f"e:{name}", name, name, aliases, "male", values, None, "D", 0)
-
-
-PEOPLE = [
-    person("Bo Ek", P106=["novelist"], P27=["Sweden"], P19=["Brooklyn"], P69=["Oxford"]),
-    person("Di Po", P106=["poet", "physicist"], P27=["Scotland"], P19=["Brooklyn Heights"]),
-    person("Al Ro", ("Alf",), P106=["chemist"], P27=["Germany"], P19=["Queens"], P166=["Prize"]),
-]
-VALUES = Values(PEOPLE)
-
-
 @pytest.mark.parametrize(
-    ("claim", "topic", "old", "may", "never"),
+    ("claim", "old", "may", "never"),
     [
-        ("Bo Ek was born in Brooklyn.", "Bo Ek", "Brooklyn", {"Queens"}, {"Brooklyn Heights"}),
-        ("Cy Coe was born in Brooklyn, not in Queens.", "Cy Coe", "Brooklyn", set(), {"Queens"}),
-        # A novelist is a writer, a poet is as well.
-        ("Bo Ek was a novelist.", "Bo Ek", "novelist", {"poet", "physicist"},
-         {"writer", "novelist"}),
-        ("Cy Coe was a writer.", "Cy Coe", "writer", {"chemist"}, {"poet", "novelist"}),
-        ("Di Po studied physics.", "Di Po", "physics", {"chemistry"}, {"poetry", "physics"}),
-        # Of one another's kin one may be the other.
-        ("Cy Coe is from Scotland.", "Cy Coe", "Scotland", {"Sweden", "France"},
-         {"England", "Ireland"}),
-        ("Cy Coe is German.", "Cy Coe", "German", {"Swedish", "French"}, {"Austrian", "Germany"}),
-        ("In 2024 Cy Coe sang.", "Cy Coe", "2024", {"2023", "2025", "2009"}, {"2024", "2026"}),
-        ("Cy Coe sang in the 1920s.", "Cy Coe", "1920", {"1900", "1950"}, {"1921", "1920"}),
-        ("Cy Coe was the first.", "Cy Coe", "first", {"second", "ninth"}, {"first", "two"}),
-
-    ],
-)  # fmt: skip
-def test_replacements_of_a_value_exclude_true_ones(claim, topic, old, may, never):
-    offered = {
-        claim[find.start : find.end]: set(find.replacements)
-        for find in VALUES._replaceable(ToChange("k", topic, claim))
-    }
-    replacements = offered.get(old, set())
-    assert may <= replacements
-    assert not never & replacements
-
-
-@pytest.mark.parametrize(
-    ("claim", "topic"),
-    [
-        ("Alf was quiet.", "Cy Coe"),  # somebody else's other name
-        ("Cy Coe practised chemistry.", "Cy Coe"),  # a field says nothing of a stranger
-        ("Brooklyn was quiet.", "Brooklyn"),  # the topic itself
-        ("Brooklyn is a mother.", "Cy Brooklyn (singer)"),  # its family name
-        ("Cy Coe acted in Rush Hour 2.", "Cy Coe"),  # Rush Hour 3 is a film as well
-        ("Cy Coe left the Brooklyn Bridge.", "Cy Coe"),  # a longer name
-        ("Cy Coe paid $12.5.", "Cy Coe"),
+        ("In 2024 Cy Coe sang.", "2024", {"2023", "2025", "2009"}, {"2024", "2026"}),
+        ("Cy Coe sang in the 1920s.", "1920", {"1900", "1950"}, {"1921", "1920"}),
+        ("Cy Coe was the first.", "first", {"second", "ninth"}, {"first", "two"}),
     ],
 )
-def test_claim_without_a_value_is_unchanged(claim, topic):
-    assert VALUES.change(ToChange("k", topic, claim), random.Random(0)).reason == NOTHING_TO_CHANGE
+def test_replacements_of_a_number_exclude_the_number_itself(leads_folder, claim, old, may, never):
+    offered = {
+        claim[find.start : find.end]: set(find.replacements)
+        for find in ValueSwap(str(leads_folder)).replaceable(ToChange("k", "Cy Coe", claim))
+    }
+    assert may <= offered[old]
+    assert not never & offered[old]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Cy Coe acted in Rush Hour 2.",  # Rush Hour 3 is a film as well
+        "Cy Coe paid $12.5.",
+    ],
+)
+def test_claim_without_a_value_is_unchanged(leads_folder, claim):
+    changed = ValueSwap(str(leads_folder)).change(ToChange("k", "Cy Coe", claim), random.Random(0))
+    assert changed.reason == NOTHING_TO_CHANGE
 
 
 # bleached: which statements may be bleached claims, and how a fact is told.

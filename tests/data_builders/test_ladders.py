@@ -164,7 +164,8 @@ def test_banks_have_enough_phrases(family):
 
 def test_no_training_text_contains_an_unseen_phrase():
     files = [
-        *ROOT.glob("data_builders/kb/language/wording/*.yaml"),
+        *ROOT.glob("data_builders/written/*.yaml"),
+        *ROOT.glob("data_builders/written/leads/*.yaml"),
         *ROOT.glob("configs/data/**/*.yaml"),
         *ROOT.glob("configs/train/**/*.yaml"),
         *ROOT.glob("data_builders/**/*.jinja"),

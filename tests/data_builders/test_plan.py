@@ -30,7 +30,7 @@ def test_plan_lists_steps_and_total_time():
 def test_dry_run_sends_and_writes_nothing(tmp_path, capsys):
     endpoint = "http://127.0.0.1:1/sparql"
     options = ["--output", f"{tmp_path}/x", "--endpoint", endpoint, "--dry_run"]
-    assert main(["kb_pairs", *options]) == 0
+    assert main(["bios", *options]) == 0
     plan = capsys.readouterr().out
     assert endpoint in plan
     assert "nothing was sent" in plan

@@ -9,7 +9,6 @@ from rdflib import Graph, Namespace
 
 from data_builders.kb.facts import DATES, PROPERTIES, load_people
 from data_builders.kb.graph import Value, labels_of, parse_date, single_values, texts_of
-from data_builders.kb.language.statements import facts_of_value
 from data_builders.kb.server import SNAPSHOT, open_client
 
 WD = Namespace("http://www.wikidata.org/entity/")
@@ -142,13 +141,6 @@ def test_dates_are_labelled_by_their_precision(tmp_path, precision, label):
 def test_dates_are_in_the_calendar_of_their_statement(text, precision, model, label, year):
     value = parse_date(f"{text}T00:00:00Z", "xsd:dateTime", precision, str(WD[model]))
     assert (value.label, value.year) == (label, year)
-
-
-def test_day_and_year_of_a_julian_date_are_counted_by_its_gregorian_form():
-    value = parse_date("1643-01-04T00:00:00Z", "xsd:dateTime", 11, str(WD.Q1985786))
-    patterns = {fact.aspect: fact.pattern for fact in facts_of_value("P569", value)}
-    assert '"1643-01-04"' in patterns["day"]
-    assert ">= 1643 && YEAR(?date@) <= 1643" in patterns["year"]
 
 
 @pytest.mark.parametrize(

@@ -55,9 +55,9 @@ def make_base(folder: Path) -> None:
 
 
 def builder(work: Path) -> list[str]:
-    """Claims with conflicting contexts from the embedded snapshot."""
-    config = ROOT / "configs/data/small/kb_conflicts.yaml"
-    return ["data_builders", "kb_conflicts", "--config", str(config), "--output", OUT]
+    """Statements of the leads of the tests."""
+    source = ROOT / "tests/leads.jsonl"
+    return ["data_builders", "leads", "--source", str(source), "--output", OUT]
 
 
 def train(work: Path) -> list[str]:

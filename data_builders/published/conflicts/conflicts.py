@@ -1,7 +1,7 @@
 """``conflicts``: claims of ConflictBank, each with a supporting and a conflicting context.
 
 FactReasoner (2502.18573, section 4) uses 1,000 such claims to test whether contradictory contexts
-mislead an assessor. All claims are true; ``kb_conflicts`` is balanced between true and false.
+mislead an assessor. All claims are true.
 """
 
 from collections.abc import Iterator

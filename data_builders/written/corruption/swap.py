@@ -12,9 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from components.english import MONTH, MONTHS, without_qualifier
-from data_builders.kb.language.statements import ordinal
-from data_builders.kb.language.wording import with_article
+from components.english import MONTH, MONTHS, ordinal, with_article, without_qualifier
 from data_builders.splits import SPLITS
 from data_builders.written.corruption.corrupters import NOTHING_TO_CHANGE, Change, ToChange
 from data_builders.written.leads.false_values import (

@@ -1,1 +1,0 @@
-"""True and false claims with conflicting contexts."""

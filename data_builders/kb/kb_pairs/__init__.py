@@ -1,1 +1,0 @@
-"""Training data from the facts of a knowledge base."""

@@ -1,1 +1,0 @@
-"""Facts and templates in English."""
