@@ -28,6 +28,7 @@ BUILDERS = {
     "claim_pairs": "data_builders.published.claim_pairs.ClaimPairs",
     "conflicts": "data_builders.published.conflicts.conflicts.Conflicts",
     "corruption": "data_builders.written.corruption.corruption.Corruption",
+    "denied_pairs": "data_builders.written.denied_pairs.DeniedPairs",
     "dfactscore_labels": "data_builders.annotated.dfactscore.dfactscore_labels.DFActScoreLabels",
     "dfactscore_project": "data_builders.annotated.dfactscore.dfactscore_project.DFActScoreProject",
     "distant_lss": "data_builders.written.distant_lss.distant_lss.DistantLss",

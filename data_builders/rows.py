@@ -1,8 +1,9 @@
 """Read rows of third-party files and Hub datasets in any supported format.
 
 A source is the path of a file (JSONL, CSV, TSV or Parquet, all but Parquet also gzipped, or a
-tab-separated ``.txt`` like SICK's and SNLI's), or ``hub:OWNER/NAME`` with an optional configuration
-and split: ``hub:nyu-mll/glue#mnli:validation_matched``. Only ``hub:`` sources use the network.
+tab-separated ``.txt`` like SICK's and SNLI's), a folder of such files, or ``hub:OWNER/NAME`` with
+an optional configuration and split: ``hub:nyu-mll/glue#mnli:validation_matched``. Only ``hub:``
+sources use the network.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,8 +20,9 @@ def source_rows(source: str) -> Iterator[tuple[str, dict]]:
     if source.startswith(HUB):
         yield from _hub_rows(source)
         return
-    for number, row in iter_rows(source):
-        yield f"{source}:{number}", row
+    for path in files_of([source]):
+        for number, row in iter_rows(path):
+            yield f"{path}:{number}", row
 
 
 def source_name(source: str) -> str:

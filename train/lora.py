@@ -26,7 +26,7 @@ class LoraModule(ComponentModule):
         dropout: dropout rate before the adapter.
         target_modules: names of the layers to adapt, or ``all-linear`` for all linear layers except
             the output layer.
-        half: export the adapter in fp16, which takes half the space.
+        half: export the weights in fp16, which takes half the space.
 
     Attributes:
         task_type: PEFT's name of the task.
@@ -117,12 +117,12 @@ class LoraModule(ComponentModule):
             )
 
     def save_pretrained(self, folder: Path) -> None:
-        if self.lora is None:
-            super().save_pretrained(folder)
-            return
         state = self.model.state_dict()
         if self.half:
             state = {name: weight.half() for name, weight in state.items()}
+        if self.lora is None:
+            self.model.save_pretrained(folder, state_dict=state)
+            return
         # save_embedding_layers "auto" would query the hub.
         self.model.save_pretrained(
             folder, selected_adapters=["default"], save_embedding_layers=False, state_dict=state

@@ -29,11 +29,12 @@ from data_builders.written.distant_lss.transform import (
     replace_span,
     swap_entity,
 )
+from data_builders.written.number_forms import other_forms
 from records import RelationPair, UserError, group_of, read_records
 
 NEAR_YEARS = (-10, -3, -1, 1, 3, 10)
 
-Edit = Literal["number", "value", "role", "negation"]
+Edit = Literal["number", "value", "role", "subject", "negation"]
 
 # Except ranges (2003–04), scores (3–2) and citations ([3]).
 _NUMBER = re.compile(r"(?<![\w.,/–\[-])(?:\d[\d,.]*\d|\d)(?![\w/–\]-])")
@@ -83,20 +84,24 @@ class HardPairs(Builder):
         pairs: files of relation pairs, or of a supported project's format; only pairs with label
             ``entailment`` are used.
         edits: changes to try: ``number`` and ``value`` (another number or name of the premise),
-            ``role`` (swap two names of the claim), ``negation``.
+            ``role`` (swap two names of the claim), ``subject`` (another name of the premise as the
+            subject of the claim), ``negation``.
         per_pair: maximum changed claims per pair, each by a different edit.
         margin: maximum difference of the IDF-weighted share of the claim's stems that the premise
             covers; changes beyond it are skipped.
+        other_forms: share of the pairs of which the claims, changed or not, have dates and numbers
+            in another form ("May 12, 1901", "three") than the premise.
     """
 
     pairs: list[str]
     edits: tuple[Edit, ...] = ("number", "value", "role", "negation")
     per_pair: int = 1
     margin: float = 0.05
+    other_forms: float = 0.0
 
     reads = ("pairs",)
     least: ClassVar = {"per_pair": 1}
-    probabilities = ("margin",)
+    probabilities = ("margin", "other_forms")
 
     def faults(self) -> Iterable[str]:
         if not self.edits:
@@ -146,8 +151,10 @@ class HardPairs(Builder):
             if not changed:
                 dropped["pair without a change"] += 1
                 continue
-            yield _row(pair, pair.hypothesis, None)
-            yield from changed
+            rng = random.Random(f"{self.seed}:forms:{pair.premise}\0{pair.hypothesis}")
+            rewrite = other_forms if rng.random() < self.other_forms else str
+            for row in (_row(pair, pair.hypothesis, None), *changed):
+                yield row.model_copy(update={"hypothesis": rewrite(row.hypothesis)})
 
     def _changed(self, pair: RelationPair) -> Iterator[tuple[Edit, str]]:
         rng = random.Random(f"{self.seed}:{pair.premise}\0{pair.hypothesis}")
@@ -239,6 +246,23 @@ def change_roles(claim: str, premise: str, rng: random.Random) -> Pieces | None:
     return replace_span(claim, left.start(), right.end(), swapped)
 
 
+def change_subject(claim: str, premise: str, rng: random.Random) -> Pieces | None:
+    """Replace the name that a claim begins with by another name of the premise."""
+    subject = _NAME.match(claim)
+    if not subject or subject[0] not in premise or _SYMMETRIC.search(claim):
+        return None
+    words = set(subject[0].split())
+    names = {
+        match[0]
+        for match in _NAME.finditer(premise)
+        if " " in match[0]
+        and not words & set(match[0].split())
+        and match[0] not in claim
+        and not _NOT_A_NAME.fullmatch(match[0].split()[0])
+    }
+    return replace_span(claim, 0, subject.end(), rng.choice(sorted(names))) if names else None
+
+
 def _has_content(between: str) -> bool:
     words = set(re.findall(r"[a-z]{2,}", between.replace("'s", ""))) - _COPULA
     return bool(words) and not re.search(r'[,()"“”]', between)
@@ -257,5 +281,6 @@ _EDITS: dict[Edit, Callable[[str, str, random.Random], Pieces | None]] = {
     "number": change_number,
     "value": change_value,
     "role": change_roles,
+    "subject": change_subject,
     "negation": negate_claim,
 }

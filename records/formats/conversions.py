@@ -1,9 +1,10 @@
 """Conversions that format declarations name: values that paths cannot describe."""
 
+import ast
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from records.formats import ambigbio, lss, nested
 
@@ -15,6 +16,7 @@ _BIOGRAPHY = re.compile(
 )
 # One file of HALoGEN has all its topics in quotation marks.
 _QUOTED = re.compile(r"""\s*(['"])\s*(.+?)\s*\1\s*""")
+_PRONOUN = re.compile(r"\b(?:([Hh]e|[Ss]he)|([Hh]is|[Hh]er))\b")
 _BY_SEVERITY = ("consistent", "benign", "questionable", "unwanted")  # FaithBench
 
 
@@ -86,6 +88,21 @@ def _source_text(info: object) -> object:
     return info
 
 
+def _lines(value: list[str] | str) -> str:
+    """Join lines, also of a list in a CSV."""
+    if isinstance(value, str) and (value == "[]" or value[:2] in ("['", '["')):
+        value = ast.literal_eval(value)
+    return "\n".join(value) if isinstance(value, list) else value
+
+
+def _named_sentence(row: Mapping) -> str:
+    """A sentence about a person with the name in the place of its first pronoun."""
+    sentence, name = row.get("sentence") or row["claim"], row.get("topic") or row["original_entity"]
+    if name.split()[-1] in sentence:
+        return sentence
+    return _PRONOUN.sub(lambda match: f"{name}'s" if match[2] else name, sentence, count=1)
+
+
 CONVERSIONS: dict[str, Callable] = {
     "name": name_of_prompt,
     "bin": frequency_bin,
@@ -93,8 +110,9 @@ CONVERSIONS: dict[str, Callable] = {
     "unquoted": _unquoted,
     "hash": short_hash,
     "text": str,
-    "lines": lambda value: "\n".join(value) if isinstance(value, list) else value,
+    "lines": _lines,
     "joined": " ".join,
+    "named_sentence": _named_sentence,
     "count": len,
     "items": lambda value: value or [],
     "false_if_missing": lambda value: False if value is None else None,

@@ -12,6 +12,7 @@ from records.evidence import evidence_passages
 from records.formats.conversions import short_hash
 from records.formats.label_words import parse_judgement
 from records.formats.paths import Evaluate, columns_of, compile_block, compile_path
+from records.formats.tokenised import join_tokens
 
 SHIPPED = Path(__file__).parent / "formats.yaml"
 # Records that a format makes directly, by the key of its declaration.
@@ -151,7 +152,7 @@ class Format:
 
 def _complete_judged(document: dict) -> None:
     (claim,) = document["claims"]
-    claim["text"] = document["text"] = claim["text"].strip()
+    claim["text"] = document["text"] = join_tokens(claim["text"].strip())
     texts = [passage["text"] for passage in document.get("passages", ())]
     unit = document.get("unit") or (short_hash("\n".join(texts)) if texts else claim["text"])
     topic = document.get("topic")
@@ -166,7 +167,7 @@ def _complete_judged(document: dict) -> None:
 def _passages(evidence: str | list, prefix: str) -> list[dict]:
     listed = [evidence] if isinstance(evidence, str) else evidence
     passages = [{"text": item} if isinstance(item, str) else item for item in listed]
-    filled = [p | {"text": p["text"].strip()} for p in passages if p["text"].strip()]
+    filled = [p | {"text": join_tokens(p["text"].strip())} for p in passages if p["text"].strip()]
     return [{"id": f"{prefix}{place}"} | passage for place, passage in enumerate(filled)]
 
 

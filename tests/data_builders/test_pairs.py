@@ -391,7 +391,7 @@ def test_duplicates_are_merged_and_contradictory_pairs_dropped(tmp_path):
     assert labels_of(records["train"]) == {("Q", "H"): E, ("S", "H"): C}
     assert {r.hypothesis + r.premise: r.source for r in records["train"]}["HQ"] == "nli"
     assert manifest["dropped"] == {
-        "a.jsonl: empty premise or hypothesis": 1,
+        "a.jsonl: empty hypothesis": 1,
         "a.jsonl: duplicate pair": 2,
         "b.jsonl: duplicate pair": 1,
         "pair with different labels": 1,
@@ -399,25 +399,70 @@ def test_duplicates_are_merged_and_contradictory_pairs_dropped(tmp_path):
     assert manifest["kept"] + sum(manifest["dropped"].values()) == 7
 
 
-def test_excluded_files_of_any_format_are_not_in_the_dataset(tmp_path):
-    rows = [row("Seen.", "Said."), row("Seen.", "More."), row("Fresh.", "Said.")]
-    rows += [row("Ann came first.", "Ann is tall."), row("A dog", "runs")]
-    unlabelled = [{"premise": "A dog", "hypothesis": "barks"}]
-    snli = [{"sentence1": "Seen.", "sentence2": "Said.", "gold_label": "-"}]
-    records, manifest = built(
-        tmp_path / "out",
-        written(tmp_path / "a.jsonl", rows),
-        exclude=[
-            written(tmp_path / "snli.jsonl", snli),
-            written(tmp_path / "fever.jsonl", CASES["fever"][0]),
-            written(tmp_path / "plain.jsonl", unlabelled),
-        ],
-    )
-    assert set(labels_of(records["train"])) == {("Fresh.", "Said.")}
-    assert manifest["dropped"] == {
-        "a.jsonl: pair of an excluded file": 2,
-        "a.jsonl: premise of an excluded file": 2,
+def test_pairs_that_share_eight_words_or_a_short_text_with_an_excluded_file_are_dropped(tmp_path):
+    eight = "Ann Lee won the old race in Rome"
+    rows = [row(f"In 1921, {eight} , they say.", "Ann ran."), row("Ann ran.", f"{eight.lower()}!")]
+    rows += [row("Ann Lee won the old race in Oslo.", "Seven words."), row("Fresh.", "Short one.")]
+    parts = {"parts": [f"{eight} -LRB- twice -RRB- ."]}
+    texts = [{"id": 3, "summary": parts, "short": "Short one"}]
+    source = written(tmp_path / "a.jsonl", rows)
+    files = [written(tmp_path / "excluded.jsonl", texts)]
+    records, manifest = built(tmp_path / "out", source, exclude=files)
+    assert [r.hypothesis for r in records["train"]] == ["Seven words."]
+    assert manifest["dropped"] == {"a.jsonl: shares eight words in a row with an excluded file": 3}
+
+
+def test_pairs_that_name_an_excluded_title_are_dropped(tmp_path):
+    claims = [
+        "In Rome, it rained.",
+        "A poet.",
+        "Rome Burning is a play.",
+        "Ann met Lee.",
+        "The Rome.",
+    ]
+    rows = [row("Ann Lee sang.", "She sang."), *(row("P.", claim) for claim in claims)]
+    topics = [{"topic": "Ann Lee (singer)"}, {"topic": "Rome"}, {"topic": "1921"}]
+    source, titles = (written(tmp_path / f"{n}.jsonl", r) for n, r in (("a", rows), ("t", topics)))
+    records, manifest = built(tmp_path / "out", source, exclude_titles=titles)
+    kept = {r.hypothesis for r in records["train"]}
+    assert kept == {"A poet.", "Rome Burning is a play.", "Ann met Lee."}
+    assert manifest["dropped"] == {"a.jsonl: names an excluded title": 3}
+    with pytest.raises(UserError, match=r"a\.jsonl:1: field 'topic' required"):
+        built(tmp_path / "out", source, exclude_titles=source)
+
+
+def test_claim_without_evidence_gets_that_of_a_claim_with_the_same_first_two_words(tmp_path):
+    def claim(text, label, *evidence):
+        return {"claim": text, "label": label, "evidence": list(evidence)}
+
+    born = "Ann Lee -LRB- born 1921 -RRB- is a singer ."
+    rows = [
+        claim("Ann Lee was born in 1921.", "SUPPORTS", born),
+        claim("Ann Lee is a dancer.", "REFUTES", "She sang `` Rain '' ."),
+        claim("Ann Lee was born in Rome.", "NOT ENOUGH INFO"),
+        claim("Bo Hill ran.", "NOT ENOUGH INFO"),
+        claim("Ann Lee swam.", "REFUTES"),
+    ]
+    source = written(tmp_path / "fever.jsonl", rows)
+    records, manifest = built(tmp_path / "out", Source(source, name="fever", mine_evidence=True))
+    assert labels_of(records["train"]) == {
+        ("Ann Lee (born 1921) is a singer.", "Ann Lee was born in 1921."): E,
+        ('She sang "Rain".', "Ann Lee is a dancer."): C,
+        ("Ann Lee (born 1921) is a singer.", "Ann Lee was born in Rome."): N,
     }
+    assert manifest["dropped"] == {"fever.jsonl: no evidence": 2}
+
+
+def test_files_of_a_folder_are_one_set_and_lists_in_a_csv_are_evidence(tmp_path):
+    (tmp_path / "set").mkdir()
+    rows = [
+        {"claim": "Ann sang.", "label": "SUPPORTS", "evidence": "['Ann sang .', \"It 's her .\"]"}
+    ]
+    written(tmp_path / "set" / "0.csv", rows)
+    written(tmp_path / "set" / "1.csv", [rows[0] | {"claim": "Ann ran.", "evidence": "[]"}])
+    records, manifest = built(tmp_path / "out", str(tmp_path / "set"))
+    assert labels_of(records["train"]) == {("Ann sang.\nIt's her.", "Ann sang."): E}
+    assert manifest["dropped"] == {"set: no evidence": 1}
 
 
 LONG = "This line of a page has more than twelve words, so that nobody else writes it: {}."

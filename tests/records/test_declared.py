@@ -105,7 +105,7 @@ PUBLISHED = {
         {"claim": "It opened.", "evidence": [["Orren", PAGE]], "label_after": "NOT ENOUGH"},
         "neutral",
     ),
-    "CG2C": ({"text_a": "It opened.", "text_b": [PAGE], "orig_label": 0}, "not_entailment"),
+    "CG2C": ({"text_a": PAGE, "text_b": ["It opened."], "orig_label": 0}, "not_entailment"),
     "BEGIN": (
         {"knowledge": PAGE, "message": "?", "response": "It opened.",
          "begin_label": "Fully attributable", "data_source": "wow"},
@@ -127,6 +127,33 @@ PUBLISHED = {
         "neutral",
     ),
 }  # fmt: skip
+
+
+def test_lists_of_evidence_in_a_csv_are_read_and_tokenised_text_is_written_as_text(tmp_path):
+    path = tmp_path / "fever.csv"
+    evidence = '"[\'Ann -LRB- a singer -RRB- sang .\', ""It \'s hers .""]"'
+    path.write_text(f"id,label,claim,evidence\n1,SUPPORTS,Ann sang .,{evidence}\n2,REFUTES,Bo,[]\n")
+    documents = read_records(path, Document)
+    assert documents[0].text == "Ann sang."
+    assert documents[0].passages[0].text == "Ann (a singer) sang.\nIt's hers."
+    assert documents[1].passages == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "named"),
+    [
+        ("He was born in Rome.", "Ann Lee was born in Rome."),
+        ("In 1901, her play won.", "In 1901, Ann Lee's play won."),
+        ("Lee said she was ill.", "Lee said she was ill."),
+    ],
+)
+@pytest.mark.parametrize("fields", [("sentence", "topic", "reference"),
+                                    ("claim", "original_entity", "evidence")])  # fmt: skip
+def test_sentence_of_a_biography_gets_the_name_of_its_person(tmp_path, fields, sentence, named):
+    row = dict(zip(fields, (sentence, "Ann Lee", PAGE), strict=True))
+    path = write(tmp_path / "a.jsonl", row | {"annotation": "accurate", "label": "SUPPORTS"})
+    (document,) = read_records(path, Document)
+    assert (document.text, document.claims[0].label, document.unit) == (named, "S", "Ann Lee")
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

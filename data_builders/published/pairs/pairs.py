@@ -16,8 +16,10 @@ from tqdm import tqdm
 
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import Card, read_card
+from data_builders.published.pairs.exclusion import Exclusion
+from data_builders.published.pairs.mined_evidence import lacks_evidence, mine_evidence
 from data_builders.published.pairs.nearness import format_nearness, summarize_nearness
-from data_builders.published.pairs.pair_store import PairStore, digest
+from data_builders.published.pairs.pair_store import PairStore
 from data_builders.rows import source_name, source_rows
 from data_builders.splits import SPLITS, by_split
 from records import BadInput, RelationPair, UnliPair, UserError
@@ -33,7 +35,8 @@ class Source:
     """One set of pairs.
 
     Attributes:
-        file: path of a file, or ``hub:OWNER/NAME#CONFIG:SPLIT`` to stream it from the Hub.
+        file: path of a file or of a folder of files of one format, or
+            ``hub:OWNER/NAME#CONFIG:SPLIT`` to stream it from the Hub.
         format: name of a shipped format (``records/formats/formats.yaml``), such as ``atoms`` for
             AmbigBio's atoms, or a YAML file that declares formats; null detects it by the columns.
         name: ``source`` of its records. Default: the name of the set.
@@ -41,6 +44,9 @@ class Source:
         take: maximum number of its pairs.
         per_label: maximum number of its training pairs per label.
         labels: the meaning of its label numbers; default: ``labels`` of the builder.
+        mine_evidence: give a claim for which people found not enough evidence that of another
+            claim of the set that begins with the same two words, the one that covers most of its
+            words.
     """
 
     file: str
@@ -50,6 +56,7 @@ class Source:
     take: int | None = None
     per_label: int | None = None
     labels: dict[int, str] | None = None
+    mine_evidence: bool = False
 
 
 @dataclass
@@ -60,8 +67,10 @@ class Pairs(Builder):
         sources: the sets; a pair of several sets is attributed to the first.
         target: ``relation`` (entailment, neutral, contradiction, not_entailment) or ``unli``
             (probabilities; only for sources with a probability).
-        exclude: files (or ``hub:`` names) of any format, e.g. test sets, whose premises and pairs
-            are excluded.
+        exclude: files (or ``hub:`` names) of any format, e.g. test sets. Pairs that share eight
+            words in a row with them, or a whole shorter text, are excluded.
+        exclude_titles: file of rows with ``topic``, e.g. the test topics of ``leads``. Pairs that
+            contain the name of one are excluded.
         shares: ratio of train, dev and test. Pairs that share a group (page, name), a premise, a
             long line of it or a document are in the same split. A split with share 0 is not
             written.
@@ -72,10 +81,11 @@ class Pairs(Builder):
     sources: list[Source]
     target: Target = "relation"
     exclude: list[str] | None = None
+    exclude_titles: str | None = None
     shares: tuple[int, int, int] = (1, 0, 0)
     labels: dict[int, str] | None = None
 
-    reads = ("sources", "exclude")
+    reads = ("sources", "exclude", "exclude_titles")
     least: ClassVar = {"shares": 0}
 
     def faults(self) -> Iterable[str]:
@@ -108,14 +118,14 @@ class Pairs(Builder):
         return Made(files, self._card(counts, formats), details=details)
 
     def _read(self, store: PairStore, work: Work) -> list[str]:
-        excluded = self._excluded()
+        exclusion = Exclusion(self.exclude or (), self.exclude_titles)
         dropped, formats = work.dropped, []
         for index, source in enumerate(self.sources):
             labels = source.labels or self.labels
             reader = _Reader(source.file, source.format, self.target, self.limit, labels=labels)
             name = source_name(source.file)
-            for pair in reader:
-                reason = self._skip_reason(pair, excluded)
+            for pair in _mined(reader) if source.mine_evidence else reader:
+                reason = _fault_of(pair) or exclusion.reason(pair)
                 if reason:
                     dropped[f"{name}: {reason}"] += 1
                 else:
@@ -132,22 +142,6 @@ class Pairs(Builder):
             if source.per_label is not None:
                 dropped[f"{name}: beyond per_label"] += store.take_of_train(index, source.per_label)
         return formats
-
-    def _excluded(self) -> set[bytes]:
-        digests: set[bytes] = set()
-        for file in self.exclude or ():
-            for pair in _Reader(file, None, "relation", None, texts_only=True):
-                digests |= {_hash(pair.premise), _hash(pair.premise, pair.hypothesis)}
-        return digests
-
-    def _skip_reason(self, pair: Pair, excluded: set[bytes]) -> str | None:
-        if not pair.premise or not pair.hypothesis:
-            return "empty premise or hypothesis"
-        if _hash(pair.premise, pair.hypothesis) in excluded:
-            return "pair of an excluded file"
-        if _hash(pair.premise) in excluded:
-            return "premise of an excluded file"
-        return "no gold label" if pair.label is None else None
 
     def _records(
         self, store: PairStore, split: int, formats: list[str]
@@ -181,8 +175,19 @@ class Pairs(Builder):
         return replace(card, tags=[*card.tags, *more_tags])
 
 
-def _hash(*texts: str) -> bytes:
-    return digest(*(" ".join(text.split()) for text in texts))
+def _fault_of(pair: Pair) -> str | None:
+    if not pair.premise or not pair.hypothesis:
+        return "no evidence" if pair.hypothesis else "empty hypothesis"
+    return "no gold label" if pair.label is None else None
+
+
+def _mined(pairs: Iterable[Pair]) -> Iterator[Pair]:
+    """The pairs with a premise or a decided label, then the others with mined premises."""
+    pairs = list(pairs)
+    claims = [pair for pair in pairs if lacks_evidence(pair)]
+    decided = [pair for pair in pairs if not lacks_evidence(pair)]
+    yield from decided
+    yield from mine_evidence(claims, [pair for pair in decided if pair.premise])
 
 
 @dataclass
@@ -193,7 +198,6 @@ class _Reader:
     format: str | None  # if null, set to the format detected from the first row
     target: Target
     limit: int | None
-    texts_only: bool = False  # ignore the labels, which a test file may lack
     labels: dict[int, str] | None = None
 
     def __iter__(self) -> Iterator[Pair]:
@@ -211,16 +215,13 @@ class _Reader:
         for where, row in tqdm(
             chain(first, rows), desc=source_name(self.file), unit=" rows", disable=None
         ):
-            if self.texts_only:
-                row = {name: v for name, v in row.items() if name not in ("label", "nli", "unli")}
             try:
                 pairs = reader.pairs(row)
             except ValueError as error:
                 raise BadInput([f"{where}: {error}"]) from None
             counts.update(pair.label for pair in pairs if isinstance(pair.label, str))
             yield from pairs
-        if not self.texts_only:
-            reader.report(counts, file_notes(self.file))
+        reader.report(counts, file_notes(self.file))
 
 
 def _nearness(
