@@ -39,6 +39,7 @@ from transformers import (
 )
 
 from components.checkpoint import (
+    PACKAGE,
     RELATIONS,
     is_adapter,
     read_component,
@@ -49,7 +50,6 @@ from records.errors import first_line
 
 # Raised if a model is missing, incomplete or invalid.
 LOAD_ERRORS = (OSError, SafetensorError, ValueError)
-PACKAGE = "package:"
 
 # Model types whose classification head reads only the first token.
 _FIRST_TOKEN_TYPES = ("bert", "deberta-v2", "electra", "mpnet", "roberta", "xlm-roberta")

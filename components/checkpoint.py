@@ -22,6 +22,7 @@ from records.errors import first_line
 from records.writing import report_write_errors
 
 SCHEMA_VERSION = 1
+PACKAGE = "package:"  # prefix of a model in a PyPI package
 
 RELATIONS = ["entailment", "neutral", "contradiction"]
 # Published models only; models trained here have three classes.

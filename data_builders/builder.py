@@ -31,6 +31,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
+from components.identity import identity
 from data_builders.dataset import (
     BUILD_FILE,
     Card,
@@ -124,7 +125,7 @@ class Work(ExitStack):
 
     def journal(self, name: str, *decides: object) -> Path:
         """Return the path of a journal; its name is a hash of everything that decides its rows."""
-        key = sha256_text(json.dumps(decides, sort_keys=True))[:16]
+        key = sha256_text(json.dumps(identity(decides), sort_keys=True))[:16]
         return self.resume_path(f"{name}.{key}.partial.jsonl")
 
     def scratch(self, name: str) -> Path:

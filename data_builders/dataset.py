@@ -3,14 +3,15 @@
 import json
 import platform
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import yaml
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
+from components.identity import identity
 from records import UserError, sha256_file, sha256_text, write_json, write_jsonl, write_text
 from records.writing import find_partial_files
 
@@ -89,7 +90,7 @@ def write_dataset(
     write_text(folder / "README.md", _card_text(card, configs, written, total))
     manifest = {
         "builder": builder,
-        "config": _to_json(config),
+        "config": identity(config),
         "seed": seed,
         "options": dict(build or {}),
         "inputs": read,
@@ -158,7 +159,7 @@ def start_build(folder: Path, build: Mapping[str, object], overwrite: bool) -> d
     """
     path = folder / BUILD_FILE
     hashes = {
-        name: sha256_text(json.dumps(_to_json(value), sort_keys=True))[:16]
+        name: sha256_text(json.dumps(identity(value), sort_keys=True))[:16]
         for name, value in build.items()
     }
     manifest = _read_object(folder / "manifest.json")
@@ -274,21 +275,3 @@ def _size_category(rows: int) -> str:
     sizes = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B")
     place = len(str(rows)) - 3
     return f"{sizes[place - 1]}<n<{sizes[place]}" if place > 0 else "n<1K"
-
-
-def _to_json(value: object) -> object:
-    if value is None or isinstance(value, (str, bool, int, float)):
-        return value
-    if isinstance(value, PurePath):
-        return value.name
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    if hasattr(value, "identity"):
-        return _to_json(value.identity)
-    if is_dataclass(value) and not callable(value):
-        return _to_json(asdict(value))
-    if isinstance(value, Mapping):
-        return {str(name): _to_json(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_to_json(item) for item in value]
-    return type(value).__name__

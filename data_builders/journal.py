@@ -12,6 +12,7 @@ from typing import TypeVar
 from tqdm import tqdm
 
 from clients.polite import chunks
+from components.identity import identity
 from eval.models.chat import Answer, Message, Writer
 from records import JsonlAppender
 
@@ -88,10 +89,6 @@ def answer_rows(
 
 def model_name(writer: Writer) -> str:
     """Return the model's name for records and plans."""
-    model = writer.identity.get("model", type(writer).__name__)
-    return str(model.get("id", model) if isinstance(model, Mapping) else model)
-
-
-def identity_of(model: object) -> object:
-    """Return what decides a model's outputs, for journal names."""
-    return None if model is None else getattr(model, "identity", type(model).__name__)
+    described = identity(writer)
+    model = described.get("model", described["class"])
+    return str(model["id"] if isinstance(model, Mapping) else model)

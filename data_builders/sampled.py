@@ -53,5 +53,5 @@ def sample(
     prompts = {
         topic: [{"role": "user", "content": fill_prompt(template, topic=topic)}] for topic in topics
     }
-    journal = work.journal(name, writer.identity, template, sampling)
+    journal = work.journal(name, writer, template, sampling)
     return write_texts(writer, prompts, sampling, journal, batch_size=TOPICS_PER_BATCH, each=each)

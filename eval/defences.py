@@ -88,7 +88,7 @@ class Defence:
             select=(self.select_for or {}).get(metric, self.select) or pipeline.select,
             revise=pipeline.revise,
             gamma=pipeline.gamma.gamma,
-            penalty_of="kept" if pipeline.gamma.of_kept else "all",
+            penalty_of=pipeline.penalty_of,
             removed=self.removed or pipeline.removed,
         )
 
@@ -186,6 +186,7 @@ class PipelineScore(TextMetric):
             raise UserError(
                 f"against: {unknown[0]!r} is not one of {', '.join(defences) or 'none'}"
             )
+        self.defences, self.against = defences, against
         self.defence = stack("against", {name: defences[name] for name in against})
         self.pipeline = self.defence.patch(pipeline)
 

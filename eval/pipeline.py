@@ -80,6 +80,7 @@ class Pipeline:
         self.retrieve = retrieve or _OWN_PASSAGES
         self.select = select
         self.revise = revise
+        self.penalty_of = penalty_of
         self.gamma = Penalty(gamma, penalty_of == "kept")
         self.removed = removed
 

@@ -14,6 +14,7 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Self, TextIO
 
@@ -28,6 +29,7 @@ _USER_ERRNOS = {
     *(errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
 }
 _TEMPORARY = "[a-z0-9_]" * 8  # suffix of temporary files
+_LARGE_FILE = 1 << 24  # bytes; hashing a smaller file takes milliseconds
 
 
 @contextmanager
@@ -158,15 +160,25 @@ def find_partial_files(folder: Path, name: str | None = None) -> list[Path]:
 
 
 def sha256_file(path: str | Path) -> str:
-    """Return the hex SHA-256 of a file."""
-    digest = hashlib.sha256()
+    """Return the hex SHA-256 of a file; a large one that did not change is read once a process."""
     try:
-        with open(path, "rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+        state = os.stat(path)
+        # The time of a change is too coarse to tell two versions of a small file apart.
+        if state.st_size < _LARGE_FILE:
+            return _digest(path)
+        return _digest_once(os.path.abspath(path), state.st_ino, state.st_size, state.st_mtime_ns)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file; pass the path of an existing file") from None
-    return digest.hexdigest()
+
+
+@cache
+def _digest_once(path: str, *_: int) -> str:
+    return _digest(path)
+
+
+def _digest(path: str | Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_text(text: str) -> str:

@@ -152,7 +152,7 @@ class Bleached(AskingBuilder):
         prompt = Prompt(PROMPTS / "bleached_topic.jinja")
         prompts = {t: prompt.messages(topic=t, number=self.number) for t in self._topics()}
         sampling = sampling_of(self, self.samples)
-        decides = (self.writer.identity, prompt.sha256, self.number, sampling)
+        decides = (self.writer, prompt.sha256, self.number, sampling)
         journal = work.journal("topics", *decides)
         answers = write_texts(self.writer, prompts, sampling, journal)
         rows: list[BleachedClaim] = []

@@ -19,7 +19,6 @@ import numpy as np
 
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
-from data_builders.journal import identity_of
 from eval.retrieve.trusted import By, source_of
 from eval.stages import EntailmentModel, call_relation
 from records import Document, SourcePrior, UserError, read_records
@@ -63,9 +62,6 @@ class SourcePriors(Builder):
 
     def files(self) -> dict[str, dict[str, str]]:
         return {"priors": {"train": "priors.jsonl"}}
-
-    def config(self) -> dict:
-        return super().config() | {"entailment": identity_of(self.entailment)}
 
     def make(self, work: Work) -> Made:
         rows = [d for path in self.documents for d in read_records(path, Document)[: self.limit]]

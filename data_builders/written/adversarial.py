@@ -130,7 +130,7 @@ class Adversarial(Builder):
     ) -> dict[str, list[Answer]]:
         sampling = sampling_of(self, self.per_topic)
         prompts = {t: prompt.messages(topic=t) for strata in topics.values() for t in strata}
-        journal = work.journal(kind, self.writer.identity, prompt.sha256, sampling)
+        journal = work.journal(kind, self.writer, prompt.sha256, sampling)
         return write_texts(self.writer, prompts, sampling, journal)
 
     def _topics(self) -> dict[str, Topics]:

@@ -95,14 +95,13 @@ class Generations(Builder):
 
     def config(self) -> dict[str, object]:
         authors = {
-            name: {"writer": author.writer.identity, "prompts": {}}
-            for name, author in self.authors.items()
+            name: {"writer": author.writer, "prompts": {}} for name, author in self.authors.items()
         }
         for (name, kind), template in self._templates().items():
             authors[name]["prompts"][kind] = template
         for name, author in self.authors.items():
             authors[name] |= {"fields": author.fields} if author.fields else {}
-        return super().config() | {"authors": authors, "gold": self.gold and self.gold.identity}
+        return super().config() | {"authors": authors}
 
     def make(self, work: Work) -> Made:
         topics = self._topics()

@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from random import Random
 from typing import ClassVar
@@ -19,6 +20,7 @@ from typing import ClassVar
 from pydantic import BaseModel
 
 from components.encoding import fill_prompt
+from components.identity import identity
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import read_card
 from data_builders.sampled import sample, sampling_of, template_of
@@ -109,22 +111,19 @@ class Preferences(Builder):
     def make(self, work: Work) -> Made:
         # These import PyTorch, which `--help` does not need.
         from components.checkpoint import library_versions
-        from eval.run.provenance import hash_inputs
 
         topics = self._topics()
-        writer, template = self._writer()
+        writer = self._writer
+        adversary = (Path(self.generator) / "component.json").is_file()
+        default = self.generator if adversary else "{topic}"
+        template = template_of(self.prompt or default, "prompt")
         sampling = sampling_of(self, self.samples)
         answers = sample(writer, template, topics, sampling, work, "samples")
         writer.release()  # free its memory before the metric loads models
         texts = {topic: [answer.text for answer in group] for topic, group in answers.items()}
         scores = iter(self._score(topics, texts, work))
         values = {topic: [next(scores).value for _ in group] for topic, group in texts.items()}
-        origin = {
-            "metric": self._metric(work),
-            "generator": writer.identity | {"prompt_template": template, **sampling},
-            "inputs": dict(hash_inputs([self._metric(work), self.generator])),
-            "libraries": library_versions(),
-        }
+        origin = {"prompt_template": template, "libraries": library_versions()}
         prompts = {topic: fill_prompt(template, topic=topic) for topic in topics}
         return Made(
             self._rows(topics, prompts, texts, values, work),
@@ -132,8 +131,8 @@ class Preferences(Builder):
             details=origin,
         )
 
-    def _metric(self, work: Work) -> object:
-        return (work.raw_options or {}).get("metric", type(self.metric).__qualname__)
+    def config(self) -> dict[str, object]:
+        return super().config() | {"generator": self._writer}
 
     def _score(self, topics: Topics, texts: Mapping[str, Sequence[str]], work: Work) -> list[Score]:
         from eval.run.run import Run
@@ -151,7 +150,7 @@ class Preferences(Builder):
             return [Score(id=document.id, value=by_id.get(document.id)) for document in chunk]
 
         digest = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
-        config = {"metric": self._metric(work), "texts": digest}
+        config = {"metric": identity(self.metric), "texts": digest}
         with Run("preferences", self.metric, config, work.resume_path("scoring")) as run:
             rows = run.process("scored", scores, documents, Score, DOCUMENTS_PER_WRITE)
         abstained = sum(not responds(document) for document in documents)
@@ -160,16 +159,13 @@ class Preferences(Builder):
         work.dropped["text that could not be scored"] += unscored
         return rows
 
-    def _writer(self) -> tuple[Writer, str]:
+    @cached_property
+    def _writer(self) -> Writer:
         from eval.models.local import LocalModel
 
         adversary = (Path(self.generator) / "component.json").is_file()
         chat = self.chat if adversary else bool(self.chat)
-        default = self.generator if adversary else "{topic}"
-        options = {"batch_size": self.batch_size, "cache": self.cache}
-        return LocalModel(self.generator, chat, **options), template_of(
-            self.prompt or default, "prompt"
-        )
+        return LocalModel(self.generator, chat, self.batch_size, cache=self.cache)
 
     def _topics(self) -> Topics:
         return dict(list(read_topics(self.topics).items())[: self.limit])

@@ -60,6 +60,7 @@ class Rewrite:
     ):
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.prompt = Prompt(prompt or _PROMPTS / f"{method}.jinja")
+        self.method = method
         marked = method == "factreasoner_table29"
         self.read = read_between_marks if marked else read_in_block
 

@@ -47,6 +47,7 @@ class PromptedScore(TextMetric):
             raise UserError(f"scale: expected [LOWEST, HIGHEST], got {list(scale)}")
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.prompt = Prompt(prompt or PROMPT)
+        self.scale = scale
         self.range = (float(scale[0]), float(scale[1]))
 
     def score(self, documents: Sequence[Document]) -> list[float | None]:

@@ -1,7 +1,7 @@
 """SQLite cache for the answers of engines and language models.
 
-The cache key is a SHA-256 over everything that changes an answer: the engine, the checkpoint's
-weights, tokenizer and configuration, the precision, and the input texts.
+The cache key is a SHA-256 over everything that changes an answer: the identity of the engine
+(``components/identity.py``) and the input texts.
 
 Each value ends with a CRC-32 of its key and value. An entry with a wrong checksum is deleted and
 computed again. Files without checksums (an older table) are not read.
@@ -17,19 +17,13 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from records import UserError, sha256_file
+from records import UserError
 from records.writing import report_write_errors
 
-if TYPE_CHECKING:  # imports PyTorch, which server backends do not need
-    from components.checkpoint import Component
-
-# Fields of component.json that describe training or are applied after the cached answer.
-_NO_INFLUENCE = {"data", "metrics", "metrics_split", "seed", "versions", "keep_threshold"}
-_MODEL_FILES = {".safetensors", ".json", ".txt", ".model", ".jinja"}
 # SQLite allows 32 766 variables per statement since 3.32.
 _KEYS_PER_QUERY = 10_000
 _LOCK_TIMEOUT_S = 60.0
@@ -41,26 +35,6 @@ _REMEDIES = {
 _CRC_BYTES = 4
 # Values are read as bytes even if an entry was stored as text.
 _VALUE = "CAST(value AS BLOB)"
-
-
-def fingerprint(engine: str, folder: Path, component: Component, dtype: str) -> bytes:
-    """Hash everything that determines an engine's answers, except the input.
-
-    Args:
-        engine: kind of answer, e.g. ``relation``.
-        folder: the checkpoint; its model and tokenizer files are hashed. For a hub model without a
-            local folder, ``component`` contains the commit.
-        component: its ``component.json``.
-        dtype: precision of the computation, e.g. ``bfloat16``.
-    """
-    files = {
-        path.name: sha256_file(path)
-        for path in sorted(folder.glob("*"))
-        if path.suffix in _MODEL_FILES and path.name != "component.json"
-    }
-    content = component.model_dump(mode="json", exclude=_NO_INFLUENCE)
-    whole = json.dumps([engine, dtype, files, content], sort_keys=True)
-    return hashlib.sha256(whole.encode("utf-8")).digest()
 
 
 def answer_key(engine: bytes, texts: Sequence[str]) -> bytes:

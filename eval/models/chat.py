@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+from components.identity import identity
 from components.sentences import last_whole_sentence
 from eval.models.cache import ANSWERS, TextCache, answer_key
 from records import UserError
@@ -72,11 +73,8 @@ class Answer(NamedTuple):
 class Writer(Protocol):
     """A language model that answers prompts.
 
-    ``identity`` contains everything that determines the answers, and no secrets; it is part of
-    cache keys, journals and manifests.
+    Cache keys, journals and manifests contain its :func:`~components.identity.identity`.
     """
-
-    identity: dict[str, Any]
 
     def answer(
         self,
@@ -158,11 +156,6 @@ class CachedWriter(ABC):
         self.cache_path = cache
         self.prices = prices
         self.usage = Usage()
-
-    @property
-    @abstractmethod
-    def identity(self) -> dict[str, Any]:
-        """Everything that determines the answers, without secrets."""
 
     @abstractmethod
     def _ask(self, requests: Sequence[Request], sampling: Sampling, keep: Keep) -> None:
@@ -270,7 +263,7 @@ class CachedWriter(ABC):
         settings = asdict(sampling)
         if not sampling.temperature:
             settings.pop("top_p")
-        whole = [self.identity, settings, seed]
+        whole = [identity(self), settings, seed]
         engine = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).digest()
         return answer_key(engine, [text for m in messages for text in (m["role"], m["content"])])
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from transformers import (
@@ -26,7 +25,7 @@ from components.encoding import Features, Pair, text_windows
 from components.sentences import split_sentences
 from components.windows import best_windows
 from eval.models.engine import Engine, Row
-from eval.models.hub import load_whole, named
+from eval.models.hub import load_whole
 from records import UserError
 from records.errors import first_line
 
@@ -90,18 +89,6 @@ class Checker(Engine):
         self.max_length = max_length
         self.segments = segments
         self.template = template
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        return {
-            "engine": "checker",
-            "model": named(self.model),
-            "labels": [self.not_supported, self.supported],
-            "max_length": self._longest,
-            "dtype": self.dtype,
-            **({"segments": True} if self.segments else {}),
-            **({"template": self.template} if self.template else {}),
-        }
 
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Return the uncalibrated probabilities of (document, claim) pairs.

@@ -19,14 +19,12 @@ from components.checkpoint import (
     RELATIONS,
     TWO_CLASSES,
     Component,
-    is_adapter,
     is_published,
     read_component,
 )
 from components.encoding import Pair, encode_pairs, encode_words, first_tokens, token_windows
 from components.windows import best_windows, chunks_of, windows_of
 from components.words import WORD, join_words, split_words
-from eval.models.cache import fingerprint
 from eval.models.engine import Dtype, Engine, Row
 from eval.models.lss import Subsequence
 from records import UserError
@@ -72,16 +70,6 @@ class Encoder(Engine):
 
     def _check(self) -> None:
         """Raise an error if the engine cannot read the outputs of the checkpoint."""
-
-    @cached_property
-    def _fingerprint(self) -> bytes:
-        component = self.component
-        if is_adapter(self.checkpoint):
-            from eval.models.hub import named
-
-            base = named(component.base["id"], component.base.get("revision"))
-            component = component.model_copy(update={"base": base})
-        return fingerprint(self.expected, Path(self.checkpoint), component, self.dtype)
 
     @cached_property
     def _tokenizer(self) -> "PreTrainedTokenizerBase":

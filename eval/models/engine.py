@@ -20,6 +20,7 @@ import numpy as np
 from tqdm import tqdm
 
 from components.encoding import Features, Pair
+from components.identity import identity
 from eval.models.cache import AnswerCache, answer_key
 from records import UserError
 
@@ -67,10 +68,11 @@ class Engine:
     Attributes:
         judged: number of inputs (windows of pairs) that the model judged, without cached ones.
         no_answer: the reason why a pair has no answer.
+        after_answers: options that only affect what is computed from the cached answers.
     """
 
     no_answer = TOO_LONG
-    identity: dict[str, Any]
+    after_answers: Sequence[str] = ()
     _model: "PreTrainedModel"
 
     def __init__(
@@ -95,7 +97,8 @@ class Engine:
 
     @cached_property
     def _fingerprint(self) -> bytes:
-        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).digest()
+        described = {n: v for n, v in identity(self).items() if n not in self.after_answers}
+        return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).digest()
 
     def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
         """Return the rows of each input: several if it is read in windows, none if too long."""

@@ -11,7 +11,7 @@ from transformers import AutoModelForSequenceClassification, PreTrainedModel
 from components.base import load_tokenizer
 from components.encoding import Pair, grounded_windows
 from eval.models.engine import Engine, Row
-from eval.models.hub import load_whole, named
+from eval.models.hub import load_whole
 from records import UserError
 
 # The input order of QAFactEval's model; the marks are plain text for the tokenizer.
@@ -45,11 +45,6 @@ class Lerc(Engine):
         super().__init__(batch_size, cache, device)
         self.model = model
         self.max_length = max_length
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        name = named(self.model)
-        return {"engine": "lerc", "model": name, "length": self.max_length, "dtype": self.dtype}
 
     def compare(self, rows: Sequence[tuple[str, str, str, str]]) -> np.ndarray:
         """Return scores of (question, expected answer, answer, context), shape (n,).

@@ -8,6 +8,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from components.identity import model_identity
 from eval.models.causal import CausalLM, Dtype
 from eval.models.chat import (
     Answer,
@@ -21,7 +22,6 @@ from eval.models.chat import (
     with_tokens,
 )
 from eval.models.draws import text_draws
-from eval.models.hub import named
 
 
 class LocalModel(CachedWriter):
@@ -57,13 +57,8 @@ class LocalModel(CachedWriter):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        component = self._engine.component
-        # Hashed now: component.json contains only the path of a folder.
-        base = component and named(component.base["id"], component.base.get("revision"))
         return {
-            "backend": "transformers",
-            "model": named(self.model),
-            **({"base": base} if component else {}),
+            "model": model_identity(self.model),
             "chat": self.chat,
             "dtype": str(self._engine.dtype).removeprefix("torch."),
             "when_cut": self.when_cut,

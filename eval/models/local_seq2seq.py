@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from tqdm import tqdm
@@ -30,7 +30,7 @@ from eval.models.chat import (
     one_text,
 )
 from eval.models.device import pick_device
-from eval.models.hub import load_whole, named
+from eval.models.hub import load_whole
 from records import UserError
 
 _CONTEXT = "{context}"
@@ -87,18 +87,6 @@ class LocalSeq2Seq(CachedWriter):
         self.template = template
         self.watch = watch
         self.device = pick_device(device)
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        # Only with a template, so that the cache keys of other answers stay the same.
-        fields = {"template": self.template, "watch": self.watch} if self.template else {}
-        return fields | {
-            "backend": "transformers seq2seq",
-            "model": named(self.model),
-            "num_beams": self.num_beams,
-            "max_length": self.max_length,
-            "when_cut": self.when_cut,
-        }
 
     def write(self, pairs: Sequence[Pair], max_new_tokens: int = 64) -> list[Written | None]:
         """Return one text per (question, context) pair; ``None`` if the prompt is too long."""

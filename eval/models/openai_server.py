@@ -128,13 +128,11 @@ class OpenAIServer(CachedWriter):
     @property
     def identity(self) -> dict[str, Any]:
         return {
-            "backend": "openai",
             "model": self.model,
             "revision": self.revision,
-            "host": self.host,
-            # One host may serve models of the same name under several paths.
-            "path": self.path,
             "endpoint": self.endpoint,
+            "host": self.host,
+            "path": self.path,  # one host may serve models of the same name under several paths
             "extra": self.extra,
             "when_cut": self.when_cut,
         }

@@ -12,7 +12,8 @@ from transformers import AutoConfig, PretrainedConfig
 
 from components.base import match_labels
 from components.checkpoint import RELATIONS, TWO_CLASSES, Component, is_hub_id
-from eval.models.hub import named, positions
+from components.identity import model_identity
+from eval.models.hub import positions
 from records import UserError
 from records.errors import first_line
 
@@ -64,7 +65,7 @@ def read_published(
 
 def _base(model: str | Path, revision: str | None) -> dict[str, str | None]:
     if is_hub_id(str(model)):
-        return named(str(model), revision)
+        return model_identity(str(model), revision)
     if revision is not None:
         raise UserError(f"{model}: revision: only for hub models, got a folder; remove revision")
     if not any(Path(model).glob("*.safetensors")):

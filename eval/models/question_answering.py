@@ -6,7 +6,7 @@ A long context is cut into windows. The window with the highest answerability gi
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from components.base import load_tokenizer
 from components.encoding import Pair, token_windows
 from components.windows import best_windows, windows_of
 from eval.models.engine import Engine, Row
-from eval.models.hub import load_whole, named
+from eval.models.hub import load_whole
 from eval.models.local_seq2seq import LocalSeq2Seq
 from records import UserError
 
@@ -113,15 +113,6 @@ class SpanAnswers(Engine):
         self.model = model
         self.chunk_words = chunk_words
         self.max_length = max_length
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        return {
-            "engine": "span_answers",
-            "model": named(self.model),
-            "max_length": self.max_length,
-            "dtype": self.dtype,
-        }
 
     def answers(self, pairs: Sequence[Pair]) -> list[FoundAnswer | None]:
         if not pairs:

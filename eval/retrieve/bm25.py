@@ -5,14 +5,13 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jsonargparse.typing import PositiveInt
 
 from components.words import INNER_CHARS, to_nfc
 from eval.retrieve.search import Per, SearchRetriever
-from records import Passage, read_records, sha256_file
+from records import Passage, read_records
 
 
 class PassageIndex:
@@ -61,15 +60,11 @@ class BM25(SearchRetriever):
         self, passages: str, k: PositiveInt = 3, topic_in_query: bool = True, per: Per = "claim"
     ):
         super().__init__(k, topic_in_query, per)
-        self.path = Path(passages)
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        return {**self._settings(), "passages_sha256": sha256_file(self.path)}
+        self.passages = Path(passages)
 
     @cached_property
     def _index(self) -> PassageIndex:
-        return PassageIndex(read_records(self.path, Passage))
+        return PassageIndex(read_records(self.passages, Passage))
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
         return self._index.search(queries, k)

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ from numpy.lib import format as array_format
 from pydantic import ValidationError
 from tqdm import tqdm
 
+from components.identity import identity
 from eval.models.sentence_encoder import SentenceEncoder
 from eval.retrieve.pages import DECIMALS
 from eval.retrieve.search import Per, SearchRetriever
@@ -207,27 +208,18 @@ class Dense(SearchRetriever):
         per: Per = "claim",
     ):
         super().__init__(k, topic_in_query, per)
-        self.path = Path(passages)
+        self.passages = Path(passages)
         self.cache_dir = Path(cache_dir) if cache_dir else None
         self._encoder = SentenceEncoder(model, batch_size, max_length, device)
 
     @cached_property
-    def identity(self) -> dict[str, Any]:
-        return {
-            **self._settings(),
-            "passages_sha256": sha256_file(self.path),
-            "model": self._encoder.model,
-            "model_sha256": self._encoder.fingerprint,
-            "max_length": self._encoder.max_length,
-        }
-
-    @cached_property
     def _index(self) -> DenseIndex:
-        in_memory = self.path.suffix.lower() in _READ_WHOLE
-        passages = read_records(self.path, Passage) if in_memory else PassageFile(self.path)
+        in_memory = self.passages.suffix.lower() in _READ_WHOLE
+        path = self.passages
+        passages = read_records(path, Passage) if in_memory else PassageFile(path)
         file = None
         if self.cache_dir is not None:
-            key = [self._encoder.fingerprint, sha256_file(self.path)]
+            key = [identity(self._encoder), sha256_file(self.passages)]
             file = self.cache_dir / f"{sha256_text(json.dumps(key))[:32]}.npy"
         return DenseIndex(passages, self._encoder, file)
 

@@ -23,7 +23,7 @@ from jsonargparse.typing import PositiveInt
 from components.words import WORD, name_key, to_nfc
 from eval.retrieve.pages import PageRetriever, PassageEncoder
 from eval.retrieve.search import Per
-from records import Passage, UserError, sha256_file
+from records import Passage, UserError
 
 # FActScore's separator of the passages of a page (factscore/retrieval.py)
 SEPARATOR = "####SPECIAL####SEPARATOR####"
@@ -326,11 +326,6 @@ class SqliteKnowledge(PageRetriever):
         super().__init__(k, words, encoder, topic_in_query, per)
         self.path = Path(path)
         self.index = index
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        settings = {**self._settings(), "pages_sha256": sha256_file(self.path)}
-        return settings | ({"index_sha256": sha256_file(self.index)} if self.index else {})
 
     @cached_property
     def knowledge(self) -> Knowledge:

@@ -55,8 +55,7 @@ class PagesOfLinks:
     @property
     def identity(self) -> dict[str, Any]:
         """The settings that affect the passages; page contents change over time."""
-        cls = type(self)
-        return {"class": f"{cls.__module__}.{cls.__qualname__}", "bytes": MAX_BYTES}
+        return {"retrieve": self.retrieve, "bytes": MAX_BYTES}
 
     def keep_answers_in(self, folder: Path) -> None:
         """Cache the pages in this folder, unless ``cache_dir`` is set."""

@@ -20,9 +20,7 @@ DECIMALS = 4
 
 
 class PassageEncoder(Protocol):
-    """Encodes texts as vectors for inner products; ``fingerprint`` is a hash of its settings."""
-
-    fingerprint: str
+    """Encodes texts as vectors for inner products."""
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of shape (texts, width)."""
@@ -147,5 +145,4 @@ class PageRetriever(SearchRetriever):
         }
 
     def _settings(self) -> dict[str, Any]:
-        encoder = self.encoder and self.encoder.fingerprint
-        return {**super()._settings(), "words": self.words, "encoder_sha256": encoder}
+        return super()._settings() | {"words": self.words, "encoder": self.encoder}

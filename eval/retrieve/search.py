@@ -29,11 +29,6 @@ class SearchRetriever(ABC):
         self.topic_in_query = topic_in_query
         self.per = per
 
-    @property
-    @abstractmethod
-    def identity(self) -> dict[str, Any]:
-        """All settings that affect the results; no secrets."""
-
     @abstractmethod
     def search(self, queries: Sequence[str], k: int) -> list[list[Passage] | None]:
         """Return up to ``k`` passages per query, best first; ``None`` if the search failed."""
@@ -71,12 +66,7 @@ class SearchRetriever(ABC):
         return f"{topic} {'a' if claim.text[:2] == 'A ' else claim.text[:1]}{claim.text[1:]}"
 
     def _settings(self) -> dict[str, Any]:
-        return {
-            "class": f"{type(self).__module__}.{type(self).__qualname__}",
-            "k": self.k,
-            "topic_in_query": self.topic_in_query,
-            "per": self.per,
-        }
+        return {"k": self.k, "topic_in_query": self.topic_in_query, "per": self.per}
 
 
 def topic_name(document: Document) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
@@ -14,7 +13,7 @@ from eval.retrieve.knowledge import Knowledge
 from eval.retrieve.pages import Job, PassageEncoder, rank
 from eval.retrieve.search import topic_name, with_contexts
 from eval.stages import RetrieverWrapper
-from records import Claim, Document, Passage, sha256_file
+from records import Claim, Document, Passage
 
 
 @dataclass(eq=False)
@@ -40,16 +39,6 @@ class PagesOfTitles:
     k: PositiveInt = 5
     words: PositiveInt | None = None
     encoder: PassageEncoder | None = None
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        return {
-            "class": f"{type(self).__module__}.{type(self).__qualname__}",
-            "k": self.k,
-            "words": self.words,
-            "pages_sha256": sha256_file(self.path),
-            "encoder_sha256": self.encoder and self.encoder.fingerprint,
-        }
 
     @cached_property
     def knowledge(self) -> Knowledge:

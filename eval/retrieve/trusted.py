@@ -4,13 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from jsonargparse.typing import ClosedUnitInterval
 
 from eval.stages import Retriever
-from records import Claim, Document, Passage, SourcePrior, read_records, sha256_file
+from records import Claim, Document, Passage, SourcePrior, read_records
 
 By = Literal["source", "title", "host"]
 
@@ -47,14 +47,6 @@ class Trusted:
     priors: str
     by: By = "source"
     otherwise: ClosedUnitInterval = 0.5
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        return {
-            "priors_sha256": sha256_file(self.priors),
-            "by": self.by,
-            "otherwise": self.otherwise,
-        }
 
     @cached_property
     def _priors(self) -> dict[str, float]:

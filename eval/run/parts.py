@@ -17,8 +17,11 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
+from components.identity import identity
 from eval.models.chat import CachedWriter
+from eval.models.engine import Engine
 from eval.prompting.prompts import PromptFile
+from eval.retrieve.search import SearchRetriever
 from eval.run.provenance import OUR_PACKAGES
 
 
@@ -59,10 +62,11 @@ def hash_prompts(root: object) -> dict[str, str]:
 
 
 def find_identities(root: object) -> list[dict[str, Any]]:
-    """Return the distinct ``identity`` of each model, searcher and parser among the parts."""
-    values = [getattr(part, "identity", None) for part in find_parts(root)]
-    dicts = [identity for identity in values if isinstance(identity, dict)]
-    return [identity for i, identity in enumerate(dicts) if identity not in dicts[:i]]
+    """Return the distinct identities of the models, searchers and parsers among the parts."""
+    kinds = (Engine, CachedWriter, SearchRetriever)
+    models = [p for p in find_parts(root) if isinstance(p, kinds) or hasattr(p, "identity")]
+    described = [identity(model) for model in models]
+    return [model for i, model in enumerate(described) if model not in described[:i]]
 
 
 def describe_options(root: object) -> list[dict[str, Any]]:

@@ -7,13 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.checkpoint import is_hub_id, library_versions
-from records import sha256_file, sha256_text
-
-# Arguments that change a run's cost or speed, not its results: a run resumes if they change.
-_COST_OPTIONS = {
-    *("cache", "cache_dir", "concurrency", "timeout_s", "prices", "api_key_env", "user_agent"),
-    "batch_size",
-}
+from components.identity import COST_OPTIONS, input_sha256, is_input
+from records import sha256_text
 
 # Suffixes of files that configurations name.
 _SUFFIXES = {
@@ -27,11 +22,6 @@ _FOLDERS = {"data", "downloads", "runs"}
 # Packages of this repository; their code is not part of a run's key.
 OUR_PACKAGES = {"clients", "components", "data_builders", "eval", "records", "train"}
 
-# Files that mark a folder as a checkpoint or as a published model.
-_MARKERS = ("component.json", "config.json")
-# Suffixes of a published model's files that decide its answers.
-_MODEL_SUFFIXES = {".safetensors", ".gguf", ".json", ".jinja", ".txt", ".model"}
-
 
 def hash_inputs(config: object) -> dict[str, str]:
     """Return SHA-256 of every file and model folder that a configuration names.
@@ -40,8 +30,8 @@ def hash_inputs(config: object) -> dict[str, str]:
     edited stage changes the key. Modules that these import are not included.
     """
     options = _result_options(config)
-    names = {name for name in _strings(options) if _is_input(name)}
-    return {name: _digest(Path(name)) for name in sorted({*names, *_custom_code(options)})}
+    names = {name for name in _strings(options) if is_input(name)}
+    return {name: input_sha256(name) for name in sorted({*names, *_custom_code(options)})}
 
 
 def find_missing(config: object) -> list[str]:
@@ -109,7 +99,7 @@ def _result_options(value: object, arguments: bool = False) -> object:
         return {
             key: _result_options(item, key == "init_args")
             for key, item in value.items()
-            if not (arguments and key in _COST_OPTIONS)
+            if not (arguments and key in COST_OPTIONS)
         }
     return [_result_options(item) for item in value] if isinstance(value, list | tuple) else value
 
@@ -133,7 +123,7 @@ def _named_options(value: object, option: str = "") -> Iterator[tuple[str, str]]
         for key, item in value.items():
             if isinstance(key, str) and isinstance(item, int | float):
                 yield option, key
-            elif key not in _COST_OPTIONS:
+            elif key not in COST_OPTIONS:
                 yield from _named_options(item, f"{option}.{key}".lstrip("."))
     elif isinstance(value, list | tuple):
         for item in value:
@@ -167,21 +157,3 @@ def _is_missing(option: str, name: str) -> bool:
         path.suffix in _SUFFIXES or above in _FOLDERS or (above and os.path.isdir(above))
     )
     return bool(is_path or looks_like_path) and not os.path.exists(name)
-
-
-def _is_input(name: str) -> bool:
-    # Path raises for a long string, such as a template, that cannot be a file name.
-    folder = bool(name) and any(os.path.isfile(os.path.join(name, file)) for file in _MARKERS)
-    return folder or os.path.isfile(name)
-
-
-def _digest(path: Path) -> str:
-    if path.is_file():
-        return sha256_file(path)
-    component = path / "component.json"
-    if component.is_file():
-        files = sorted([component, *path.glob("*.safetensors")])
-    else:  # a sentence encoder has its modules in subfolders
-        files = sorted(file for file in path.rglob("*") if file.suffix in _MODEL_SUFFIXES)
-    lines = [f"{file.relative_to(path).as_posix()}:{sha256_file(file)}\n" for file in files]
-    return sha256_text("".join(lines))

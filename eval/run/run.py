@@ -23,6 +23,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 from tqdm import tqdm
 
+from components.identity import identity
 from eval.models.engine import Engine
 from eval.run.journal import Chunk, Journal, read_chunks
 from eval.run.on_ray import OnRay
@@ -240,8 +241,9 @@ class Run:
             cost = model.cost(total["prompt_tokens"], total["completion_tokens"])
             if total and cost is not None:
                 total["cost"] = cost
-            name = json.dumps(model.identity, sort_keys=True)
-            row = rows.setdefault(name, {"model": model.identity})
+            described = identity(model)
+            name = json.dumps(described, sort_keys=True)
+            row = rows.setdefault(name, {"model": described})
             for key, value in total.items():
                 row[key] = round(row.get(key, 0) + value, 6)
         return list(rows.values())

@@ -41,4 +41,5 @@ class CorePublished(Core):
         settings = {"weighting": "capped", "p": 1.0, "epsilon": 1e-3, "floor": 1e-3}
         super().__init__(entailment, unli, bleached, relevance=relevance, cap=cap, **settings)
         # recorded in the results, since the configuration does not contain the settings
-        self.identity = {"selector": "core_published", **settings}
+        judges = {"entailment": entailment, "unli": unli, "relevance": relevance, "cap": cap}
+        self.identity = {**settings, **judges, "bleached": self.bleached}

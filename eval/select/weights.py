@@ -84,6 +84,7 @@ class Bleached:
     """
 
     def __init__(self, bleached: BleachedClaims):
+        self.bleached = bleached
         self._by_domain = self._by_topic = None
         self._everywhere: list[str] = []
         if isinstance(bleached, dict):

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from transformers import (
 from components.base import load_tokenizer
 from components.encoding import Pair
 from eval.models.engine import Engine, Row
-from eval.models.hub import load_whole, named, positions
+from eval.models.hub import load_whole, positions
 from eval.similarity import Measure
 from records import UserError, iter_rows
 
@@ -60,10 +60,6 @@ class BertScore(Measure):
     max_length: PositiveInt | None = None
     batch_size: int = 64
     device: str = "auto"
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        return {"engine": "bertscore", "model": named(self.model), "layer": self.layer}
 
     @cached_property
     def _embedder(self) -> _Embedder:

@@ -57,7 +57,8 @@ class FActScore(ByPrompt):
             raise UserError("nonparametric: needs the claims' passages; set retrieval to true")
         asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
         super().__init__(asker)
-        self.reads_passages = retrieval
+        self.reads_passages = self.retrieval = retrieval
+        self.wording = wording
         self.nonparametric = nonparametric
         self.name = "retrieval" if retrieval else "no_context"
         of = "factscore_2502.18573" if wording == "factreasoner" else f"factscore_{self.name}"

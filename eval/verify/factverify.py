@@ -51,5 +51,6 @@ class FactVerify(FromPassages):
     ):
         asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         super().__init__(asker, _LABELS)
+        self.wording = wording
         name = "factverify" if wording == "factbench" else "factverify_2502.18573"
         self.prompt = Prompt(_PROMPTS / f"{name}.jinja")

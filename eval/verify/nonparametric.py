@@ -7,7 +7,7 @@ FActScore (2305.14251, section 4.1) masks each token of a fact and computes its 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from components.base import load_tokenizer
 from components.encoding import batches_by_length, pad
 from eval.models.engine import Engine
-from eval.models.hub import check_length, load_whole, named
+from eval.models.hub import check_length, load_whole
 from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge
 from records import Claim, Passage, UserError, Verdict
 
@@ -67,6 +67,7 @@ class NP(ClaimByClaim, Engine):
 
     assessor = "factscore"
     name = "np"
+    after_answers = ("threshold",)
 
     def __init__(
         self,
@@ -83,11 +84,6 @@ class NP(ClaimByClaim, Engine):
         self.threshold = threshold
         self.k = k
         self.max_length = max_length
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        """Cache key fields that determine the probabilities."""
-        return {"engine": "np", "model": named(self.model), "max_length": self.max_length}
 
     def judge(self, items: Sequence[ClaimToJudge]) -> list[Verdict]:
         """Judge claims; ``p`` is the mean probability of a claim's tokens."""

@@ -38,11 +38,6 @@ class Similar(ByPassage):
         self.encoder = SentenceEncoder(model, batch_size)
         self.threshold = threshold
 
-    @property
-    def identity(self) -> dict[str, str]:
-        """Cache key fields that determine the vectors."""
-        return {"encoder_sha256": self.encoder.fingerprint}
-
     def answers(self, pairs: Sequence[Pair]) -> np.ndarray:
         """Return cosines in [0, 1], shape (n,); each text is encoded once."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))

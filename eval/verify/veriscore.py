@@ -59,7 +59,7 @@ class VeriScore(FromPassages):
         third: Literal["Inconclusive", "Undecided"] = "Inconclusive",
         prompt: Path | None = None,
     ):
-        self.labels = labels
+        self.labels, self.third = labels, third
         asker = Asker(writer, temperature, max_new_tokens, retries=0, seed=seed)
         super().__init__(asker, _THREE if labels == 3 else _TWO)
         self.prompt = Prompt(prompt or _PROMPT)

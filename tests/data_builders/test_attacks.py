@@ -222,11 +222,11 @@ class Wrong(Attack):
     """Gives what it is told to."""
 
     def __init__(self, claims: list[Claim], **fields: object):
-        self._claims = claims
+        self.claims, self.fields = claims, fields
         vars(self).update(fields)
 
     def attack(self, source, world, rng):
-        return Attacked("x", self._claims)
+        return Attacked("x", self.claims)
 
 
 @pytest.mark.parametrize(

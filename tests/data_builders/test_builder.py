@@ -76,7 +76,7 @@ class Words(Builder):
                     raise KeyboardInterrupt
                 yield {"said": word.upper()}
 
-        journal = work.journal("words", self.model.identity, self.seed)
+        journal = work.journal("words", self.model, self.seed)
         rows = journal_rows(journal, {w: w for w in words}, make, unit="word", batch_size=2)
         work.dropped["word that is short"] += sum(len(w) < 3 for w in words)
         return Made({"words_train.jsonl": rows.values()}, CARD, details={"words": len(words)})

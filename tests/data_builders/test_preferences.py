@@ -119,7 +119,7 @@ def test_pairs_are_the_best_and_the_worst_sample_of_a_topic(config):
     dropped = {k: v for k, v in manifest["dropped"].items() if k.startswith("topic")}
     assert len(pairs) + sum(dropped.values()) == len(TOPICS)
     assert manifest["config"]["generator"]["chat"] is False
-    assert manifest["config"]["metric"]["class_path"] == "eval.defences.PipelineScore"
+    assert manifest["config"]["metric"]["class"] == "eval.defences.PipelineScore"
 
 
 @pytest.mark.parametrize("against", [[], ["core"], ["core", "recall"]])

@@ -13,6 +13,7 @@ from jsonargparse import ArgumentParser
 from safetensors.torch import load_file, save_file
 from transformers import BertModel, T5Config, T5EncoderModel
 
+from components.identity import identity
 from eval.models.sentence_encoder import SentenceEncoder
 from eval.retrieve import dense
 from eval.retrieve.dense import Dense, DenseIndex, PassageFile
@@ -260,8 +261,8 @@ def test_stage_sets_contexts_of_claims(plain, passages, tmp_path):
     rerun = Dense(str(passages), str(plain), k=2, device="cpu", cache_dir=tmp_path / "cache")
     assert rerun(documents, claims) == (results, pooling_modes)
     assert len(list((tmp_path / "cache").iterdir())) == 1
-    assert stage.identity == rerun.identity
-    assert str(tmp_path) not in json.dumps(rerun.identity["model_sha256"])
+    assert identity(stage) == identity(rerun)
+    assert str(tmp_path) not in json.dumps(identity(rerun))
 
 
 def test_models_and_files_change_the_cache_key(plain, gtr, passages, tmp_path):
@@ -273,13 +274,13 @@ def test_models_and_files_change_the_cache_key(plain, gtr, passages, tmp_path):
     for stage in (first, other):
         stage(*question)
     assert len(list(cache.glob("*.npy"))) == 2
-    assert first.identity != other.identity
+    assert identity(first) != identity(other)
     before = passages.read_text(encoding="utf-8")
     passages.write_text(before.replace("paris", "rome"), encoding="utf-8")
     changed = Dense(str(passages), str(plain), **common)
     changed(*question)
     assert len(list(cache.glob("*.npy"))) == 3, "other passages, other vectors"
-    assert changed.identity != first.identity
+    assert identity(changed) != identity(first)
 
 
 def test_dense_stage_searches_and_ranks_pages(plain, passages):
@@ -297,13 +298,13 @@ def test_dense_stage_searches_and_ranks_pages(plain, passages):
         parsed = parser.parse_object({"search": settings})
         searcher = parser.instantiate(parsed).search
         if name.startswith("knowledge"):
-            assert len(searcher.encoder.fingerprint) == 64
+            assert len(identity(searcher.encoder)["model"]["sha256"]) == 64
         else:
             results = searcher.search(["ada wrote", "london", "ada wrote"], 2)
             assert [len(hits) for hits in results] == [2, 2, 2]
             assert results[0] == results[2]
             assert all(isinstance(passage, Passage) for hits in results for passage in hits)
-            assert len(searcher.identity["passages_sha256"]) == 64
+            assert len(identity(searcher)["passages"]["sha256"]) == 64
 
 
 def test_blank_lines_between_passages_are_skipped(passages):

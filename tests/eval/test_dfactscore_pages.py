@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from components.identity import identity
 from eval.decompose.given import Given
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
@@ -82,7 +83,7 @@ def test_each_title_gives_the_best_passages_of_its_whole_page(knowledge: str) ->
     assert [p.id for p in passages if p.title == "Holm's Law"] == ["p2"]
     nobody = first.model_copy(update={"passages": None})
     assert retrieve([nobody], [first.claims[:1]])[0][0][0].contexts == []
-    assert retrieve.identity != PagesOfTitles(knowledge, k=3).identity
+    assert identity(retrieve) != identity(PagesOfTitles(knowledge, k=3))
 
 
 def test_the_words_of_a_topic_with_underscores_are_in_the_query(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import string
 import numpy as np
 import pytest
 
+from components.identity import identity
 from components.words import name_key
 from eval.retrieve.knowledge import SEPARATOR, Knowledge, SqliteKnowledge, passages_of, plain_text
 from eval.retrieve.search import with_contexts
@@ -244,7 +245,7 @@ def test_without_index_titles_are_searched(tmp_path):
 class Letters:
     """An encoder of our own: how often each letter stands in a text."""
 
-    fingerprint = "letters"
+    identity = "letters"
 
     def __init__(self):
         self.calls = []
@@ -272,7 +273,7 @@ def test_encoder_ranks_passages(path):
     assert len(prompts) == len(set(prompts)), "one call, each text once"
     assert len(stage.search(["duck", "zzz"], 2)[0]) == 2
     assert stage.search(["zzz"], 2) == [[]]
-    assert stage.identity["encoder_sha256"] == "letters"
+    assert identity(stage)["encoder"]["identity"] == "letters"
 
 
 def test_per_topic_searches_once_per_document(path):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from components.base import random_t5
+from components.identity import identity
 from eval.models.chat import NO_TOKENS
 from eval.models.local_seq2seq import LocalSeq2Seq
 from records import UserError
@@ -38,7 +39,7 @@ def test_answers_do_not_depend_on_other_prompts(t5: str) -> None:
     assert len({answer.text for (answer,) in together}) > 1
     assert all(answer.failed is None for (answer,) in together)
     beams = LocalSeq2Seq(t5, num_beams=4)
-    assert beams.identity != LocalSeq2Seq(t5).identity
+    assert identity(beams) != identity(LocalSeq2Seq(t5))
     assert len(beams.answer(PROMPTS, **GREEDY)) == 3
 
 

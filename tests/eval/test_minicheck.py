@@ -18,6 +18,7 @@ from transformers import (
 )
 
 from components.base import load_tokenizer
+from components.identity import identity
 from eval.models.checker import Checker
 from eval.models.hub import load_whole
 from eval.models.openai_server import OpenAIServer
@@ -111,7 +112,7 @@ def test_true_template_has_premise_and_hypothesis(t5: Path) -> None:
     results = checker.relations([PAIRS[1], *braces])[:, 0]
     texts = [f"premise: {document} hypothesis: {claim}" for document, claim in (PAIRS[1], *braces)]
     assert results == pytest.approx([_by_hand(t5, text) for text in texts], abs=1e-5)
-    assert checker.identity != Checker(str(t5), max_length=200).identity
+    assert identity(checker) != identity(Checker(str(t5), max_length=200))
     with pytest.raises(UserError, match="template"):
         Checker(str(t5), template="premise: {document}")
     with pytest.raises(UserError, match="segments"):

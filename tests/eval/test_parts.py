@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from torch import nn
 
+from components.identity import identity
 from eval.decompose.given import Given
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
@@ -54,7 +55,7 @@ def test_each_part_is_held_once_and_in_order(prompt):
     assert find_parts(pipeline).count(part) == 1
     assert find_writers(pipeline) == [part.writer]
     assert hash_prompts(pipeline) == {"/".join(prompt.parts[-3:]): Prompt(prompt).sha256}
-    assert find_identities([pipeline, part]) == [part.writer.identity, part.searcher.identity]
+    assert find_identities([pipeline, part]) == [identity(part.writer), identity(part.searcher)]
 
 
 def test_lists_tuples_dicts_and_dataclasses_are_entered(prompt):

@@ -175,10 +175,9 @@ class AmbigBio(AskingBuilder):
             strata = {name.name: Stratum(name.group, name.bin) for name in names}
             records = generations(answers, by_name, model, self.judge, strata, work.dropped)
             files["generations.jsonl"] = list(records)
-        config = {"retriever": retriever, **self._judge_identity()}
         source = self.passages or self.knowledge or self.retrieved
         card = _card(by_name, source, self.writer is not None)
-        return Made(files, card, {"AmbigBio.csv": csv_text(names)}, config)
+        return Made(files, card, {"AmbigBio.csv": csv_text(names)}, {"retriever": retriever})
 
     def _names(self, work: Work) -> list[Name]:
         if self.names is not None:
@@ -213,21 +212,13 @@ class AmbigBio(AskingBuilder):
             for name, passages in by_name.items()
         }
         sampling = sampling_of(self, 1)
-        journal = work.journal("biographies", self.writer.identity, sampling, prompts)
+        journal = work.journal("biographies", self.writer, sampling, prompts)
         written = write_texts(self.writer, prompts, sampling, journal, unit="biography")
         return {name: answer for name, (answer,) in written.items()}
 
     def config(self) -> dict[str, object]:
         prompt = {"file": self._prompt.name, "sha256": self._prompt.sha256}
         return super().config() | {"prompt": prompt}
-
-    def _judge_identity(self) -> dict[str, object]:
-        if self.judge is None:
-            return {}
-        from eval.run.provenance import hash_inputs  # imports PyTorch
-
-        checkpoint = str(getattr(self.judge, "checkpoint", ""))
-        return {"judge": {"class": type(self.judge).__name__, **hash_inputs([checkpoint])}}
 
 
 def _retrieval(by_name: dict[str, list[Passage]]) -> list[dict]:

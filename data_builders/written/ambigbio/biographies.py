@@ -13,6 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from clients.mediawiki import MediaWiki
+from components.identity import identity
 from data_builders.topics import Stratum
 from data_builders.written.ambigbio.shared_names import QUERY, Name
 from eval.metrics.citations import Cited, cited_sentences, without_numbers
@@ -169,8 +170,7 @@ def retrieve(
             by_name[name.name] = [by_id[context] for context in claim.contexts]
         else:
             dropped["name without a passage"] += 1
-    identity = getattr(search, "identity", {"class": type(search).__name__})
-    return by_name, identity
+    return by_name, identity(search)
 
 
 def read_retrieved(

@@ -8,7 +8,6 @@ as invalid, never as a success.
 
 import random
 from abc import ABC, abstractmethod
-from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
@@ -32,15 +31,6 @@ class Attack(ABC):
 
     keeps: Invariant = WorseByGold()
     family: str = "custom"
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """The class name and its options, which decide the texts; contains no secret."""
-        options = {
-            n: v for n, v in vars(self).items() if n[0] != "_" and n not in ("keeps", "family")
-        }
-        values = {name: getattr(value, "identity", value) for name, value in options.items()}
-        return {"attack": type(self).__name__, **values}
 
     @abstractmethod
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:

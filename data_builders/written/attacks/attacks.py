@@ -23,7 +23,7 @@ from components.gold import add_label_gold
 from data_builders.builder import Builder, Made, Step, Work
 from data_builders.dataset import read_card
 from data_builders.evenness import shared_runs
-from data_builders.journal import identity_of, journal_rows
+from data_builders.journal import journal_rows
 from data_builders.written.attacks.attack import Attack
 from data_builders.written.attacks.attack_gold import attack_gold
 from data_builders.written.attacks.discourse import Framed, Hidden
@@ -155,8 +155,7 @@ class Attacks(Builder):
         return [Step(kind, type(a).__name__, number, "texts") for kind, a in self._attacks.items()]
 
     def config(self) -> dict[str, object]:
-        attacks = {kind: attack.identity for kind, attack in self._attacks.items()}
-        return super().config() | {"attacks": attacks, "entailment": identity_of(self.entailment)}
+        return super().config() | {"attacks": self._attacks}
 
     def make(self, work: Work) -> Made:
         sources = self._sources()
@@ -167,7 +166,7 @@ class Attacks(Builder):
         facts = json.dumps([[asdict(page) for page in world.pages.values()], passages])
         documents = [[s.id, s.document.model_dump(mode="json")] for s in sources]
         key = [
-            identity_of(self.entailment),
+            self.entailment,
             self.seed,
             self.most_gold,
             sha256_text(facts),
@@ -222,7 +221,7 @@ class Attacks(Builder):
         for variant in range(self.variants):
             name = f"{kind} {variant}" if variant else kind
             rows = journal_rows(
-                work.journal(name, attack.identity, *key),
+                work.journal(name, attack, *key),
                 by_id,
                 lambda batch, v=variant: self._rows(kind, v, attack, list(batch.values()), world),
                 unit=name,

@@ -10,10 +10,9 @@ from components.english import stems
 from components.gold import GOLD_K, fact_key
 from components.overlap import covered_share, stem_weights
 from components.sentences import split_sentences
-from data_builders.journal import identity_of
 from data_builders.written.claims.known_facts import World
 from eval.stages import EntailmentModel, entails
-from records import Gold, Passage, gold_scores, read_records, sha256_file
+from records import Gold, Passage, gold_scores, read_records
 from records.cleaning import clean
 
 LEAST_SHARE = 0.2  # of a fact's words, that a sentence needs to credit it
@@ -42,11 +41,6 @@ class FactGold:
         k: PositiveInt = GOLD_K,
     ):
         self.entailment, self.pages, self.k = entailment, pages, k
-
-    @property
-    def identity(self) -> list:
-        files = [sha256_file(page) for page in self.pages]
-        return [identity_of(self.entailment), files, self.k]
 
     @cached_property
     def _world(self) -> World:

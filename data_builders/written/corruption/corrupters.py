@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from components.sentences import split_sentences
+from data_builders.journal import model_name
 from data_builders.written.adversarial import PROMPTS, names_topic, paragraph
 from data_builders.written.claims.labelled import Source
 from eval.models.chat import Answer, Writer
@@ -59,11 +60,9 @@ class Change:
 class Corrupter(Protocol):
     """Makes claims false.
 
-    ``identity`` holds everything that decides the changes; ``source`` names their origin in the
-    dataset, e.g. ``rule: another value``.
+    ``source`` names the origin of the changes in the dataset, e.g. ``rule: another value``.
     """
 
-    identity: dict[str, Any]
     source: str
 
     def corrupt(self, claims: Sequence[ToChange], seed: int) -> list[Change]:
@@ -111,9 +110,8 @@ class PromptedCorrupter:
     def identity(self) -> dict[str, Any]:
         """The model, the prompt and the sampling."""
         return {
-            "corrupter": "prompted",
-            "writer": self.writer.identity,
-            "prompt": self.prompt.sha256,
+            "writer": self.writer,
+            "prompt": self.prompt,
             "domain": self.domain,
             **self.sampling,
         }
@@ -121,7 +119,7 @@ class PromptedCorrupter:
     @property
     def source(self) -> str:
         """The model's name."""
-        return f"prompted: {self.writer.identity.get('model')}"
+        return f"prompted: {model_name(self.writer)}"
 
     def corrupt(self, claims: Sequence[ToChange], seed: int) -> list[Change]:
         """Return one change per claim; an unusable answer gives a change without text."""

@@ -20,7 +20,7 @@ from typing import ClassVar, Literal
 from data_builders.builder import Builder, Step, Work
 from data_builders.builder import Made as Files
 from data_builders.dataset import read_card
-from data_builders.journal import identity_of, journal_rows, model_name
+from data_builders.journal import journal_rows, model_name
 from data_builders.written.adversarial import PROMPTS
 from data_builders.written.claims.labelled import Source, read_sources
 from data_builders.written.corruption.corrupters import (
@@ -129,8 +129,7 @@ class Corruption(Builder):
     def plan(self) -> list[Step]:
         sources = self._sources(Counter())
         claims = sum(map(len, self._drawn_claims(sources)))
-        corrupter = str(self.corrupter.identity.get("corrupter"))
-        steps = [Step("claims to be made false", corrupter, claims, "claims")]
+        steps = [Step("claims to be made false", self.corrupter.source, claims, "claims")]
         if self.merger is not None:
             number = len(sources) * (1 + self.merge_again)
             steps.append(Step("claims merged to a text", model_name(self.merger), number, "texts"))
@@ -216,15 +215,13 @@ class Corruption(Builder):
         )
 
     def config(self) -> dict[str, object]:
-        merging = self._merger and self._merger.identity
-        config = super().config() | {"merging": merging, "entailment": identity_of(self.entailment)}
+        config = super().config() | {"merging": self._merger}
         return {name: config[name] for name in config if name not in ("merger", "merge_prompt")}
 
     def _corrupt(self, sources: Sequence[Source], work: Work) -> list[CorruptedDocument]:
         drawn = dict(zip((s.id for s in sources), self._drawn_claims(sources), strict=True))
         claims = [[s.id, s.topic, [(c.id, c.text, c.label) for c in s.claims]] for s in sources]
-        key = [self.corrupter.identity, self._merger and self._merger.identity]
-        key += [identity_of(self.entailment), self.seed, self.probability, claims]
+        key = [self.corrupter, self._merger, self.entailment, self.seed, self.probability, claims]
         rows = journal_rows(
             work.journal("changes", *key),
             {source.id: source for source in sources},

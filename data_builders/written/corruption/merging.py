@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from components.english import content_stems, has_negation
 from components.sentences import split_sentences
-from data_builders.journal import identity_of
 from data_builders.written.adversarial import PROMPTS, names_topic, paragraph
 from data_builders.written.claims.clauses import as_sentence
 from data_builders.written.claims.validity import names_and_numbers
@@ -61,18 +60,6 @@ class Merger:
     @cached_property
     def _prompt_again(self) -> Prompt:
         return Prompt(PROMPTS / "merge_again.jinja")
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """Everything that decides the texts; part of cache keys."""
-        return {
-            "writer": self.writer.identity,
-            "prompts": [self.prompt.sha256, self._prompt_again.sha256],
-            "instruction": self.instruction,
-            "sampling": dict(self.sampling),
-            "again": self.retries,
-            "entailment": identity_of(self.entailment),
-        }
 
     def merge(self, batch: Sequence[ToMerge]) -> list[Merged]:
         """Return one text per item, with all its claims."""

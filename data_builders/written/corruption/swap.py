@@ -94,7 +94,7 @@ class ValueSwap:
     @property
     def identity(self) -> dict[str, Any]:
         files = [path for split in SPLITS for path in article_files(self.leads, split)]
-        return {"corrupter": "value_swap", "leads": [sha256_file(path) for path in files]}
+        return {"leads": [sha256_file(path) for path in files]}
 
     def corrupt(self, claims: Sequence[ToChange], seed: int) -> list[Change]:
         """Return one change per claim, without text if the claim has no replaceable value."""
