@@ -64,8 +64,11 @@ def hash_prompts(root: object) -> dict[str, str]:
 def find_identities(root: object) -> list[dict[str, Any]]:
     """Return the distinct identities of the models, searchers and parsers among the parts."""
     kinds = (Engine, CachedWriter, SearchRetriever)
-    models = [p for p in find_parts(root) if isinstance(p, kinds) or hasattr(p, "identity")]
-    described = [identity(model) for model in models]
+    described = [
+        identity(part)
+        for part in find_parts(root)
+        if isinstance(part, kinds) or isinstance(getattr(part, "identity", None), dict)
+    ]
     return [model for i, model in enumerate(described) if model not in described[:i]]
 
 

@@ -86,7 +86,7 @@ def test_passages_are_found_for_each_name(folder):
         "k": 5,
         "topic_in_query": False,
         "per": "claim",
-        "passages_sha256": sha256_file("passages.jsonl"),
+        "passages": {"id": "passages.jsonl", "sha256": sha256_file("passages.jsonl")},
     }
     # Of a file of the user's only what was found is copied.
     assert {row["title"] for row in rows("passages")} == {title for title, _ in PEOPLE[:5]}
@@ -107,7 +107,7 @@ def test_biographies_of_a_real_model(folder, writer):
     made = read_records("out/generations.jsonl", Generation)
     assert [generation.topic for generation in made] == NAMES[:3]
     assert all(generation.text and generation.kind == "normal" for generation in made)
-    assert manifest["config"]["writer"]["backend"] == "transformers"
+    assert manifest["config"]["writer"]["class"] == "eval.models.local.LocalModel"
     assert manifest["config"]["prompt"]["file"] == "ambigbio.jinja"
     assert not list(Path("out").glob(".*"))
     other = Path("out/.biographies.0123456789abcdef.partial.jsonl")

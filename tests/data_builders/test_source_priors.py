@@ -72,7 +72,7 @@ def test_agreeing_source_has_a_high_prior(tmp_path):
     assert (alone.seen, alone.prior) == (0, 0.5)
     assert manifest["dropped"]["pair that the model failed to judge"] == 1
     assert manifest["dropped"]["neutral passage"] == 12
-    assert manifest["config"]["entailment"] == "told"
+    assert manifest["config"]["entailment"]["identity"] == "told"
 
 
 def test_priors_weight_the_votes_iteratively(tmp_path):
