@@ -18,7 +18,7 @@ from components.base import resolve_base
 from components.overlap import stem_shares
 from eval.models.device import pick_device, present
 from eval.models.hub import check_length, positions
-from records import UserError, sha256_file, sha256_text
+from records import UserError
 from records.errors import first_line
 
 if TYPE_CHECKING:
@@ -67,13 +67,6 @@ class SentenceEncoder:
         file = next(iter(sorted(self.folder.rglob("sentence_*_config.json"))), None)
         settings = json.loads(file.read_text(encoding="utf-8")) if file else {}
         return self._length or settings.get("max_seq_length") or 512
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 of everything that affects the vectors."""
-        files = sorted({path for pattern in _FILES for path in self.folder.rglob(pattern)})
-        lines = [f"{p.relative_to(self.folder).as_posix()}:{sha256_file(p)}\n" for p in files]
-        return sha256_text("".join([*lines, str(self.max_length)]))
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of shape (texts, width), float32."""
