@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from components.overlap import covered_share, stem_weights
-from components.statistics import best_threshold, bootstrap
-from eval.experiments.agreement import agreement_values
+from components.statistics import best_threshold
 from eval.experiments.agreement.agreement import Agreement
 from eval.experiments.agreement.agreement_values import halves_of
 from eval.models.encoder import Entailment
@@ -51,7 +50,6 @@ def row(score, label, doc="Ada was born in London.", dataset="a", claim="Ada was
 @pytest.fixture(autouse=True)
 def few(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(agreement_values, "bootstrap", partial(bootstrap, resamples=20))
 
 
 def run(rows, name="one", **options):

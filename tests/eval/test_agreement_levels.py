@@ -1,12 +1,9 @@
 """Retrieval and selection against people: relevance of passages, checkworthiness of claims."""
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from components.statistics import bootstrap
-from eval.experiments.agreement import agreement_values
 from eval.experiments.agreement.agreement import Agreement
 from eval.stages import Selection
 from eval.verify.selected import Selected
@@ -17,7 +14,6 @@ from records import Claim, Document, Passage, UserError, write_jsonl
 @pytest.fixture(autouse=True)
 def quick(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(agreement_values, "bootstrap", partial(bootstrap, resamples=20))
 
 
 def response(number, claims):

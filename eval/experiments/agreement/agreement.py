@@ -34,8 +34,6 @@ from eval.experiments.agreement.agreement_values import (
     WRONG,
     ClaimVerdict,
     JudgedClaim,
-    judges_of,
-    table_of,
     values_of,
 )
 from eval.experiments.agreement.sets import (
@@ -225,9 +223,7 @@ class Agreement(Experiment):
         for dataset in self._read(left_out):
             claims = self._judged(run, dataset)
             rows += claims
-            table = table_of(claims)
-            judges = judges_of(claims, table, self.seed)
-            values += [{"kind": dataset.name} | v for v in values_of(table, judges, self.seed)]
+            values += [{"kind": dataset.name} | v for v in values_of(claims, self.seed)]
         return Outcome(values, {"claims.jsonl": rows}, {"left_out": dict(left_out)})
 
     def _read(self, left_out: Counter) -> list[LabelledSet]:

@@ -1,8 +1,7 @@
 """Metrics of the agreement experiment from judged claims."""
 
-import math
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,12 +12,13 @@ from components.statistics import (
     auroc_within,
     balanced_accuracy,
     best_threshold,
-    bootstrap,
     confusion,
+    nan_mean,
     pearson,
     precision_recall_f1,
     quantile_bins,
 )
+from eval.experiments.quantities import Quantity, accuracy_of_classes, array, estimate
 from records.types import ClaimLabel, Record, VerdictLabel
 
 ALL, MACRO = "all", "macro"
@@ -63,16 +63,6 @@ class JudgedClaim(Record):
     verdicts: dict[str, ClaimVerdict]
 
 
-class Value(NamedTuple):
-    """Key of a value: the identifying fields of a result."""
-
-    metric: str
-    assessor: str
-    group: str = ALL
-    variant: str | None = None
-    against: str | None = None
-
-
 class Judge(NamedTuple):
     """One assessor's answers to n claims; NaN for failures.
 
@@ -87,6 +77,11 @@ class Judge(NamedTuple):
     labels: np.ndarray
     fitted: Mapping[str, np.ndarray]
     probable: bool
+
+    @property
+    def failed(self) -> np.ndarray:
+        """Whether the assessor failed, shape (n,)."""
+        return np.isnan(self.score) & np.isnan(self.labels)
 
 
 class Table(NamedTuple):
@@ -112,30 +107,54 @@ class Table(NamedTuple):
         return names if len(names) > 1 else []
 
 
-def table_of(claims: Sequence[JudgedClaim]) -> Table:
+def values_of(claims: Sequence[JudgedClaim], seed: int) -> Iterator[dict]:
+    """Yield result fields with intervals over units; all values share the bootstrap samples.
+
+    ECE has no interval because the bootstrap biases it upwards.
+    """
+    table = _table_of(claims)
+    judges = _judges_of(claims, table, seed)
+    for row in estimate(list(_quantities(table, judges)), table.unit, seed):
+        if row["value"] is None:
+            continue
+        subset = np.full(len(claims), True)
+        if row["group"] not in (ALL, MACRO):
+            subset = table.source == row["group"]
+        failed = 0
+        if row["assessor"] in judges:  # a person does not fail
+            failed = int((judges[row["assessor"]].failed & subset).sum())
+        interval = {"ci95": None} if row["metric"] == "ece" else {}
+        yield {**row, **interval, "n": len(set(table.unit[subset])), "failed": failed}
+
+
+def _table_of(claims: Sequence[JudgedClaim]) -> Table:
     label = {"S": 1.0, "NS": 0.0}
+    finer, source, unit = (
+        np.asarray([getattr(claim, name) for claim in claims], dtype=object)
+        for name in ("finer", "source", "unit")
+    )
     return Table(
-        np.asarray([label.get(claim.label, math.nan) for claim in claims]),
-        np.asarray([claim.finer for claim in claims], dtype=object),
-        _numbers(claim.share for claim in claims),
-        _numbers(claim.people for claim in claims),
-        np.asarray([claim.source for claim in claims], dtype=object),
-        np.asarray([claim.unit for claim in claims], dtype=object),
-        quantile_bins(_numbers(claim.overlap for claim in claims), TENTHS),
+        array(label.get(claim.label) for claim in claims),
+        finer,
+        array(claim.share for claim in claims),
+        array(claim.people for claim in claims),
+        source,
+        unit,
+        quantile_bins(array(claim.overlap for claim in claims), TENTHS),
     )
 
 
-def judges_of(claims: Sequence[JudgedClaim], table: Table, seed: int) -> dict[str, Judge]:
+def _judges_of(claims: Sequence[JudgedClaim], table: Table, seed: int) -> dict[str, Judge]:
     """Return all assessors and the controls; word overlap uses the other half's threshold."""
     halves, judges = halves_of(table.unit, seed), {}
     for name in dict.fromkeys(name for claim in claims for name in claim.verdicts):
         verdicts = [claim.verdicts.get(name, ClaimVerdict(label="failed")) for claim in claims]
-        labels = _numbers(_DECISIONS.get(verdict.label) for verdict in verdicts)
-        p = np.where(np.isnan(labels), math.nan, _numbers(verdict.p for verdict in verdicts))
+        labels = array(_DECISIONS.get(verdict.label) for verdict in verdicts)
+        p = np.where(np.isnan(labels), np.nan, array(verdict.p for verdict in verdicts))
         probable = bool((~np.isnan(labels)).any() and not np.isnan(p[~np.isnan(labels)]).any())
         score = p if probable else labels
         judges[name] = Judge(score, labels, _fitted(score, table, halves), probable)
-    score = _numbers(claim.overlap for claim in claims)
+    score = array(claim.overlap for claim in claims)
     fitted = _fitted(score, table, halves)
     judges[OVERLAP] = Judge(score, fitted[HALF], fitted, False)
     constant = np.ones(len(claims))
@@ -164,157 +183,141 @@ def _by_others(score: np.ndarray, supported: np.ndarray, parts: np.ndarray) -> n
     Returns:
         Shape (n,); NaN without a score or if the other parts do not have both classes.
     """
-    labels = np.full(len(score), math.nan)
+    labels = np.full(len(score), np.nan)
     usable = ~np.isnan(score) & ~np.isnan(supported)
     for part in set(parts):
         rest, rows = usable & (parts != part), (parts == part) & ~np.isnan(score)
         threshold = best_threshold(score[rest], supported[rest] == 1)
-        if not math.isnan(threshold):
+        if not np.isnan(threshold):
             labels[rows] = score[rows] >= threshold
     return labels
-
-
-def _numbers(values: Iterable[float | None]) -> np.ndarray:
-    return np.asarray([math.nan if value is None else value for value in values], dtype=float)
 
 
 # Values
 
 
-def values_of(table: Table, judges: Mapping[str, Judge], seed: int) -> Iterator[dict]:
-    """Yield result fields with intervals over units; all values share the bootstrap samples.
-
-    ECE has no interval because the bootstrap biases it upwards.
-    """
-    values = bootstrap(lambda rows: _statistics(table, judges, rows), table.unit, seed=seed)
-    for name, value in values.items():
-        if value["value"] is None:
-            continue
-        subset = np.full(len(table.unit), True)
-        if name.group not in (ALL, MACRO):
-            subset = table.source == name.group
-        failed = 0
-        if name.assessor in judges:  # a person does not fail
-            judge = judges[name.assessor]
-            failed = int((np.isnan(judge.labels) & np.isnan(judge.score) & subset).sum())
-        counts = {"n": len(set(table.unit[subset])), "failed": failed}
-        interval = {"ci95": None} if name.metric == "ece" else {}
-        yield {**name._asdict(), **counts, **value, **interval}
-
-
-def _statistics(table: Table, judges: Mapping[str, Judge], rows: np.ndarray) -> dict[Value, float]:
-    values: dict[Value, float] = {}
-    places = {ALL: rows} | {name: rows[table.source[rows] == name] for name in table.sources}
+def _quantities(table: Table, judges: Mapping[str, Judge]) -> Iterator[Quantity]:
+    macro: list[Quantity] = []
     for assessor, judge in judges.items():
-        for group, subset in places.items():
-            for (metric, variant), value in _agreement(table, judge, subset).items():
-                values[Value(metric, assessor, group, variant)] = value
-            against = OVERLAP if assessor not in (OVERLAP, ALWAYS) else None
-            for metric, variant, value in _beyond(table, judge, judges[OVERLAP], subset, against):
-                values[Value(metric, assessor, group, variant, against)] = value
-        for metric, variant, value in _finer(table, judge, rows):
-            values[Value(metric, assessor, ALL, variant)] = value
-    for assessor, value in _but_one(table, judges, rows):
-        values[Value("balanced_accuracy", assessor, ALL, BUT_ONE)] = value
-    return values | _macro(values, table.sources)
+        quantities = list(_agreement(table, judge))
+        if assessor not in (OVERLAP, ALWAYS):
+            quantities += _beyond(table, judge, judges[OVERLAP])
+        named = [
+            q._replace(fields={"assessor": assessor, "group": ALL} | q.fields) for q in quantities
+        ]
+        yield from named
+        for source in table.sources:
+            for quantity in named:
+                columns = [np.where(table.source == source, c, np.nan) for c in quantity.columns]
+                fields = {**quantity.fields, "group": source}
+                yield quantity._replace(fields=fields, columns=columns)
+        if table.sources:
+            macro += [_mean_over_sources(table, quantity) for quantity in named]
+        for quantity in _finer(table, judge):
+            yield quantity._replace(fields={"assessor": assessor, "group": ALL} | quantity.fields)
+    yield from _but_one(table, judges)
+    yield from macro
 
 
-def _agreement(table: Table, judge: Judge, rows: np.ndarray) -> dict[tuple, float]:
+def _mean_over_sources(table: Table, quantity: Quantity) -> Quantity:
+    def mean(*columns: np.ndarray) -> float:
+        *columns, code = columns
+        values = array(
+            (quantity.statistic or np.mean)(*(column[code == number] for column in columns))
+            for number in np.unique(code)
+        )
+        return float(nan_mean(values))
+
+    codes = [table.sources.index(name) if name in table.sources else None for name in table.source]
+    fields = {**quantity.fields, "group": MACRO}
+    return Quantity(fields, [*quantity.columns, array(codes)], mean)
+
+
+def _fields(metric: str, variant: str | None = None, against: str | None = None) -> dict:
+    return {"metric": metric, "variant": variant, "against": against}
+
+
+def _agreement(table: Table, judge: Judge) -> Iterator[Quantity]:
     """Compare an assessor with human labels; only ``failed_wrong`` includes its failures."""
-    rows = rows[~np.isnan(table.supported[rows])]
-    failed = np.isnan(judge.score) & np.isnan(judge.labels)
-    judged = rows[~failed[rows]]
-    values: dict[tuple, float] = {
-        ("coverage", None): len(judged) / len(rows) if len(rows) else math.nan,
-        ("auroc", None): auroc(judge.score[judged], table.supported[judged] == 1),
-        ("auroc", EQUAL): _at_equal_overlap(table, judge, judged),
-    }
-    wrong = np.where(failed, 1 - table.supported, judge.labels)
+    true, score, failed = table.supported, judge.score, judge.failed
+    yield Quantity(_fields("coverage"), [np.where(np.isnan(true), np.nan, ~failed)])
+    yield Quantity(_fields("auroc"), [true, score], lambda t, s: auroc(s, t == 1))
+    tenth = np.where(table.tenth >= 0, table.tenth, np.nan)
+    yield Quantity(
+        _fields("auroc", EQUAL),
+        [true, score, tenth],
+        lambda t, s, bins: auroc_within(s, t == 1, bins),
+    )
+    wrong = np.where(failed, 1 - true, judge.labels)
     variants = {None: judge.labels, **judge.fitted} | ({WRONG: wrong} if failed.any() else {})
     for variant, labels in variants.items():
-        kept = rows[~np.isnan(labels[rows])]
-        counts = confusion(table.supported[kept] == 1, labels[kept] == 1)
-        values["balanced_accuracy", variant] = balanced_accuracy(counts)
-        gold, called = int(counts[0].sum()), int(counts[:, 0].sum())
-        f1 = precision_recall_f1(int(counts[0, 0]), called, gold)[2] if gold else math.nan
-        values["f1_unsupported", variant] = f1
-    if judge.probable and len(judged):
-        p, true = judge.score[judged], table.supported[judged]
-        values["ece", None] = expected_calibration_error(p, true)
-        values["brier", None] = float(np.mean((p - true) ** 2))
-    return values
+        columns = [true, labels]
+        yield Quantity(_fields("balanced_accuracy", variant), columns, accuracy_of_classes)
+        yield Quantity(_fields("f1_unsupported", variant), columns, _f1_unsupported)
+    if judge.probable:
+        columns = [score, true]
+        yield Quantity(_fields("ece"), columns, expected_calibration_error)
+        yield Quantity(_fields("brier"), [(score - true) ** 2])
 
 
-def _at_equal_overlap(table: Table, judge: Judge, rows: np.ndarray) -> float:
-    binned = rows[table.tenth[rows] >= 0]
-    return auroc_within(judge.score[binned], table.supported[binned] == 1, table.tenth[binned])
+def _f1_unsupported(true: np.ndarray, labels: np.ndarray) -> float:
+    counts = confusion(true == 1, labels == 1)
+    gold, called = int(counts[0].sum()), int(counts[:, 0].sum())
+    return precision_recall_f1(int(counts[0, 0]), called, gold)[2] if gold else np.nan
 
 
-def _beyond(
-    table: Table, judge: Judge, overlap: Judge, rows: np.ndarray, against: str | None
-) -> Iterator[tuple]:
-    if against is None:
-        return
-    both = ~np.isnan(judge.score) & ~np.isnan(overlap.score) & ~np.isnan(table.supported)
-    judged = rows[both[rows]]
-    true = table.supported[judged] == 1
-    yield "auroc", None, auroc(judge.score[judged], true) - auroc(overlap.score[judged], true)
+def _beyond(table: Table, judge: Judge, overlap: Judge) -> Iterator[Quantity]:
+    def gain(true: np.ndarray, left: np.ndarray, right: np.ndarray) -> float:
+        return auroc(left, true == 1) - auroc(right, true == 1)
+
+    def gained_accuracy(true: np.ndarray, left: np.ndarray, right: np.ndarray) -> float:
+        return accuracy_of_classes(true, left) - accuracy_of_classes(true, right)
+
+    true = table.supported
+    yield Quantity(_fields("auroc", None, OVERLAP), [true, judge.score, overlap.score], gain)
     pairs = {None: (judge.labels, overlap.labels)}
     pairs |= {name: (judge.fitted[name], overlap.fitted[name]) for name in judge.fitted}
     for variant, sides in pairs.items():
-        shared = judged[~np.isnan(sides[0][judged]) & ~np.isnan(sides[1][judged])]
-        accuracy, baseline = (
-            balanced_accuracy(confusion(table.supported[shared] == 1, labels[shared] == 1))
-            for labels in sides
-        )
-        yield "balanced_accuracy", variant, accuracy - baseline
+        fields = _fields("balanced_accuracy", variant, OVERLAP)
+        yield Quantity(fields, [true, *sides], gained_accuracy)
 
 
-def _finer(table: Table, judge: Judge, rows: np.ndarray) -> Iterator[tuple]:
-    judged = rows[~np.isnan(judge.labels[rows])]
+def _finer(table: Table, judge: Judge) -> Iterator[Quantity]:
+    true, score = table.supported, judge.score
     for word in sorted(set(table.finer)):
-        at = judged[table.finer[judged] == word]
-        yield "called_supported", word, float(judge.labels[at].mean()) if len(at) else math.nan
-    scored = rows[~np.isnan(judge.score[rows])]
-    negative = sorted(set(table.finer[table.supported == 0]))
+        labels = np.where(table.finer == word, judge.labels, np.nan)
+        yield Quantity(_fields("called_supported", word), [labels])
+    negative = sorted(set(table.finer[true == 0]))
     for word in negative if len(negative) > 1 else ():
-        chosen = (table.supported[scored] == 1) | (table.finer[scored] == word)
-        pair = scored[chosen & ~np.isnan(table.supported[scored])]
-        yield "auroc", f"against {word}", auroc(judge.score[pair], table.supported[pair] == 1)
-    voted = scored[~np.isnan(table.share[scored])]
+        chosen = np.where((true == 1) | (table.finer == word), true, np.nan)
+        fields = _fields("auroc", f"against {word}")
+        yield Quantity(fields, [chosen, score], lambda t, s: auroc(s, t == 1))
     if not np.isnan(table.share).all():
-        yield "pearson_votes", None, float(pearson(judge.score[voted], table.share[voted]))
+        yield Quantity(_fields("pearson_votes"), [score, table.share], pearson)
 
 
-def _but_one(
-    table: Table, judges: Mapping[str, Judge], rows: np.ndarray
-) -> Iterator[tuple[str, float]]:
+def _but_one(table: Table, judges: Mapping[str, Judge]) -> Iterator[Quantity]:
     """Balanced accuracy against the majority of all people except one, also of that person.
 
     This is human performance on labels that the person did not contribute to. Each person of a
     claim is left out in turn, with a total weight of one claim; ties are skipped.
     """
-    several = rows[table.people[rows] > 1]
-    if not len(several):
+    several = table.people > 1
+    if not several.any():
         return
-    people, rest = table.people[several], table.people[several] - 1
-    yes = np.rint(table.share[several] * people)
-    tables: dict[str, np.ndarray] = {name: np.zeros((2, 2)) for name in [*judges, PERSON]}
-    labels = {name: judge.labels[several] for name, judge in judges.items()}
-    for voted, voters, agreeing in ((1.0, yes, yes - 1), (0.0, people - yes, yes)):
-        decided = (voters > 0) & (2 * agreeing != rest)
-        most = (2 * agreeing > rest).astype(int)
-        for name, each in {**labels, PERSON: np.full(len(several), voted)}.items():
-            valid = decided & ~np.isnan(each)
-            place = most[valid], each[valid].astype(int)
-            np.add.at(tables[name], place, voters[valid] / people[valid])
-    for name, confusions in tables.items():
-        yield name, balanced_accuracy(confusions)
-
-
-def _macro(values: Mapping[Value, float], sources: Sequence[str]) -> dict[Value, float]:
-    by_name: dict[Value, list[float]] = {}
-    for name, value in values.items():
-        if name.group in sources and not math.isnan(value):
-            by_name.setdefault(name._replace(group=MACRO), []).append(value)
-    return {name: float(np.mean(group)) for name, group in by_name.items()}
+    people, rest = table.people, table.people - 1
+    yes = np.rint(table.share * people)
+    for name in [*judges, PERSON]:
+        cells = np.where(several[:, None, None], np.zeros((2, 2)), np.nan)
+        for voted, voters, agreeing in ((1, yes, yes - 1), (0, people - yes, yes)):
+            called = judges[name].labels if name in judges else np.full(len(people), voted)
+            counts = several & (voters > 0) & (2 * agreeing != rest) & ~np.isnan(called)
+            most = (2 * agreeing > rest).astype(int)
+            place = np.flatnonzero(counts), most[counts], called[counts].astype(int)
+            cells[place] += voters[counts] / people[counts]
+        fields = {"assessor": name, "group": ALL} | _fields("balanced_accuracy", BUT_ONE)
+        yield Quantity(
+            fields,
+            [cells.reshape(-1, 4)],
+            lambda cells: balanced_accuracy(cells.sum(axis=0).reshape(2, 2)),
+        )
