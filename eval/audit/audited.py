@@ -13,7 +13,7 @@ from eval.audit.result import Audit, attacks_of, example_of, fault_of
 from eval.audit.targets import Guarded, load
 from eval.audit.texts import LADDERS, K, text_files, with_pages
 from eval.defences import Defence, read_pipeline
-from eval.experiments.robustness.robustness import Robustness
+from eval.experiments.robustness.robustness import WORD_TEST, Robustness
 from eval.experiments.robustness.robustness_grid import NONE
 from eval.experiments.robustness.robustness_texts import draw_topics
 from eval.experiments.robustness.robustness_verdicts import LEAST_UNITS, Ladders
@@ -111,7 +111,7 @@ def _run(experiment: AuditedMetric, folder: Path, config: dict) -> ResultFile:
 
 
 def _result(experiment: AuditedMetric, file: ResultFile, column: str, page: Path) -> Audit:
-    metrics = [metric for metric, name in experiment.cells if name == column]
+    metrics = [m for m, name in experiment.cells if name == column and m != WORD_TEST]
     if len(metrics) != 1:
         raise UserError(f"verdict: expected one of {', '.join(metrics)}")
     place = (metrics[0], column)

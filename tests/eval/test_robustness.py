@@ -153,7 +153,7 @@ def test_an_interrupted_grid_resumes_byte_identical(config, monkeypatch, capsys)
                 assert ("cost", metric, defence, "normal", *whole) in actual
         for stratum in (("x", "all", "all"), ("all", "A", "all"), ("all", "all", "rare")):
             assert ("factual_precision", metric, "core", "info", *stratum) in actual
-    assert file.provenance["controls"] == ["untrained"]
+    assert file.provenance["controls"] == ["untrained", "word test"]
     rows = [json.loads(line) for line in Path("one/texts.jsonl").read_text().splitlines()]
     assert [row["document"]["kind"] for row in rows] == ["normal"] * 9 + ["info"] * 6
     selections = rows[0]["metrics"]["nli"]["selections"]
@@ -350,7 +350,11 @@ def test_a_curve_is_of_the_topics_that_are_drawn(folder):
     options = {"curves": {"added": ["curve.jsonl"]}, "topics": 2}
     file = robustness({"normal": ["normal.jsonl"]}, **options).run(Path("run"), {})
     rows = [r for r in file.results if (r.metric, r.variant) == ("break_even", None)]
-    assert [(row.kind, row.assessor) for row in rows] == [("added", "m"), ("added", "labels")]
+    assert {(row.kind, row.assessor) for row in rows} == {
+        ("added", "m"),
+        ("added", "word test"),
+        ("added", "labels"),
+    }
     written = Path("run/texts.jsonl").read_text()
     drawn = {json.loads(line)["document"]["topic"] for line in written.splitlines()}
     assert len(drawn) == 2

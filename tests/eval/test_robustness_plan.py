@@ -120,4 +120,6 @@ def test_kinds_missing_from_drawn_topics_are_reported(tmp_path, monkeypatch, cap
 
 def test_a_metric_that_is_null_is_left_out():
     kept = Pipeline(Sentences(), [Labels()])
-    assert Robustness(["a.jsonl"], {"kept": kept, "SAFE": None}).metrics == {"kept": kept}
+    metrics = Robustness(["a.jsonl"], {"kept": kept, "SAFE": None}).metrics
+    assert list(metrics) == ["kept", "word test"]
+    assert metrics["kept"] is kept

@@ -13,6 +13,7 @@ from eval.experiments.robustness.robustness_verdicts import (
     attack_values,
     bounds_of,
     fit_gold,
+    no_evidence,
     order_of,
 )
 from records import Document, Gold
@@ -163,3 +164,36 @@ def test_bounds_hold_for_skewed_values_with_jackpots():
         bounds = bounds_of(excess, np.zeros(200), 0.01)
         wrong += bounds.inflation[1] < 0.1 or bounds.inflation[0] > 0.1
     assert wrong <= 10
+
+
+def test_an_attack_without_effect_or_that_a_control_holds_is_never_held():
+    draw = random.Random(0)
+
+    def attacked(kind, metric, column, score):
+        ladders = ladder(lambda n, rung: rung + draw.gauss(0, 0.05), 200)
+        texts = [text(f"T{n}", kind, 0.0, score + draw.gauss(0, 0.05)) for n in range(200)]
+        return Attacked(kind, (metric, column), ladders, texts)
+
+    attacks = [
+        attacked("weak", "m", "none", 0.0),
+        attacked("weak", "m", "stack", 0.0),
+        attacked("strong", "m", "none", 1.0),
+        attacked("strong", "m", "stack", 0.0),
+        attacked("strong", "word test", "none", 1.0),
+        attacked("worded", "m", "none", 1.0),
+        attacked("worded", "m", "stack", 0.0),
+        attacked("worded", "word test", "none", 0.0),
+    ]
+    without = no_evidence(attacks, "word test", 8)
+    assert without.inert["m"] == {"weak"}
+    assert set(without.controlled) == {"worded"}
+    values = attack_values(attacks, {("m", "stack")}, 8, without)
+    verdicts = {
+        (v["kind"], v["selection"]): v["verdict"]
+        for v in values
+        if v["metric"] == "excess_inflation" and v["assessor"] == "m"
+    }
+    assert verdicts["weak", "stack"] == "unclear"
+    assert verdicts["worded", "stack"] == "unclear"
+    assert verdicts["strong", "stack"] == "held"
+    assert verdicts["strong", "none"] == "gamed"

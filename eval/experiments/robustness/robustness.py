@@ -19,6 +19,7 @@ from jsonargparse.typing import NonNegativeInt
 
 from cli.printable import printable
 from components.gold import add_label_gold
+from eval.decompose.sentences import Sentences
 from eval.defences import Defence, PipelineScore, combine
 from eval.experiments.experiment import Experiment, Half, Outcome
 from eval.experiments.robustness.robustness_bank import (
@@ -53,13 +54,21 @@ from eval.experiments.robustness.robustness_values import (
     ladder_values,
     score_values,
 )
-from eval.experiments.robustness.robustness_verdicts import attack_values, attacks_of, ladders_of
+from eval.experiments.robustness.robustness_verdicts import (
+    ALL_EVIDENCE,
+    attack_values,
+    attacks_of,
+    ladders_of,
+    no_evidence,
+)
 from eval.metrics.text_metric import Labels, TextMetric
 from eval.pipeline import Pipeline
 from eval.run.run import Run
+from eval.verify.word_test import WordTest
 from records import Document, UserError, read_records
 
 LABELS = "labels"
+WORD_TEST = "word test"
 
 
 @dataclass(eq=False)
@@ -71,7 +80,8 @@ class Robustness(Experiment):
             a ``kind``. A row's ``gold`` says how good the text is; builders write it.
         metrics: name to a pipeline without a selector; null removes one of a configuration.
         text_metrics: name to a metric that scores whole texts; defences do not apply to it.
-            ``labels``, the precision by the texts' own labels, is always included.
+            ``labels``, the precision by the texts' own labels, is always included, and so is
+            ``word test`` next to ``metrics``, a control that reads words without their order.
         defences: name to a change of the pipelines; ``none`` is always included.
         stacks: name to defences that are applied together.
         leave_one_out: stacks that are also scored without each of their defences.
@@ -100,6 +110,7 @@ class Robustness(Experiment):
 
     Attributes:
         cells: the scored texts of each column, after :meth:`measure`.
+        without_evidence: attacks that no column can hold, after :meth:`measure`.
     """
 
     name = "robustness"
@@ -128,6 +139,10 @@ class Robustness(Experiment):
 
     def __post_init__(self):
         self.metrics = {name: metric for name, metric in self.metrics.items() if metric is not None}
+        if self.metrics and WORD_TEST not in self.metrics:
+            retrieve = next(iter(self.metrics.values())).retrieve
+            self.metrics[WORD_TEST] = Pipeline(Sentences(), [WordTest()], retrieve)
+            self.controls = [*self.controls, WORD_TEST]
         if not self.texts or not self.honest or not {**self.metrics, **self.text_metrics}:
             raise UserError("expected at least one entry in `texts` and `honest`, and one metric")
         for option, names in (("controls", self.controls), ("verdicts", self.verdicts)):
@@ -143,6 +158,7 @@ class Robustness(Experiment):
         if shared := sorted({*self.metrics} & {*self.text_metrics, LABELS}):
             raise UserError(f"metrics: {shared[0]!r} is also a text metric; rename one of them")
         self._skipped: dict[str, None] = {}
+        self.without_evidence = ALL_EVIDENCE
 
     @cached_property
     def members(self) -> dict[str, tuple[str, ...]]:
@@ -211,6 +227,8 @@ class Robustness(Experiment):
             "same": {", ".join(place): ", ".join(first) for place, first in same.items()},
             "equal": {", ".join(place): name for place, name in equal.items()},
             "gold_sources": _sources(documents),
+            "inert": {m: sorted(kinds) for m, kinds in self.without_evidence.inert.items()},
+            "controlled": sorted(self.without_evidence.controlled),
         }
         extra = {"curves.jsonl": curve_rows, "probes.jsonl": probed}
         files = {"texts.jsonl": rows} | {name: more for name, more in extra.items() if more}
@@ -235,8 +253,9 @@ class Robustness(Experiment):
             yield from ladder_values(ladders)
         attacks = attacks_of(cells, ladders)
         columns = [place for place in cells if place not in equal and not self._is_control(place)]
-        kinds = {attack.kind for attack in attacks if attack.outcomes}
-        yield from attack_values(attacks, passed(certificates), len(kinds) * len(columns))
+        number = len({attack.kind for attack in attacks if attack.outcomes}) * len(columns)
+        self.without_evidence = no_evidence(attacks, WORD_TEST, number)
+        yield from attack_values(attacks, passed(certificates), number, self.without_evidence)
 
     def _is_control(self, place: tuple[str, str]) -> bool:
         metric, column = place
@@ -263,7 +282,7 @@ class Robustness(Experiment):
         honest = [d for d in documents if d.kind == self.honest[0]]
         topics = self.bank.topics({document.topic for document in honest})
         same = grid.same_columns()
-        for metric in self.bank.metrics or self.metrics:
+        for metric in self.bank.metrics or [m for m in self.metrics if m != WORD_TEST]:
             for column in self.bank.under:
                 if (metric, column) in same:
                     continue

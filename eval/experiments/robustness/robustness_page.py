@@ -302,10 +302,10 @@ def _training(path: Path) -> Iterator[Plot]:
 def summary(file: ResultFile) -> list[str]:
     """One sentence per column that was asked for: verdicts, worst attack and certificate."""
     rows = [r for r in shown_results(file) if (r.generator, r.bin, r.group) == (ALL, ALL, ALL)]
-    verdicts: dict[tuple[str, str], Counter[str]] = {}
+    verdicts: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for row in rows:
         if row.metric == "excess_inflation" and row.verdict:
-            verdicts.setdefault((row.assessor, row.selection), Counter())[row.verdict] += 1
+            verdicts.setdefault((row.assessor, row.selection), []).append((row.kind, row.verdict))
     last = {(r.assessor, r.selection, r.metric): r for r in rows}
     stacks = file.provenance.get("stacks") or []
     lines = []
@@ -325,13 +325,26 @@ def summary(file: ResultFile) -> list[str]:
     lines += [f"{place} is the same pipeline as {first}." for place, first in same.items()]
     equal = file.provenance.get("equal") or {}
     lines += [f"{place} scores every text as {first} does." for place, first in equal.items()]
+    inert = file.provenance.get("inert") or {}
+    lines += [
+        f"These attacks do nothing to {metric} without a defence and are never held: "
+        f"{', '.join(kinds)}."
+        for metric, kinds in inert.items()
+    ]
+    if controlled := file.provenance.get("controlled"):
+        lines.append(
+            f"The word test, which reads no order, is within the bounds of `held` for "
+            f"{', '.join(controlled)}, so no column is held against them."
+        )
     return lines + [f"Skipped {line}." for line in file.provenance.get("skipped") or []]
 
 
-def _counted(counts: Counter[str]) -> str:
-    order = ("gamed", "held", "unclear", "void")
-    words = (f"{counts[word]} {word}" for word in order if counts[word])
-    return f"of {counts.total()} attacks " + ", ".join(words)
+def _counted(verdicts: Sequence[tuple[str, str]]) -> str:
+    counts = Counter(verdict for _, verdict in verdicts)
+    words = [f"{counts[word]} {word}" for word in ("gamed", "unclear", "void") if counts[word]]
+    if held := [kind for kind, verdict in verdicts if verdict == "held"]:
+        words.append(f"{len(held)} held against {', '.join(held)}")
+    return f"of {len(verdicts)} attacks " + ", ".join(words)
 
 
 def excerpts(folder: Path) -> Iterator[Excerpt]:

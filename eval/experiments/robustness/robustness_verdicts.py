@@ -28,6 +28,7 @@ from eval.experiments.robustness.robustness_cells import (
     by_kind,
     fields_of,
 )
+from eval.experiments.robustness.robustness_grid import NONE
 from eval.experiments.robustness.robustness_texts import MARGIN
 
 LEVEL = 0.01  # of all attacks and columns together, for each kind of bound
@@ -273,7 +274,7 @@ class Bounds(NamedTuple):
 
         Args:
             n: number of units.
-            can_hold: whether the column passed its certificate.
+            can_hold: whether the column passed its certificate, and the attack is evidence.
         """
         if self.inflation[0] > INFLATION or self.success[0] > SUCCESS:
             return "gamed"
@@ -331,8 +332,53 @@ def attacks_of(cells: Cells, ladders: Mapping[tuple[str, str], Ladders]) -> list
     ]
 
 
+class NoEvidence(NamedTuple):
+    """Attacks against which `held` says nothing.
+
+    Attributes:
+        inert: metric to the attacks that do nothing to it without a defence.
+        controlled: attacks whose bounds a control without a model also meets.
+    """
+
+    inert: Mapping[str, Collection[str]]
+    controlled: Collection[str]
+
+    def concerns(self, attack: Attacked) -> bool:
+        metric, _ = attack.column
+        return attack.kind in self.inert.get(metric, ()) or attack.kind in self.controlled
+
+
+ALL_EVIDENCE = NoEvidence({}, ())
+
+
+def no_evidence(attacks: Sequence[Attacked], control: str, cells: int) -> NoEvidence:
+    """Find the attacks that are inert, or held by a control.
+
+    Args:
+        attacks: of all columns.
+        control: metric without a model.
+        cells: number of attacks and columns that the level is divided by.
+    """
+    inert: dict[str, set[str]] = defaultdict(set)
+    controlled = set()
+    for attack in attacks:
+        metric, column = attack.column
+        if metric == control and attack.ladder.measures and attack.outcomes:
+            bounds = bounds_of(attack.excess_range, attack.successes, LEVEL / max(1, cells))
+            if bounds.verdict(len(attack.outcomes), can_hold=True) == "held":
+                controlled.add(attack.kind)
+        if column == NONE and not np.isnan(attack.excess).all():
+            effect = np.nanmean(attack.excess) > INFLATION
+            if not effect and np.nanmean(attack.successes) <= SUCCESS:
+                inert[metric].add(attack.kind)
+    return NoEvidence(inert, controlled)
+
+
 def attack_values(
-    attacks: Sequence[Attacked], passed: Collection[tuple[str, str]], cells: int
+    attacks: Sequence[Attacked],
+    passed: Collection[tuple[str, str]],
+    cells: int,
+    without_evidence: NoEvidence = ALL_EVIDENCE,
 ) -> Iterator[Value]:
     """``excess_inflation`` with the verdict, ``asr``, ``units_needed``, and the worst of a column.
 
@@ -342,6 +388,7 @@ def attack_values(
         attacks: of all columns; those without a unit are left out.
         passed: columns that passed their certificate.
         cells: number of attacks and columns that the level is divided by.
+        without_evidence: attacks that are never `held`.
     """
     level = LEVEL / max(1, cells)
     worst: dict[tuple[tuple[str, str], str], Value] = {}
@@ -358,7 +405,8 @@ def attack_values(
             rate["value"] = float(np.nanmean(attack.successes))
         rows = [{"metric": "asr"} | rate]
         if attack.ladder.has_rungs:
-            verdict = bounds.verdict(n, attack.column in passed)
+            can_hold = attack.column in passed and not without_evidence.concerns(attack)
+            verdict = bounds.verdict(n, can_hold)
             verdict = verdict if attack.ladder.measures else "void"
             row = {"metric": "excess_inflation", "bounds": bounds.inflation, "verdict": verdict}
             rows.append(row | fields_of(t_interval(attack.excess)))
