@@ -342,8 +342,8 @@ def summary(file: ResultFile) -> list[str]:
 def _counted(verdicts: Sequence[tuple[str, str]]) -> str:
     counts = Counter(verdict for _, verdict in verdicts)
     words = [f"{counts[word]} {word}" for word in ("gamed", "unclear", "void") if counts[word]]
-    if held := [kind for kind, verdict in verdicts if verdict == "held"]:
-        words.append(f"{len(held)} held against {', '.join(held)}")
+    if kinds := [kind for kind, verdict in verdicts if verdict == "held"]:
+        words.append(f"{len(kinds)} held against {', '.join(kinds)}")
     return f"of {len(verdicts)} attacks " + ", ".join(words)
 
 
