@@ -17,7 +17,7 @@ from statistics import fmean
 from cli.command import run_command
 from components.gold import GOLD_K, credited_ids
 from eval.experiments.robustness.robustness_cells import Text
-from eval.experiments.robustness.robustness_verdicts import Ladders
+from eval.experiments.robustness.robustness_verdicts import HonestLadders
 from eval.metrics.document import f1_at_k
 from records import Claim, Document, read_records
 
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
     def scored(path: str) -> list[Text]:
         return [Text(d, score(d, options.k)) for d in read_records(path, Document) if d.gold]
 
-    ladders = Ladders({"ladder": scored(options.ladder)}, seed=0)
+    ladders = HonestLadders({"ladder": scored(options.ladder)}, seed=0)
     print(f"τ on the ladder: {fmean(ladders.orders('ladder').values()):.2f}")
     for path in options.attacks:
         outcomes = ladders.outcomes(scored(path)).values()

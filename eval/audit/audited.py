@@ -16,7 +16,7 @@ from eval.defences import Defence, read_pipeline
 from eval.experiments.robustness.robustness import WORD_TEST, Robustness
 from eval.experiments.robustness.robustness_grid import NONE
 from eval.experiments.robustness.robustness_texts import draw_topics
-from eval.experiments.robustness.robustness_verdicts import LEAST_UNITS, Ladders
+from eval.experiments.robustness.robustness_verdicts import LEAST_UNITS, HonestLadders
 from eval.metrics.text_metric import TextMetric
 from eval.report.render import write_page
 from eval.report.terminal import format_cost
@@ -119,7 +119,7 @@ def _result(experiment: AuditedMetric, file: ResultFile, column: str, page: Path
     scores = np.array([text.value for text in texts])
     fault = fault_of(scores)
     honest = [text for text in texts if text.document.kind == LADDERS[0]]
-    ladders = Ladders({LADDERS[0]: honest}, experiment.seed)
+    ladders = HonestLadders({LADDERS[0]: honest}, experiment.seed)
     return Audit(
         target=metrics[0],
         verdict="unusable" if fault else attacks[0].verdict,

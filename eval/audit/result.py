@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from eval.experiments.robustness.robustness_cells import Text
-from eval.experiments.robustness.robustness_verdicts import LEAST_ORDER, Ladders, usable
+from eval.experiments.robustness.robustness_verdicts import LEAST_ORDER, HonestLadders, usable
 from records import ResultFile
 
 # From the worst verdict to the best.
@@ -169,7 +169,7 @@ def attacks_of(file: ResultFile, column: tuple[str, str]) -> list[Attack]:
     return sorted(attacks, key=lambda attack: attack.badness)
 
 
-def example_of(kind: str, texts: Sequence[Text], ladders: Ladders) -> Example | None:
+def example_of(kind: str, texts: Sequence[Text], ladders: HonestLadders) -> Example | None:
     """The pair of an attacked and a better honest text with the largest difference of scores."""
     attacked = [text for text in usable(texts) if text.document.kind == kind]
     pairs = [(better, text) for text in attacked if (better := ladders.better(text))]

@@ -6,7 +6,7 @@ from jsonargparse import ArgumentParser
 
 from cli.parser import function_parser, parse
 from cli.printable import printable
-from eval.experiments.papers.papers import Row, as_printed, compare
+from eval.experiments.papers.papers import PrintedRow, as_printed, compare
 from eval.report.declare import TextTable
 from eval.report.tables import markdown, plain_table
 from records import UserError, write_json, write_text
@@ -50,7 +50,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: PrintedRow) -> list[str]:
     ours = [f"{k} {as_printed(row.ours[k], text)}" for k, text in row.prints.items() if row.ours]
     printed = [f"{name} {text}" for name, text in row.prints.items()]
     n = "" if row.n is None else f"{row.n:,}"

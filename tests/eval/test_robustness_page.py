@@ -3,7 +3,7 @@
 import csv
 
 from eval.commands.report import build_report
-from eval.experiments.robustness.robustness_grid import Judged, Row
+from eval.experiments.robustness.robustness_grid import JudgedByMetric, TextScores
 from eval.metrics.document import score_document
 from eval.stages import Selection
 from records import (
@@ -88,13 +88,13 @@ def text(number=0, kind="normal", words="Ann Lee was a painter.", generator="kb"
         score_document(True, claims, verdicts, None),
         score_document(True, claims, verdicts, {"c0"}),
     ]
-    judged_text = Judged(
+    judged_text = JudgedByMetric(
         claims=claims,
         selections={"core": selections},
         verdicts={"none": verdicts},
         scores=scores,
     )
-    return Row(document=document, metrics={"nli": judged_text} | more)
+    return TextScores(document=document, metrics={"nli": judged_text} | more)
 
 
 def write_run(folder, results, texts=(), training=(), **provenance):

@@ -14,7 +14,7 @@ from eval.experiments.robustness.robustness_verdicts import (
     INFLATION,
     LEVEL,
     SUCCESS,
-    Ladders,
+    HonestLadders,
     bounds_of,
     excess_inflation,
 )
@@ -70,7 +70,7 @@ class Family:
         effect = np.repeat(self.noise(draw, shape), self.cluster, axis=0)  # of a cluster
         scores = np.array(RUNGS) + self.noise(draw, (self.topics, len(RUNGS))) + effect / 2
         ladder = [Text(d, s) for d, s in zip(self.ladder, scores.ravel().tolist(), strict=True)]
-        ladders = Ladders({"ladder": ladder}, 0)
+        ladders = HonestLadders({"ladder": ladder}, 0)
         for _ in range(cells):
             scores = (shift + self.noise(draw, shape[0] * self.cluster) + effect[:, 0] / 2).tolist()
             texts = [Text(d, s) for d, s in zip(self.attacks, scores, strict=True)]

@@ -12,13 +12,13 @@ from eval.experiments.robustness.robustness_cells import by_kind, cells_of
 from eval.experiments.robustness.robustness_certificate import certificate_values, passed
 from eval.experiments.robustness.robustness_correlations import agreement, truth
 from eval.experiments.robustness.robustness_curve import curve_values
-from eval.experiments.robustness.robustness_grid import NONE, Judged, Row
+from eval.experiments.robustness.robustness_grid import NONE, JudgedByMetric, TextScores
 from eval.experiments.robustness.robustness_values import (
     duplicate_columns,
     ladder_values,
     score_values,
 )
-from eval.experiments.robustness.robustness_verdicts import Ladders
+from eval.experiments.robustness.robustness_verdicts import HonestLadders
 from eval.metrics.document import score_document
 from records import Claim, Document, Gold, Verdict, gold_scores
 
@@ -50,8 +50,8 @@ def judged_row(topic, kind, columns, number=0, **more):
         selected = None if column == NONE else kept
         score = score_document(True, claims, verdicts[column], selected, 0, 0, column)
         scores.append(score)
-    metric = Judged(claims=claims, selections={}, verdicts=verdicts, scores=scores)
-    return Row(document=doc, metrics={"m": metric})
+    metric = JudgedByMetric(claims=claims, selections={}, verdicts=verdicts, scores=scores)
+    return TextScores(document=doc, metrics={"m": metric})
 
 
 def only(values, **fields):
@@ -61,7 +61,7 @@ def only(values, **fields):
 
 def test_columns_with_equal_scores_are_named():
     scores = {"m": 0.5, "twin": 0.5, "other": 0.4}
-    table = [Row(document=document(t), metrics={}, text_scores=scores) for t in TOPICS]
+    table = [TextScores(document=document(t), metrics={}, text_scores=scores) for t in TOPICS]
     cells = cells_of(table, {NONE: NO_DEFENCE})
     assert duplicate_columns(cells) == {("twin", NONE): "m, none"}
 
@@ -85,7 +85,7 @@ def test_scores_have_bounds_by_failures_and_kept_shares():
 
 def ladders_of(table, defences):
     cells = cells_of(table, defences)
-    return {place: Ladders(by_kind(texts), 0) for place, texts in cells.items()}
+    return {place: HonestLadders(by_kind(texts), 0) for place, texts in cells.items()}
 
 
 def test_order_and_costs_of_a_ladder_are_on_the_scale_of_the_defence():
@@ -159,10 +159,12 @@ def test_seen_phrases_do_not_count_for_the_certificate():
 def test_break_even_that_is_never_reached_has_no_value():
     def curve(topic, clean, *steps):
         doc = document(topic)
-        yield Row(document=doc, metrics={}, text_scores={"m": clean})
+        yield TextScores(document=doc, metrics={}, text_scores={"m": clean})
         for k, score in zip((0, 4), steps, strict=True):
             update = {"id": f"{doc.id}-{k}", "clean": doc.id, "k": k}
-            yield Row(document=doc.model_copy(update=update), metrics={}, text_scores={"m": score})
+            yield TextScores(
+                document=doc.model_copy(update=update), metrics={}, text_scores={"m": score}
+            )
 
     for steps, value in (((0.3, 0.8), 4), ((0.3, 0.4), None)):
         table = [row for topic in TOPICS for row in curve(topic, 0.5, *steps)]

@@ -1,4 +1,4 @@
-"""Ladders, excess inflation, success rates and verdicts on made scores."""
+"""HonestLadders, excess inflation, success rates and verdicts on made scores."""
 
 import math
 import random
@@ -9,7 +9,7 @@ import pytest
 from eval.experiments.robustness.robustness_cells import Text
 from eval.experiments.robustness.robustness_verdicts import (
     Attacked,
-    Ladders,
+    HonestLadders,
     attack_values,
     bounds_of,
     fit_gold,
@@ -32,7 +32,7 @@ def text(topic, kind, gold_f1, value, **more):
 
 def ladder(score, topics):
     rungs = [text(f"T{n}", "ladder", rung, score(n, rung)) for n in range(topics) for rung in RUNGS]
-    return Ladders({"ladder": rungs}, seed=0)
+    return HonestLadders({"ladder": rungs}, seed=0)
 
 
 def verdict_of(ladders, scores, gold_f1=0.0, passed=(COLUMN,), cells=1, **more):
@@ -141,8 +141,8 @@ def test_the_text_with_the_highest_score_of_a_topic_counts():
 def test_a_ladder_of_true_twins_without_order_makes_the_column_void_and_no_attack_smaller():
     rungs = [text(f"T{n}", "ladder", f1, f1) for n in range(100) for f1 in RUNGS]
     twins = [text(f"T{n}", "affirmed", f1, 0.0) for n in range(100) for f1 in RUNGS]
-    both = Ladders({"ladder": rungs, "affirmed": twins}, 0)
-    alone = Ladders({"ladder": rungs}, 0)
+    both = HonestLadders({"ladder": rungs, "affirmed": twins}, 0)
+    alone = HonestLadders({"ladder": rungs}, 0)
     attack = [text(f"T{n}", "attack", 0.0, 0.4) for n in range(100)]
     assert both.outcomes(attack) == alone.outcomes(attack)
     assert alone.measures
@@ -151,7 +151,7 @@ def test_a_ladder_of_true_twins_without_order_makes_the_column_void_and_no_attac
 
 def test_without_rungs_there_is_a_success_rate_and_no_verdict():
     honest = [text(f"T{n}", "normal", 0.5, 0.5) for n in range(30)]
-    values = verdict_of(Ladders({"normal": honest}, 0), [0.6] * 30)
+    values = verdict_of(HonestLadders({"normal": honest}, 0), [0.6] * 30)
     assert set(values) == {"asr", "worst_asr"}
     assert values["asr"]["value"] == 1
 

@@ -182,7 +182,7 @@ def _excerpts(folder: Path) -> list[Excerpt]:
     ]
 
 
-class Judged(BaseModel):
+class JudgedBiography(BaseModel):
     scored: Scored
     citations: list[CitedSentence] | None
 
@@ -256,7 +256,9 @@ class DFActScore(Experiment):
         topics = draw_names((document.topic for document in corpus), self.names, Random(self.seed))
         documents = [document for document in corpus if document.topic in topics]
         judgements = self._judgements(corpus, documents)
-        judged = run.process("texts", self._judge, documents, Judged) if self.pipeline else []
+        judged = (
+            run.process("texts", self._judge, documents, JudgedBiography) if self.pipeline else []
+        )
         texts = [from_pipeline(result.scored, result.citations) for result in judged]
         texts += [*filter(None, map(from_file, documents)), *judgements]
         if not texts:
@@ -289,12 +291,14 @@ class DFActScore(Experiment):
                 judgements[row.id] = row
         return [row for row in judgements.values() if row.id in drawn_ids]
 
-    def _judge(self, documents: Sequence[Document]) -> list[Judged]:
+    def _judge(self, documents: Sequence[Document]) -> list[JudgedBiography]:
         answers = [document for document in documents if responds(document)]
         scored = {s.document.id: s for s in self.pipeline.score(answers)}
         none = {"claims": [], "selections": [], "passages": [], "verdicts": [], "scores": []}
         cited = self.citations(documents) if self.citations else [None] * len(documents)
         return [
-            Judged(scored=scored.get(d.id) or Scored(document=d, **none), citations=sentences)
+            JudgedBiography(
+                scored=scored.get(d.id) or Scored(document=d, **none), citations=sentences
+            )
             for d, sentences in zip(documents, cited, strict=True)
         ]

@@ -19,7 +19,7 @@ from records import Claim, Verdict
 from records.abstention import responds
 
 Better = Literal["greater", "less"]
-Judged = Sequence[tuple[Claim, Verdict]]
+JudgedClaims = Sequence[tuple[Claim, Verdict]]
 # Assessor and verdict name.
 Key = tuple[str, str]
 
@@ -35,14 +35,14 @@ TESTED: dict[str, Better] = {
 }
 
 
-class Row(NamedTuple):
+class AssessorRow(NamedTuple):
     """One assessor's scores and judged claims, one entry per document."""
 
     scores: list[DocumentScore | None]
-    judged: list[Judged]
+    judged: list[JudgedClaims]
 
 
-def collect_rows(scored: Sequence[Scored]) -> dict[Key, Row]:
+def collect_rows(scored: Sequence[Scored]) -> dict[Key, AssessorRow]:
     """Collect the assessors' rows; documents that do not respond have no judged claims."""
     keys = dict.fromkeys((s.assessor, s.name) for text in scored for s in text.scores if s.assessor)
     rows = {}
@@ -52,7 +52,7 @@ def collect_rows(scored: Sequence[Scored]) -> dict[Key, Row]:
             for text in scored
         ]
         judged = [text.judged(*key, "none") if responds(text.document) else [] for text in scored]
-        rows[key] = Row(scores, judged)
+        rows[key] = AssessorRow(scores, judged)
     return rows
 
 
@@ -62,7 +62,7 @@ def row_name(key: Key) -> str:
     return assessor if name == "default" else f"{assessor} {name}"
 
 
-def compute_columns(row: Row, k: int) -> dict[str, np.ndarray]:
+def compute_columns(row: AssessorRow, k: int) -> dict[str, np.ndarray]:
     """Compute one value per metric and document, shape (documents,); NaN is excluded from means.
 
     - ``supported``, ``not_supported``, ``contradicted``, ``undecided``: numbers of claims.
@@ -107,7 +107,7 @@ def _decided(verdict: Verdict) -> bool:
     return verdict.label not in ("failed", "irrelevant")
 
 
-def _labelled(score: DocumentScore | None, judged: Judged) -> dict[str, float]:
+def _labelled(score: DocumentScore | None, judged: JudgedClaims) -> dict[str, float]:
     tp, fp, tn, fn = confusion(judged)
     total = tp + fp + tn + fn
     if score is None or not total:
@@ -122,7 +122,7 @@ def _labelled(score: DocumentScore | None, judged: Judged) -> dict[str, float]:
     return values if brier is None else values | {"brier_of_texts": brier}
 
 
-def confusion(judged: Judged) -> tuple[int, int, int, int]:
+def confusion(judged: JudgedClaims) -> tuple[int, int, int, int]:
     """Count (tp, fp, tn, fn); positive is supported."""
     pairs = [
         (verdict.label == "supported", claim.label == "S")
@@ -168,7 +168,7 @@ def compute_values(
 
 
 def _assessor_fields(
-    key: Key, row: Row, columns: Mapping[str, np.ndarray], topics: Sequence[str], seed: int
+    key: Key, row: AssessorRow, columns: Mapping[str, np.ndarray], topics: Sequence[str], seed: int
 ) -> list[dict]:
     failed = sum(score.failed for score in row.scores if score is not None)
     shared = {"assessor": row_name(key), "failed": failed}
@@ -248,7 +248,7 @@ def _sides(first: Key, second: Key) -> dict[str, str]:
 
 
 def _pooled_differences(
-    names: tuple[Key, Key], rows: tuple[Row, Row], topics: Sequence[str], seed: int
+    names: tuple[Key, Key], rows: tuple[AssessorRow, AssessorRow], topics: Sequence[str], seed: int
 ) -> list[dict]:
     tables: list[np.ndarray] = []  # per assessor (documents, 6): confusion, squares, number
     paired, unpaired = _common(rows)
@@ -278,7 +278,7 @@ def _pooled_differences(
     ]
 
 
-def _common(rows: tuple[Row, Row]) -> tuple[list[list[tuple]], int]:
+def _common(rows: tuple[AssessorRow, AssessorRow]) -> tuple[list[list[tuple]], int]:
     paired, unpaired = [], 0
     for judged in zip(rows[0].judged, rows[1].judged, strict=True):
         left, right = (
@@ -290,6 +290,6 @@ def _common(rows: tuple[Row, Row]) -> tuple[list[list[tuple]], int]:
     return paired, unpaired
 
 
-def _squares(judged: Judged) -> tuple[float, float]:
+def _squares(judged: JudgedClaims) -> tuple[float, float]:
     errors = [(v.p - (c.label == "S")) ** 2 for c, v in judged if v.p is not None]
     return math.fsum(errors), float(len(errors))

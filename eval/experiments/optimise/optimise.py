@@ -31,7 +31,7 @@ from eval.experiments.optimise.optimise_values import (
     relevance_values,
 )
 from eval.experiments.robustness.robustness_cells import cells_of
-from eval.experiments.robustness.robustness_grid import Grid, Row
+from eval.experiments.robustness.robustness_grid import Grid, TextScores
 from eval.experiments.robustness.robustness_texts import draw_topics, read_texts, report_unpaired
 from eval.experiments.robustness.robustness_values import ladder_values, score_values
 from eval.experiments.robustness.robustness_verdicts import (
@@ -100,7 +100,7 @@ class Optimise(Experiment):
         for line in report_unpaired(documents, [*self.texts]) if self.texts else ():
             print(f"skipped {line}", file=sys.stderr)
         config = {name: run.config.get(name) for name in ("metrics", "defences")}
-        rows = run.process("texts", partial(self._score, config), documents, Row)
+        rows = run.process("texts", partial(self._score, config), documents, TextScores)
         defences = self._grid().defences
         cells = cells_of(rows, defences)
         provenance = {"honest": [*self.texts]}
@@ -127,7 +127,7 @@ class Optimise(Experiment):
     def _grid(self, config: dict | None = None) -> Grid:
         return Grid(self.metrics, self.defences, config=config)
 
-    def _score(self, config: dict, documents: Sequence[Document]) -> list[Row]:
+    def _score(self, config: dict, documents: Sequence[Document]) -> list[TextScores]:
         return self._grid(config)(documents)
 
     def _judge(self, documents: Sequence[Document]) -> list[RelevanceCounts]:

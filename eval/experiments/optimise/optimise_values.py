@@ -19,7 +19,7 @@ from eval.experiments.robustness.robustness_cells import (
     fields_of,
     mean,
 )
-from eval.experiments.robustness.robustness_grid import NONE, Row
+from eval.experiments.robustness.robustness_grid import NONE, TextScores
 from records import Document
 from records.abstention import responds
 
@@ -33,7 +33,7 @@ class Relevance(BaseModel):
     failed: int
 
 
-def gold_cells(rows: Sequence[Row]) -> Cells:
+def gold_cells(rows: Sequence[TextScores]) -> Cells:
     """The texts with gold F1 as their score, as of a metric named ``gold F1``; empty without."""
     values = [_gold_f1(row.document) for row in rows]
     pairs = zip(rows, values, strict=True)
@@ -91,7 +91,7 @@ def _best_of(scores: np.ndarray, outcome: np.ndarray, n: int) -> float | None:
     return float(sum(s * outcome[level == at].mean() for at, s in enumerate(shares)))
 
 
-def distinct_values(rows: Sequence[Row], seed: int) -> Iterator[Value]:
+def distinct_values(rows: Sequence[TextScores], seed: int) -> Iterator[Value]:
     """``distinct_share``: share of different texts of a kind, of those that respond.
 
     The topic's name is removed before texts are compared: a model that writes the same text about
@@ -107,7 +107,7 @@ def distinct_values(rows: Sequence[Row], seed: int) -> Iterator[Value]:
 
 
 def relevance_values(
-    rows: Sequence[Row], judged: Sequence[Relevance], seed: int
+    rows: Sequence[TextScores], judged: Sequence[Relevance], seed: int
 ) -> Iterator[Value]:
     """``relevance``: mean over texts of the share of relevant sentences among the judged ones."""
     by_id = {row.document.id: counts for row, counts in zip(rows, judged, strict=True)}

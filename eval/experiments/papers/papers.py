@@ -41,7 +41,7 @@ from records.reading import load_json
 ABSENT = "public, not available here"
 
 
-class Row(BaseModel):
+class PrintedRow(BaseModel):
     """Figures that a paper prints, and ours; ``printed.yaml`` explains its fields."""
 
     model_config = ConfigDict(extra="forbid")
@@ -69,17 +69,17 @@ class Computed(NamedTuple):
     stated: Mapping[str, str] = {}
 
 
-def read_rows() -> list[Row]:
+def read_rows() -> list[PrintedRow]:
     """Read ``printed.yaml``: per table, the shared fields and its rows."""
     content = yaml.safe_load(Path(__file__).with_name("printed.yaml").read_text("utf-8"))
     return [
-        Row(**{**part, "name": name, **row})
+        PrintedRow(**{**part, "name": name, **row})
         for part in content
         for name, row in part.pop("rows").items()
     ]
 
 
-def compare(folder: Path) -> Iterator[Row]:
+def compare(folder: Path) -> Iterator[PrintedRow]:
     """Yield the rows with our figures; files are searched by name anywhere below ``folder``.
 
     Of several files of one name, the largest is read: released files exist cut and whole.
@@ -108,7 +108,7 @@ def as_printed(value: float, printed: str) -> str:
     return f"{value:.{len(printed.partition('.')[2])}f}"
 
 
-def _fill(row: Row, computed: Computed) -> str:
+def _fill(row: PrintedRow, computed: Computed) -> str:
     equal = "equal to all printed digits" if row.prints else "equal to the file's own figures"
     row.n, row.prints = computed.n, row.prints or dict(computed.stated)
     row.ours = {name: computed.values[name] for name in row.prints}

@@ -37,7 +37,7 @@ from eval.experiments.robustness.robustness_certificate import (
 )
 from eval.experiments.robustness.robustness_correlations import agreement, truth
 from eval.experiments.robustness.robustness_curve import curve_values
-from eval.experiments.robustness.robustness_grid import NONE, CurveRow, Grid, Row
+from eval.experiments.robustness.robustness_grid import NONE, CurveRow, Grid, TextScores
 from eval.experiments.robustness.robustness_page import PAGE
 from eval.experiments.robustness.robustness_texts import (
     draw_topics,
@@ -192,12 +192,12 @@ class Robustness(Experiment):
         documents, curves = self._texts()
         self._skip(report_unpaired(documents, self.honest))
         self._training_curves(run.output)
-        rows = run.process("texts", score, documents, Row)
+        rows = run.process("texts", score, documents, TextScores)
         grid = self.grid(config)
         defences, same = grid.defences, grid.same_columns()
         searched, bank_values = self._bank(run, grid, documents)
         if searched:
-            rows += run.process("bank", score, searched, Row)
+            rows += run.process("bank", score, searched, TextScores)
         self.cells = cells = cells_of(rows, defences, self.verdicts, same)
         values = [
             *score_values(cells, defences, self._strata(documents), self.seed),
@@ -206,15 +206,15 @@ class Robustness(Experiment):
             *truth(rows, self.verdicts, self.seed),
             *bank_values,
         ]
-        probed: list[Row] = []
+        probed: list[TextScores] = []
         if probes := self._probes():
-            probed = run.process("probes", score, probes, Row)
+            probed = run.process("probes", score, probes, TextScores)
         certificates = list(certificate_values(cells_of(probed, defences, self.verdicts, same)))
         equal = duplicate_columns(cells)
         values += [*certificates, *self._verdicts(cells, defences, certificates, equal)]
         curve_rows: list[CurveRow] = []
         for name, texts in curves.items():
-            scored = run.process(f"curve {name}", score, texts, Row)
+            scored = run.process(f"curve {name}", score, texts, TextScores)
             of_curve = cells_of(scored, defences, self.verdicts)
             values += curve_values(name, of_curve, defences, self.seed)
             curve_rows += [CurveRow(curve=name, **dict(row)) for row in scored]
@@ -306,7 +306,7 @@ class Robustness(Experiment):
 
         return search(topics, score, self.bank, kind, self.seed)
 
-    def _score(self, config: dict, documents: Sequence[Document]) -> list[Row]:
+    def _score(self, config: dict, documents: Sequence[Document]) -> list[TextScores]:
         return self.grid(config)(documents)
 
     def _strata(self, documents: Sequence[Document]) -> list[By]:

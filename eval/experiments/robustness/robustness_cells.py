@@ -9,12 +9,12 @@ import numpy as np
 
 from components.statistics import Ratio, ratio
 from eval.defences import Defence
-from eval.experiments.robustness.robustness_grid import NONE, Row
+from eval.experiments.robustness.robustness_grid import NONE, TextScores
 from eval.metrics.document import DocumentScore
 from records import Document
 
 Value = dict[str, Any]
-Scored = TypeVar("Scored", "Text", Row)
+Scored = TypeVar("Scored", "Text", TextScores)
 By = Literal["generator", "bin", "group", "generator+bin"]
 ALL = "all"
 # Differences of equal means are not 0 but their rounding error.
@@ -46,7 +46,7 @@ Cells = dict[tuple[str, str], list[Text]]
 
 
 def cells_of(
-    rows: Sequence[Row],
+    rows: Sequence[TextScores],
     defences: Mapping[str, Defence],
     verdicts: Mapping[str, str] | None = None,
     same: Collection[tuple[str, str]] = (),
@@ -88,7 +88,7 @@ def cells_of(
 
 
 def verdict_names(
-    rows: Sequence[Row], metric: str, column: str, verdicts: Mapping[str, str] | None
+    rows: Sequence[TextScores], metric: str, column: str, verdicts: Mapping[str, str] | None
 ) -> list[tuple[str, str]]:
     """Assessor and name of the verdicts that a metric scores in a column."""
     chosen = (verdicts or {}).get(metric)

@@ -16,12 +16,12 @@ from eval.experiments.robustness.robustness_cells import (
     metric_labels,
     verdict_names,
 )
-from eval.experiments.robustness.robustness_grid import NONE, Row
+from eval.experiments.robustness.robustness_grid import NONE, TextScores
 from eval.experiments.robustness.robustness_values import correlation, fisher
 from eval.metrics.document import judged_of
 
 
-def truth(rows: Sequence[Row], verdicts: Mapping[str, str], seed: int) -> Iterator[Value]:
+def truth(rows: Sequence[TextScores], verdicts: Mapping[str, str], seed: int) -> Iterator[Value]:
     """``supported_if_true`` and ``supported_if_false``: how verdicts fit the claims' labels.
 
     The share of the claims with that label that are called supported, over all texts of a kind. A

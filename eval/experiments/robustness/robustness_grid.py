@@ -33,7 +33,7 @@ _STAGES = (
 NONE = "none"
 
 
-class Judged(BaseModel):
+class JudgedByMetric(BaseModel):
     """What one metric returns for a document, without and with each defence.
 
     Attributes:
@@ -50,7 +50,7 @@ class Judged(BaseModel):
     scores: list[DocumentScore]
 
 
-class Row(BaseModel):
+class TextScores(BaseModel):
     """A document under every metric.
 
     Attributes:
@@ -58,11 +58,11 @@ class Row(BaseModel):
     """
 
     document: Document
-    metrics: dict[str, Judged]
+    metrics: dict[str, JudgedByMetric]
     text_scores: dict[str, float | None] = {}
 
 
-class CurveRow(Row):
+class CurveRow(TextScores):
     """A document of a corruption curve."""
 
     curve: str
@@ -117,12 +117,12 @@ class Grid:
         }
         self.text_metrics = text_metrics or {}
 
-    def __call__(self, documents: Sequence[Document]) -> list[Row]:
+    def __call__(self, documents: Sequence[Document]) -> list[TextScores]:
         cache = ChunkCache()
         judged = {name: self._judge(name, documents, cache) for name in self.pipelines}
         by_text = {n: text_scores(n, m, documents) for n, m in self.text_metrics.items()}
         return [
-            Row(
+            TextScores(
                 document=document,
                 metrics={name: rows[number] for name, rows in judged.items()},
                 text_scores={name: scores[number] for name, scores in by_text.items()},
@@ -130,7 +130,9 @@ class Grid:
             for number, document in enumerate(documents)
         ]
 
-    def _judge(self, name: str, documents: Sequence[Document], cache: ChunkCache) -> list[Judged]:
+    def _judge(
+        self, name: str, documents: Sequence[Document], cache: ChunkCache
+    ) -> list[JudgedByMetric]:
         columns = {
             column: pipeline.score(documents, cache, unselected=False)
             for column, pipeline in self.pipelines[name].items()
@@ -140,9 +142,9 @@ class Grid:
             for number in range(len(documents))
         ]
 
-    def _judged(self, columns: Mapping[str, Scored]) -> Judged:
+    def _judged(self, columns: Mapping[str, Scored]) -> JudgedByMetric:
         verdicts = {c: [*scored.verdicts, *scored.core_verdicts] for c, scored in columns.items()}
-        return Judged(
+        return JudgedByMetric(
             claims=columns[NONE].claims,
             selections={c: scored.selections for c, scored in columns.items() if scored.selections},
             verdicts={

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from eval.experiments.robustness.robustness_cells import ALL
-from eval.experiments.robustness.robustness_grid import NONE, Row
+from eval.experiments.robustness.robustness_grid import NONE, TextScores
 from eval.experiments.robustness.robustness_values import SCORES, TEXT_SCORE
 from eval.report.declare import (
     Cell,
@@ -349,7 +349,7 @@ def _counted(verdicts: Sequence[tuple[str, str]]) -> str:
 
 def excerpts(folder: Path) -> Iterator[Excerpt]:
     """The texts, each with its claims, the defences' selections and the verdicts."""
-    for row in map(Row.model_validate, rows_in(folder / "texts.jsonl")):
+    for row in map(TextScores.model_validate, rows_in(folder / "texts.jsonl")):
         document = row.document
         lines: dict[tuple[str, str], list[Line]] = {}
         for metric, judged in row.metrics.items():

@@ -24,7 +24,7 @@ from eval.experiments.robustness.robustness_cells import (
     strata,
 )
 from eval.experiments.robustness.robustness_grid import NONE
-from eval.experiments.robustness.robustness_verdicts import Ladders
+from eval.experiments.robustness.robustness_verdicts import HonestLadders
 from eval.metrics.probabilities import labelled_precision
 
 # Names of a mean score in the results, by the ``score`` of a defence; "score" of a text metric.
@@ -78,7 +78,7 @@ def _columns(
 
 
 def ladder_values(
-    ladders: Mapping[tuple[str, str], Ladders],
+    ladders: Mapping[tuple[str, str], HonestLadders],
 ) -> Iterator[Value]:
     """How each column orders the honest texts, and what its defence costs them.
 

@@ -95,7 +95,7 @@ def fit_gold(ladders: Sequence[Text], seed: int) -> Callable[[Text], float]:
     )
 
 
-class Outcome(NamedTuple):
+class AttackOutcome(NamedTuple):
     """What an attack reaches on one unit.
 
     Attributes:
@@ -114,7 +114,7 @@ class Outcome(NamedTuple):
     failed: bool = False
 
 
-class Ladders:
+class HonestLadders:
     """The honest texts of a column, and what its scores mean.
 
     Args:
@@ -169,27 +169,27 @@ class Ladders:
         rungs = (rung for rung in self.rungs[text.document.topic] if rung.document.gold.f1 >= least)
         return next(rungs, None)
 
-    def outcomes(self, attacked: Sequence[Text]) -> dict[str, Outcome]:
+    def outcomes(self, attacked: Sequence[Text]) -> dict[str, AttackOutcome]:
         """Unit to what the attack reaches; without texts that lack gold or a better honest text."""
         topics: dict[str, list[Text]] = defaultdict(list)
         for text in attacked:
             if text.document.gold is not None and self.better(text) is not None:
                 topics[text.document.topic].append(text)
-        units: dict[str, list[Outcome]] = defaultdict(list)
+        units: dict[str, list[AttackOutcome]] = defaultdict(list)
         for texts in topics.values():
             units[unit_of(texts[0])].append(self._of_topic(texts))
         return {unit: _of_unit(rows) for unit, rows in units.items()}
 
-    def _of_topic(self, texts: Sequence[Text]) -> Outcome:
+    def _of_topic(self, texts: Sequence[Text]) -> AttackOutcome:
         scored = usable(texts)
         if not scored:
-            return Outcome(math.nan, math.nan, math.nan, True)
+            return AttackOutcome(math.nan, math.nan, math.nan, True)
         best = max(scored, key=lambda text: (text.value, -text.document.gold.f1))
         rungs, gold = self.rungs[best.document.topic], best.document.gold.f1
         twin = min(rungs, key=lambda rung: abs(rung.document.gold.f1 - gold))
         is_failed = best.failed > 0 or len(scored) < len(texts)
         success = _success(best, self.better(best))
-        return Outcome(
+        return AttackOutcome(
             self._inflation(best),
             self._inflation(twin),
             max(success, 0.5) if is_failed else success,
@@ -200,9 +200,9 @@ class Ladders:
         return self._expected(text) - text.document.gold.f1
 
 
-def _of_unit(topics: Sequence[Outcome]) -> Outcome:
+def _of_unit(topics: Sequence[AttackOutcome]) -> AttackOutcome:
     rates = {outcome.success for outcome in topics}
-    return Outcome(
+    return AttackOutcome(
         fmean(outcome.inflation for outcome in topics),
         fmean(outcome.twin for outcome in topics),
         rates.pop() if len(rates) == 1 else 0.5,
@@ -215,7 +215,7 @@ def _success(text: Text, better: Text) -> float:
     return 0.5 if abs(difference) < _ROUNDING else float(difference > 0)
 
 
-def excess_inflation(outcomes: Sequence[Outcome]) -> np.ndarray:
+def excess_inflation(outcomes: Sequence[AttackOutcome]) -> np.ndarray:
     """Inflation of each unit minus that of its twins.
 
     Twins of other units have the same mean, but the error of that mean would be common to all
@@ -239,9 +239,9 @@ class Attacked:
 
     kind: str
     column: tuple[str, str]
-    ladder: Ladders
+    ladder: HonestLadders
     texts: InitVar[Sequence[Text]]
-    outcomes: Mapping[str, Outcome] = field(init=False)
+    outcomes: Mapping[str, AttackOutcome] = field(init=False)
     failed: int = field(init=False)
     excess: np.ndarray = field(init=False)
 
@@ -313,16 +313,18 @@ def units_needed(excess: np.ndarray, successes: np.ndarray, level: float) -> int
     return None
 
 
-def ladders_of(cells: Cells, honest: Sequence[str], seed: int) -> dict[tuple[str, str], Ladders]:
+def ladders_of(
+    cells: Cells, honest: Sequence[str], seed: int
+) -> dict[tuple[str, str], HonestLadders]:
     """Metric and defence to the honest texts of the column."""
     columns = {place: by_kind(texts) for place, texts in cells.items()}
     return {
-        place: Ladders({kind: kinds.get(kind, []) for kind in honest}, seed)
+        place: HonestLadders({kind: kinds.get(kind, []) for kind in honest}, seed)
         for place, kinds in columns.items()
     }
 
 
-def attacks_of(cells: Cells, ladders: Mapping[tuple[str, str], Ladders]) -> list[Attacked]:
+def attacks_of(cells: Cells, ladders: Mapping[tuple[str, str], HonestLadders]) -> list[Attacked]:
     """The texts of each kind that is no ladder, under each column."""
     return [
         Attacked(kind, place, ladders[place], texts)
