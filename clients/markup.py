@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from records.cleaning import normalise, raise_numbers
+
 # Block elements; each ends an open paragraph.
 _BLOCKS = frozenset(
     {
@@ -104,7 +106,7 @@ def page_text(markup: str) -> str:
     paragraphs, blocks = [], []
     parts: list[str] = []
     inside = False
-    for text, tag, begins in _pieces(markup):
+    for text, tag, begins in _pieces(raise_numbers(markup)):
         parts.append(text)
         if tag == "br":
             parts.append(" ")
@@ -119,9 +121,9 @@ def page_text(markup: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Resolve character references, remove note numbers and collapse white space."""
+    """Resolve character references, remove note marks and collapse white space."""
     resolved = html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
-    return " ".join(_NOTE.sub("", resolved).split())
+    return normalise(" ".join(_NOTE.sub("", resolved).split()))
 
 
 def _pieces(markup: str) -> Iterator[_Piece]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 import nupunkt
 
 from components.english import OPENERS
+from records.cleaning import FINITE_VERB
 
 _EMPHASIS = re.compile(
     r"(\*{2,3})(?=[^\s*])(.{1,500}?)\1(?!\*)"
@@ -43,7 +44,7 @@ _ENDS_IN_TITLE = re.compile(
     r"(?:^|[\s(\"“])(?:Adm|Amb|Brig|Capt|Cdr|Cmdr|Col|Cpl|Dr|Fr|Gen|Gov|Hon|Insp|Lieut|Lt|Maj|Mme|Mr"
     r"|Mrs|Ms|Msgr|Prof|Pvt|Rep|Rev|Sen|Sgt|Asst|Assoc|Dept|Supt|Bros|feat|incl|approx"
     r"|vols?|ca|cf|chap|eds|esp|illus|pp|pseud|transl?|viz|vs|(?-i:Ft|Mt|Ste?|[bcdpv]))\.$"
-    r"|\((?:arr|comp|dir|ed|prod|rev)\.$",
+    r"|\([a-z]{2,6}\.$",
     re.IGNORECASE,
 )
 # An ordinal in a name ("the 17. President", "am 3. Mai"), unless a sentence's first word follows.
@@ -52,6 +53,13 @@ _ENDS_IN_ORDINAL = re.compile(
     r"|bis)\s+\d{1,2}\.$",
     re.IGNORECASE,
 )
+# "J. Phys. Chem.": words of journals' names.
+_ENDS_IN_JOURNAL = re.compile(
+    r"\b(?:Acad|Am|Ann|Appl|Astron|Biol|Bot|Bull|Chem|Comput|Econ|Eng|Exp|Geol|Hist|Int|Lett|Math|Med"
+    r"|Nat|Natl|Opt|Philos|Phys|Proc|Psychol|Res|Rev|Sci|Soc|Theor|Trans|Zool)\.$"
+)
+# "Yahoo! Japan": the next piece has no verb.
+_ENDS_IN_EXCLAIMED_NAME = re.compile(r"\s[A-Z][\w’'-]*!$")
 _ENDS_IN_NUMBER = re.compile(r"(?:^|\s)\d{1,2}\.$")
 _CLUB = re.compile(r"(?:[A-Z]{2,4}|[A-Z][a-z]?[A-Z]{1,2}|\w*[Ll]iga|Division|Klasse)\b")
 _OPENER = re.compile(
@@ -127,6 +135,10 @@ def _continues(previous: str, piece: str) -> bool:
     if _ENDS_IN_NUMBER.search(previous):
         named = _CLUB.match(piece) or _ENDS_IN_ORDINAL.search(previous)
         return bool(named) and not _OPENER.match(piece)
+    if _ENDS_IN_EXCLAIMED_NAME.search(previous) and not FINITE_VERB.search(piece):
+        return True
+    if _ENDS_IN_JOURNAL.search(previous):
+        return not _OPENER.match(piece)
     # 'She asked, "Why?" Bo left.' has its speaker already.
     quoted = _QUOTED.search(previous) and not _INTRODUCED.search(previous)
     return bool(quoted and _SPEAKER.match(piece))

@@ -9,7 +9,6 @@ FActScore, HALoGEN and AmbigBio (``tests/records/abstention_labels.jsonl``).
 import re
 
 from records.cleaning import clean
-from records.errors import UserError
 from records.types import Document
 
 # Citations, tags, LaTeX and lines of a program's log.
@@ -69,6 +68,7 @@ _REFUSAL = re.compile(
             r"i(?:'(?:ll|d|ve)| (?:do|did|can|can't|could|cannot|will|would|won't|may|might|must"
             r"|should|need|(?:do|did|could|wo|would|have|was)n't|apologi[sz]e|regret|understand"
             r"|think|believe|suggest|recommend|hope|found|know|see|wish|searched|tried"
+            r"|(?:only|just) (?:know|have|recall|remember)|know (?:only|(?:very )?little|nothing)"
             r"|have (?:no|not|never|extracted|searched|checked|looked|tried|found)))\b",
             r"i(?:'m| am| was) (?:\w+ly |so |very )?(?:not|unable|sorry|afraid|happy|glad|just"
             r"|only|still|here|programmed|designed|unaware|unfamiliar|unsure|looking|hoping"
@@ -136,19 +136,11 @@ _REMARK = re.compile(
 def responds(document: Document) -> bool:
     """Whether a text gives information about its topic (the opposite of :func:`abstains`).
 
-    A document's own field ``responds`` takes precedence: true or false, in tables as text in any
-    case. An empty text never responds.
+    A document's own field ``responds`` takes precedence. An empty text never responds.
     """
     text = clean(document.text, "refusals").text
-    declared = (document.model_extra or {}).get("responds")
-    if isinstance(declared, str):
-        declared = {"true": True, "false": False}.get(declared.strip().lower(), declared)
-    if not isinstance(declared, bool | None):
-        raise UserError(
-            f"document {document.id}: field 'responds': expected true or false, got {declared!r}"
-        )
-    if not text or declared is not None:
-        return bool(text and declared)
+    if not text or document.responds is not None:
+        return bool(text and document.responds)
     return not abstains(text)
 
 

@@ -1,5 +1,8 @@
 """Removal of the parts of an answer that make no claims: layout, code, sources and offers.
 
+The rules of :data:`NORMAL_KINDS` apply to claims and evidence, too: the same text from a PDF, a web
+page and a model is the same afterwards.
+
 Chat models write more than sentences. One step removes the rest before a text is decomposed or
 tested for an abstention, and counts the removed words by kind. A line that states a fact (three
 words with a finite verb, from a capital letter on) is kept inside any part but a model's reasoning.
@@ -7,8 +10,11 @@ words with a finite verb, from a capital letter on) is kept inside any part but 
 
 import html
 import re
+import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 # Content of [1], [2, 3], [4-6]; four digits are a year.
@@ -84,6 +90,7 @@ _OFFER = (
     rf"{_START}(?:(?:I )?[Hh]ope (?:this|that|it|you)\b|(?:[Pp]lease |[Jj]ust )?(?:[Ll]et me know"
     r"|[Ff]eel free|[Dd]o(?:n[’']t| not) hesitate)\b"
     r"|(?:[Pp]lease )?(?:[Tt]ell|[Gg]ive|[Ss]how) me\b"
+    r"|(?:[Ss]orry|(?:[Mm]y )?[Aa]pologies) (?:for|about) [^,.!?\n]*(?=[.!\n]|$)"
     r"|[Ii]f (?:you|there)\b(?=[^.!?\n]*\b(?:let me|ask|free|hesitate|I can|I could|I[’']\w+)\b)"
     r"|I(?:[’'][dm]| would| am)(?: be)?(?: always| more than)? (?:happy|glad|here to help)\b"
     r"|[Hh]appy to (?:help|assist)\b|[Tt]hank(?:s| you)\b|You(?:[’']re| are) welcome\b"
@@ -98,6 +105,7 @@ _REFUSAL = (
     rf"{_START}(?:(?:Unfortunately|However|Sorry|Regrettably),? )?"
     r"I(?: (?:can(?:not|[’']t)|could(?: not|n[’']t)) (?:answer|be sure|confirm|determine|find"
     r"|guarantee|locate|overstate|provide|recall|remember|say|share|tell|verify)"
+    r"| (?:only|just) (?:know|have|recall|remember)| know (?:only|(?:very )?little|nothing)"
     r"|(?: do(?: not|n[’']t)| did(?: not|n[’']t)) (?:find|have|know|recall|remember)"
     r"|(?: am|[’']m) (?:not (?:able|aware|certain|familiar|sure)|unable|unsure)"
     r"| have no (?:access|data|details?|information|knowledge|records?))\b"
@@ -110,11 +118,71 @@ _HEADING = (
     r"|(?=[^\n]*\w)(?P<underlined>[^\n]+)\n[^\S\n]*(?:={3,}|-{3,}))[^\S\n]*$"
 )
 # A participle with its preposition ("Works published in 1910") is no finite verb.
-_VERB = re.compile(
+FINITE_VERB = re.compile(
     r"^(?:He|She|They|It|His|Her|Their|Its) \w|\b(?:is|was|are|were|has|had|became|began|born|died"
     r"|gave|grew|held|led|left|lives|made|plays|remains|sang|serves|taught|took|went|won|works"
     r"|wrote|(?!retrieved|accessed)[a-z]{3,}ed (?!by|with|in|from|as|for|on))\b"
 )
+
+# Kinds of changes that keep the words of a text; they apply to answers, claims and evidence.
+NORMAL_KINDS = ("superscripts", "entities", "signs", "line_breaks")
+_RAISED_SIGNS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻"
+_RAISED = str.maketrans("0123456789+-−–", f"{_RAISED_SIGNS}⁻⁻")
+_LOWERED = str.maketrans(_RAISED_SIGNS, "0123456789+-")
+_RAISED_TAG = (
+    r"(?i)<sup\b[^<>]*>(?:<[^<>]*>){0,4}\s*([\d+−–-]{1,6}|[a-z]{1,2})\s*(?:<[^<>]*>){0,4}</sup>"
+)
+# A power of ten or two, a unit or a variable; any other raised number is a footnote's mark.
+_RAISED_NUMBER = (
+    r"(?P<base>(?<![\d.,])(?:10|2)|(?<![^\W\d_])(?:[kcdmnµ]?m|mi|ft|yd|mc|[A-Za-z]))?"
+    rf"(?P<raised>[{_RAISED_SIGNS}]+)"
+)
+# Signs of PDF and web texts: soft hyphens, zero-width spaces, ligatures, full-width letters.
+_INVISIBLE = "[\u00ad\u200b\u2060\ufeff]|(?<=[A-Za-z0-9])[\u200c\u200d]"
+_COMPATIBLE = "[\ufb00-\ufb06\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+"
+_LOOKALIKES = str.maketrans("АВЕКМНОРСТХаеорсухіјѕ", "ABEKMHOPCTXaeopcyxijs")
+_MIXED_WORD = r"\b(?=\w*[A-Za-z])\w*[АВЕКМНОРСТХаеорсухіјѕ]\w*"
+_BLOCK_OF_LINES = rf"^[^\n]+(?:\n(?![^\S\n]*(?:{_MARK}\s|#|\|))[^\n\t|]+)+"
+_MIN_WIDTH, _MAX_WIDTH = 30, 130
+_FILLED = 0.85  # least share of the width that a line with the next word takes
+_COMPOUND = re.compile(r"\b(?:anti|co|ex|half|non|post|pre|self|well)-$", re.IGNORECASE)
+
+
+def _raise_number(match: re.Match) -> str:
+    raised = match[1].translate(_RAISED)
+    return (
+        raised if raised[0] in _RAISED_SIGNS or len(raised) > 1 else ""
+    )  # "th" or a note's letter
+
+
+def _keep_power(match: re.Match) -> str:
+    base, number = match["base"], match["raised"].translate(_LOWERED)
+    if base is None:
+        before = match.string[: match.start()][-1:]
+        is_note = before.strip() and number.isdigit()
+        return "" if is_note else match[0]
+    if not base.isdigit():
+        return match[0]
+    return base if number == "1" else f"{base}^{number}"
+
+
+def _join_lines(match: re.Match) -> str:
+    lines = [line.strip() for line in match[0].split("\n")]
+    width, pairs = max(map(len, lines)), list(pairwise(lines))
+    divided = [re.search(r"[a-z]-$", line) and after[:1].islower() for line, after in pairs]
+    full = [len(line) + 1 + len(after.split()[0]) > _FILLED * width for line, after in pairs]
+    within = [after for line, after in pairs if not re.search(r"[.!?:;][\"”’)\]]*$", line)]
+    continued = sum(not after[:1].isupper() for after in within)
+    is_filled = all(a or b for a, b in zip(divided, full, strict=True))
+    if not (_MIN_WIDTH <= width <= _MAX_WIDTH and is_filled and within):
+        return match[0]
+    if 2 * continued < len(within):
+        return match[0]
+    text = lines[0]
+    for after, is_divided in zip(lines[1:], divided, strict=True):
+        keeps_hyphen = not is_divided or _COMPOUND.search(text)
+        text = (text if keeps_hyphen else text[:-1]) + ("" if is_divided else " ") + after
+    return text
 
 
 def _states_fact(line: str) -> bool:
@@ -123,7 +191,7 @@ def _states_fact(line: str) -> bool:
     return (
         line[:1].isupper()
         and len(line.split()) >= 3
-        and _VERB.search(line) is not None
+        and FINITE_VERB.search(line) is not None
         and not re.search(r"[={}<>]", line)
         and (not is_question or line.endswith("."))
     )
@@ -163,15 +231,22 @@ RULES = [
         ("reasoning", rf"(?is)\A.*(?:</{_TAGS}>|\[/THINK\])", ""),
         ("code", _CODE, _keep_prose),
         ("tags", r"(?s)<!--.*?(?:-->|\Z)|<(script|style|pre)\b.*?(?:</\1>|\Z)", ""),
+        ("superscripts", _RAISED_TAG, _raise_number),
         ("tags", r"<h[1-6]\b[^<>]*>", "\n# "),
         ("tags", r"</t[dh]>", "\t"),
         ("tags", rf"</?{_BLOCK}\b[^<>]*>", "\n"),
         ("tags", rf"</?{_INLINE}\b[^<>]*>", ""),
         (
-            "tags",
-            r"&(?:amp|nbsp|quot|apos|lt|gt|#39|#x27);",
-            lambda m: html.unescape(m[0]).replace("\xa0", " "),
+            "entities",
+            r"&(?:#\d{1,6}|#[xX][\da-fA-F]{1,5}|[A-Za-z][\dA-Za-z]{1,30});",
+            lambda m: html.unescape(m[0]),
         ),
+        ("signs", "[\u00a0\u2000-\u200a\u202f\u205f]", " "),
+        ("signs", _INVISIBLE, ""),
+        ("signs", _COMPATIBLE, lambda m: unicodedata.normalize("NFKC", m[0])),
+        ("signs", _MIXED_WORD, lambda m: m[0].translate(_LOOKALIKES)),
+        ("superscripts", _RAISED_NUMBER, _keep_power),
+        ("line_breaks", _BLOCK_OF_LINES, _join_lines),
         ("sources", r"^\[\^[\w-]{1,20}\]:.*$", _keep_facts),
         ("sources", _SOURCES, _keep_facts),
         ("addresses", _ADDRESS_LINE, _keep_facts),
@@ -191,7 +266,10 @@ RULES = [
 
 
 class Cleaned(NamedTuple):
-    """A text without the parts that make no claims, and the number of removed words by kind."""
+    """A text without the parts that make no claims, and the number of removed words by kind.
+
+    Changes that remove no words count as one per rule.
+    """
 
     text: str
     removed: dict[str, int]
@@ -200,11 +278,27 @@ class Cleaned(NamedTuple):
 @lru_cache(maxsize=256)
 def clean(text: str, kept: str = "") -> Cleaned:
     """Remove the parts of a text that make no claims, except the kind ``kept``."""
+    return _apply(text, [rule for rule in RULES if rule[0] != kept])
+
+
+def raise_numbers(markup: str) -> str:
+    """Replace ``<sup>`` elements by raised signs, which :func:`normalise` reads."""
+    return re.sub(_RAISED_TAG, _raise_number, markup)
+
+
+def normalise(text: str) -> str:
+    """Return a claim or passage with its words and numbers in one spelling and without wrapping."""
+    if text.isascii() and not re.search(r"[<&\n]", text):
+        return text
+    return _apply(text, [rule for rule in RULES if rule[0] in NORMAL_KINDS]).text
+
+
+def _apply(text: str, rules: Sequence[tuple]) -> Cleaned:
     removed: Counter[str] = Counter()
-    for kind, pattern, replacement in RULES:
-        if kind != kept:
-            shorter = pattern.sub(replacement, text)
-            if shorter != text:
-                removed[kind] += max(0, len(text.split()) - len(shorter.split()))
-                text = shorter
+    for kind, pattern, replacement in rules:
+        changed = pattern.sub(replacement, text)
+        if changed != text:
+            words = len(text.split()) - len(changed.split())
+            removed[kind] += max(int(kind in NORMAL_KINDS), words)
+            text = changed
     return Cleaned(text.strip(), dict(+removed))

@@ -8,7 +8,7 @@ from contextlib import suppress
 _RETRIEVED = re.compile(r"retriev(ed|al)_?\w*")
 _EVIDENCE = re.compile(
     r"(\w+_)?(contexts?|passages?|knowledge|evidences?|documents?|docs|snippets?|chunks|ctxs)"
-    r"|references|sources|search_results"
+    r"|sources|search_results"
 )
 _NO_TEXT = re.compile(r"(\w+_)?(ids?|scores?|counts?|time)")
 # Keys of a passage's text; a list of strings holds its sentences.
@@ -39,23 +39,6 @@ def is_evidence(column: str) -> bool:
     return bool(
         (_RETRIEVED.fullmatch(name) or _EVIDENCE.fullmatch(name)) and not _NO_TEXT.fullmatch(name)
     )
-
-
-def evidence_of(row: dict) -> list[dict] | None:
-    """Return the passages of a row's first non-empty evidence column, or ``None``.
-
-    Columns of what was retrieved come before others, such as RAGAS's ``reference_contexts``.
-
-    Raises:
-        ValueError: the column's shape is unknown; the message names the column and the option.
-    """
-    columns = [name for name, value in row.items() if is_evidence(name) and _is_filled(value)]
-    columns.sort(key=lambda name: not name.lower().startswith("retriev"))
-    return evidence_passages(columns[0], row[columns[0]]) if columns else None
-
-
-def _is_filled(value: object) -> bool:
-    return isinstance(value, str | dict | list) and bool(value)
 
 
 def evidence_passages(column: str, value: object) -> list[dict]:

@@ -28,6 +28,7 @@ R = TypeVar("R", bound=Record)
 M = TypeVar("M", bound=BaseModel)
 
 MAX_FAULTS = 10
+_LINES_FOR_QUOTES = 1000
 # Nesting of lists and objects; readers of results accept 200 levels, including those around a row.
 MAX_DEPTH = 100
 
@@ -165,7 +166,9 @@ def iter_rows(path: str | Path, any_text: bool = False) -> Iterator[tuple[int, d
 def require_file(path: str | Path) -> None:
     """Raise a one-line error if a data file does not exist."""
     if not Path(path).is_file():
-        fault = "a pipe or device" if Path(path).exists() else "no such file"
+        folder = Path(path).parent
+        missing = "no such file" if folder.is_dir() else f"no such folder as {folder}"
+        fault = "a pipe or device" if Path(path).exists() else missing
         fault = "a folder" if Path(path).is_dir() else fault
         raise UserError(f"{path}: {fault}; expected a JSONL, CSV or Parquet file")
 
@@ -228,11 +231,11 @@ def _divides(path: Path, separator: str, row_count: int) -> bool:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
-    # In the .txt files of SICK and SNLI, quotation marks are part of the text.
-    marks = csv.QUOTE_NONE if _suffix(path) == ".txt" else csv.QUOTE_MINIMAL
     csv.field_size_limit(1 << 30)  # page texts exceed the default
     separator = separator_of(path)
     name = _SEPARATOR_NAMES[separator]
+    has_plain_marks = separator == "\t" and _has_plain_marks(path)
+    marks = csv.QUOTE_NONE if has_plain_marks else csv.QUOTE_MINIMAL
     with _open_text(path) as file:
         # Strict: an unclosed quotation mark would swallow the following lines.
         reader = csv.DictReader(file, delimiter=separator, quoting=marks, strict=True)
@@ -254,6 +257,33 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict | str]]:
             yield _encoding_fault(path)
         except (csv.Error, *_READ_ERRORS) as error:
             yield reader.line_num + 1, f"file: cannot be read ({error})"
+
+
+def _has_plain_marks(path: Path) -> bool:
+    """Whether quotation marks are text in a tab-separated file, as in SICK and SNLI.
+
+    They enclose cells if the lines do not have the header's number of cells otherwise, if all
+    texts have them, or if marks are doubled within them.
+    """
+    try:
+        with _open_text(path) as file:
+            header, *rows = [
+                line.rstrip("\r\n").split("\t")
+                for line in islice(file, _LINES_FOR_QUOTES)
+                if line.strip()
+            ]
+    except (ValueError, *_READ_ERRORS):
+        return True  # an empty file; its reader reports other errors
+    if _suffix(path) == ".txt":
+        return True
+    cells = [cell for row in rows for cell in row]
+    enclosed = [cell for cell in cells if len(cell) > 1 and cell[0] == cell[-1] == '"']
+    texts = [cell for cell in cells if not re.fullmatch(r"[-\d.,]*", cell)]
+    return (
+        all(len(row) == len(header) for row in rows)
+        and len(enclosed) < max(1, len(texts))
+        and not any('""' in cell[1:-1] for cell in enclosed)
+    )
 
 
 def _is_name_table(path: Path) -> bool:
@@ -397,7 +427,9 @@ def read_records(
     reader = FileReader(path, kind, readable, fields, labels, format)
     records: list[R] = []
     faults: list[str] = []
+    n_rows = number = 0
     for number, row in chain(first, rows):
+        n_rows += 1
         where = f"{path}:{number}"
         if isinstance(row, str):
             faults.append(f"{where}: {row}")
@@ -411,12 +443,15 @@ def read_records(
         except ValidationError as error:
             faults.extend(_faults(where, error))
         except ValueError as error:
-            faults.append(f"{where}: {error}")
+            expected, _, got = str(error).rpartition(", got ")
+            is_known = expected and any(expected in fault for fault in faults)
+            field = expected.partition(":")[0]
+            faults.append(f"{where}: {field}: got {got}" if is_known else f"{where}: {error}")
     if faults:
         raise BadInput(faults[:MAX_FAULTS], max(0, len(faults) - MAX_FAULTS))
     if not records:
         raise UserError(f"{path}: the file is empty; expected at least one {kind.__name__}")
-    reader.report(_label_counts(records), file_notes(path))
+    reader.report(_label_counts(records), file_notes(path, n_rows, number))
     return records
 
 
@@ -443,12 +478,14 @@ def _parse_cells(row: dict) -> dict:
     return row
 
 
-def file_notes(path: str | Path) -> list[str]:
-    """Return what a file states about itself: its separator, and the names of its classes."""
+def file_notes(path: str | Path, n_rows: int, last_line: int) -> list[str]:
+    """Return facts about a file: separator, rows of several lines, and names of its classes."""
     notes = []
     if _suffix(Path(path)) in _TABLE_SUFFIXES and Path(path).is_file():
         separator = separator_of(Path(path))
         notes += [] if separator == "," else [f"separator: {_SEPARATOR_NAMES[separator]}"]
+        if n_rows + 1 < last_line:
+            notes.append(f"{n_rows:,} rows in {last_line - 1:,} lines")
     if _suffix(Path(path)) == ".parquet" and Path(path).is_file():
         for column, names in _class_names(Path(path)).items():
             numbers = ", ".join(f"{number} = {name}" for number, name in enumerate(names))

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from records.cleaning import normalise
 from records.evidence import evidence_passages
 from records.gold import Gold
 
@@ -166,6 +167,7 @@ class Generation(Record):
     text: str
     kind: str | None = None
     generator: str | None = None
+    responds: bool | None = None
     group: str | None = None
     bin: str | None = None
     sentences: list[Sentence] | None = None
@@ -196,6 +198,11 @@ class Claim(Record):
     original: str | None = None
     failed: Text | None = None
 
+    @field_validator("text")
+    @classmethod
+    def _normalised(cls, text: str) -> str:
+        return normalise(text) or text
+
 
 class Passage(Record):
     """A piece of evidence. ``prior`` is the probability that its content is true."""
@@ -215,7 +222,7 @@ class Passage(Record):
                 "expected a text, got an object or list; write a tool's output as one string, e.g. "
                 "with json.dumps"
             )
-        return text
+        return normalise(text) if isinstance(text, str) else text
 
 
 class SourcePrior(Record):
@@ -236,6 +243,7 @@ class Document(Record):
     Claims and passages may be strings. Passages without a letter or digit are dropped.
 
     ``group`` and ``bin`` are the topic's group and frequency bin; results have rows for each.
+    ``responds`` is false for an abstention; ``None`` leaves it to ``records.abstention``.
     """
 
     id: Id
@@ -247,6 +255,7 @@ class Document(Record):
     bin: str | None = None
     kind: str | None = None
     generator: str | None = None
+    responds: bool | None = None
     gold: Gold | None = None
 
     @model_validator(mode="before")

@@ -9,6 +9,7 @@ from data_builders.kb.graph import (
     PREFIXES,
     WD,
     Value,
+    agreed_date,
     frequency_of,
     labelled,
     labels_of,
@@ -93,8 +94,8 @@ def load_people(
     """Load a population with its facts, sorted by IRI.
 
     One query lists the people; then one query per property and hundred people loads the values.
-    ``dropped`` counts people without an English name, values without an English label, and invalid
-    dates (unknown values).
+    ``dropped`` counts people without an English name, values without an English label, invalid
+    dates (unknown values), and dates whose statements differ.
     """
     dropped = Counter() if dropped is None else dropped
     iris = members(client, population, "person")[:limit]
@@ -164,6 +165,12 @@ def _values(
         named = {labels[value] for value in values if value in labels}
         n_unlabelled = sum(value not in labels for value in values)
         dropped["invalid date" if date else "value without an English label"] += n_unlabelled
+        if date and len(named) > 1:
+            agreed = agreed_date(named)
+            if agreed not in named:
+                lost = "day or month" if agreed else "year"
+                dropped[f"{PROPERTIES[prop]} whose statements differ in the {lost}"] += 1
+            named = {agreed} if agreed else set()
         if named:
             values_of[iri] = tuple(sorted(named, key=lambda v: (v.year or 0, v.label, v.iri or "")))
     return values_of

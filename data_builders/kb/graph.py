@@ -205,6 +205,7 @@ def raw_values(
             f"{body} BIND(STR(DATATYPE(?value)) AS ?type) OPTIONAL {{ ?{subject} p:{prop} ?claim . "
             f"?claim psv:{prop} ?node . ?node wikibase:timeValue ?value ; "
             "wikibase:timePrecision ?precision . "
+            "FILTER NOT EXISTS { ?claim wikibase:rank wikibase:DeprecatedRank } "
             "OPTIONAL { ?node wikibase:timeCalendarModel ?calendar . } }"
         )
         variables = "?value ?type ?precision ?calendar"
@@ -238,6 +239,24 @@ def labelled(
     values = list(values)
     labels = labels_of(client, sorted({iri for iri, *_ in values}), f"labels of {prop}")
     return {value: Value(labels[value[0]], value[0]) for value in values if value[0] in labels}
+
+
+def agreed_date(dates: Iterable[Value]) -> Value | None:
+    """Return what several statements of one date agree on: a day, a month or a year.
+
+    A year and a day in it are this day; ``None`` if the years differ.
+    """
+    by_precision = sorted(dates, key=lambda date: len(date.label.split()))
+    finest, words = by_precision[-1], by_precision[-1].label.split()
+    if len({date.year for date in by_precision}) > 1:
+        return None
+    if all(words[-len(parts) :] == parts for parts in (d.label.split() for d in by_precision)):
+        return finest
+    least = by_precision[0].label.split()
+    shared = [date.label.split()[-2:] for date in by_precision]
+    has_month = finest.year > 0 and len(least) > 1 and all(part == shared[0] for part in shared)
+    year = words[-1:] if finest.year > 0 else words[-2:]  # 44 BC
+    return Value(" ".join(shared[0] if has_month else year), None, finest.year)
 
 
 def frequency_of(text: str) -> int | None:

@@ -47,8 +47,7 @@ class Given:
 
     def has(self, document: Document) -> bool:
         """Whether the claims are known: the field, or ``responds: false`` without the field."""
-        declared = getattr(document, "responds", None)
-        return getattr(document, self.field, None) is not None or declared is False
+        return getattr(document, self.field, None) is not None or document.responds is False
 
     def _read_claims(self, document: Document) -> list[Claim]:
         claims: list[Claim] = []

@@ -70,8 +70,8 @@ def _cited_texts(log: list[dict]) -> list[dict]:
 
 def generation_id(row: dict) -> str | None:
     """Return the number of a text, after its generator if it is named."""
-    number = row.get("qid")
-    return f"{row['generator']}-{number}" if row.get("generator") else number
+    number, generator = row.get("qid"), row.get("generator")
+    return f"{generator}-{number}" if generator and number is not None else number
 
 
 def text_number(row: dict) -> str:

@@ -160,6 +160,8 @@ class FileReader:
             and isinstance(value, str | dict | list)
             and value
         }
+        if "passages" in names:
+            return "passages"
         if len(names) > 1:
             raise UserError(
                 f"{self.path}: {', '.join(names)}: several columns can hold the evidence; name one "

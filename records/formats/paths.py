@@ -92,8 +92,13 @@ def _loop(loops: list[tuple[str, Evaluate]], scope: Scope) -> Iterator[Scope]:
 
 
 def _first(alternatives: list[Evaluate], scope: Scope) -> object:
-    values = [v for path in alternatives if (v := path(scope)) is not None]
-    return next((v for v in values if v not in ("", [], {})), values[0] if values else None)
+    first = None
+    for path in alternatives:
+        value = path(scope)
+        if value not in (None, "", [], {}):
+            return value
+        first = value if first is None else first
+    return first
 
 
 def _follow(value: object, parts: list[str], scope: Scope) -> object:

@@ -20,6 +20,10 @@ from clients.markup import page_text
             "<p>A <b>b</b>,<br>broken &amp; r&eacute;el&#8211;x[12] [a]</p>",
             "A b, broken & réel–x [a]",
         ),
+        (
+            "<p>Built in 1867<sup><a href='#n'>4</a></sup>, it holds 10<sup>6</sup> litres.</p>",
+            "Built in 1867, it holds 10^6 litres.",
+        ),
         ("<script>if (a<b) { '<p>no</p>' }</script><p>Yes</p>", "Yes"),
         ("<style>p {}</style><!-- <p>no</p> --><title>No</title><p>Yes</p>", "Yes"),
         ("<noscript><p>Enable JavaScript</p></noscript><p>Yes</p>", "Yes"),

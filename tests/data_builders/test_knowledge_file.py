@@ -308,6 +308,9 @@ PAGE = (
 DUMP = (
     '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/"><siteinfo/>'
     + PAGE.format("Ada", 0, "", "wikitext", "'''Ada''' met [[Charles Babbage|Babbage]].{{x}}")
+    + PAGE.format(
+        "Lake", 0, "", "wikitext", "It holds 10&lt;sup&gt;6&lt;/sup&gt; m&lt;sup&gt;3&lt;/sup&gt;."
+    )
     + PAGE.format("Ada King", 0, '<redirect title="Ada"/>', "wikitext", "#REDIRECT [[Ada]]")
     + PAGE.format("Talk:Ada", 1, "", "wikitext", "Talk")
     + PAGE.format("Style", 0, "", "css", "a {}")
@@ -322,7 +325,7 @@ def test_a_dump_is_read_as_plain_text_with_redirects(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(bz2.compress(DUMP.encode()) if name.endswith("bz2") else DUMP.encode())
     out = KnowledgeFile(tmp_path / "out", [str(path)]).build().parent
-    assert content(out) == [("Ada", "Ada met Babbage.")]
+    assert content(out) == [("Ada", "Ada met Babbage."), ("Lake", "It holds 10^6 m³.")]
     assert manifest(out)["dropped"] == {
         "page of another namespace": 1,
         "page that is not wikitext": 1,

@@ -107,6 +107,55 @@ def test_dates_of_the_snapshot_and_of_wikidata(text, kind, value):
 
 
 @pytest.mark.parametrize(
+    ("statements", "label", "reason"),
+    [
+        pytest.param(
+            [("1711-05-06", 11, "Normal"), ("1713-05-06", 11, "Normal")], None, "year", id="years"
+        ),
+        pytest.param(
+            [("1811-05-06", 11, "Normal"), ("1811-05-09", 11, "Normal")],
+            "May 1811",
+            "day or month",
+            id="days",
+        ),
+        pytest.param(
+            [("1811-05-06", 11, "Normal"), ("1811-07-09", 11, "Normal")],
+            "1811",
+            "day or month",
+            id="months",
+        ),
+        pytest.param(
+            [("1811-01-01", 9, "Normal"), ("1811-07-09", 11, "Normal")],
+            "9 July 1811",
+            None,
+            id="a year and its day",
+        ),
+        pytest.param(
+            [("1811-01-01", 11, "Normal"), ("1811-01-01", 9, "Deprecated")],
+            "1 January 1811",
+            None,
+            id="a deprecated statement of the same value",
+        ),
+    ],
+)
+def test_a_person_is_born_once(tmp_path, statements, label, reason):
+    lines = ['wd:Q1 rdfs:label "Ada"@en ; wdt:P31 wd:Q5 .']
+    for number, (day, precision, rank) in enumerate(statements):
+        value = f'"{day}T00:00:00Z"^^xsd:dateTime'
+        if rank != "Deprecated":
+            lines.append(f"wd:Q1 wdt:P569 {value} .")
+        lines.append(f"wd:Q1 p:P569 wd:c{number} . wd:c{number} b:rank b:{rank}Rank .")
+        lines.append(f"wd:c{number} psv:P569 wd:d{number} . wd:d{number} b:timeValue {value} ;")
+        lines.append(f"b:timePrecision {precision} ; b:timeCalendarModel wd:Q1985727 .")
+    dropped = Counter()
+    with open_client(snapshot=wikidata_file(tmp_path, *lines)) as client:
+        (person,) = load_people(client, dropped=dropped)
+    assert [value.label for value in person.facts.get("P569", ())] == [label] * bool(label)
+    reasons = [name for name, n in dropped.items() if n and "statements differ" in name]
+    assert reasons == [f"date of birth whose statements differ in the {reason}"] * bool(reason)
+
+
+@pytest.mark.parametrize(
     ("precision", "label"),
     [(8, None), (9, "1990"), (10, "January 1990"), (11, "1 January 1990"), ("", "1990")],
 )

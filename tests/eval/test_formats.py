@@ -34,7 +34,7 @@ def test_veriscores_verification_files_are_read(tmp_path):
     assert first.passages[0].url == "http://x.example"
     assert first.claims[0].contexts == [first.passages[0].id]
     assert (first.topic, first.generator) == ("Who is Ann Lee?", "m")
-    assert (second.claims, second.model_extra["responds"]) == ([], False)
+    assert (second.claims, second.responds) == ([], False)
 
 
 def test_safes_result_files_are_read(tmp_path):

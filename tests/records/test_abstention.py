@@ -1,8 +1,8 @@
 import pytest
+from pydantic import ValidationError
 
+from records import Document, read_records
 from records.abstention import responds
-from records.errors import UserError
-from records.types import Document
 
 
 def document(text, **fields):
@@ -74,5 +74,12 @@ def test_field_responds_overrides_the_text(declared):
 
 
 def test_field_responds_that_is_no_truth_value_is_refused():
-    with pytest.raises(UserError, match="field 'responds'"):
-        responds(document("Sorry, no.", responds="yes"))
+    with pytest.raises(ValidationError, match="responds"):
+        document("Sorry, no.", responds="perhaps")
+
+
+def test_responds_of_a_csv_is_a_truth_value(tmp_path):
+    (tmp_path / "a.csv").write_text("topic,text,responds\nAda,Ada sang.,false\nBo,Bo sang.,True\n")
+    silent, answer = read_records(tmp_path / "a.csv", Document)
+    assert (silent.responds, answer.responds) == (False, True)
+    assert not responds(silent)

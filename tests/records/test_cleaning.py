@@ -5,9 +5,9 @@ import time
 import pytest
 
 from components.sentences import split_sentences
-from records import Document
+from records import Claim, Document, Passage
 from records.abstention import responds
-from records.cleaning import clean
+from records.cleaning import clean, normalise
 
 FACTS = ["Ada Roe was a botanist.", "She was born in Lima."]
 FIRST, SECOND = FACTS
@@ -80,6 +80,8 @@ REMOVED = {
         "questions",
         f"{FIRST} How many books did she write? {SECOND}",
     ),
+    "apology for a delay": ("offers", f"Sorry for the wait! {BOTH}"),
+    "what the writer knows only partly": ("refusals", f"{BOTH} I only know the outline."),
     "closing offers": ("offers", f"{BOTH}\n\nI hope this helps! Let me know if you need more."),
     "conditional offer": ("offers", f"{BOTH}\nIf you have other questions, feel free to ask."),
     "request": ("offers", f"User: Tell me about Ada Roe.\n{BOTH}"),
@@ -138,6 +140,59 @@ def test_statements_of_fact_are_kept(text, sentences):
     assert split_sentences(clean(text).text) == (sentences or [text])
 
 
+# The text as it is written, and as a reader understands it.
+SPELLINGS = {
+    "a raised digit after a year is a note": ("Bo Ek left in 1912².", "Bo Ek left in 1912."),
+    "a linked note after a stop": (
+        'Bo Ek left.<sup id="a"><a href="#b">12</a></sup> He sang.',
+        "Bo Ek left. He sang.",
+    ),
+    "a power of ten": ("It has 3×10<sup>8</sup> cells.", "It has 3×10^8 cells."),
+    "a negative power": ("It took 10⁻⁹ s.", "It took 10^-9 s."),
+    "a unit": ("It covers 40 km<sup>2</sup>.", "It covers 40 km²."),
+    "an ordinal": ("the 4<sup>th</sup> prize", "the 4th prize"),
+    "an isotope and an ion": ("¹⁴C and Ca²⁺", "¹⁴C and Ca²⁺"),
+    "ligatures": ("the oﬃcial ﬂag", "the official flag"),
+    "full-width digits": ("in ２０１４", "in 2014"),
+    "zero-width spaces and soft hyphens": ("the mu\u200bse\u00adum", "the museum"),
+    "entities": ("1950&ndash;1960 at St&ouml;r &#38; Co.", "1950–1960 at Stör & Co."),
+    "Cyrillic letters in a Latin word": ("in Mаlmo", "in Malmo"),
+    "lines of a fixed width": (
+        "The museum of Orren was opened in the spring\nof 1950 by the mayor, who had collected\n"
+        "the money for it since the end of the war.",
+        "The museum of Orren was opened in the spring of 1950 by the mayor, who had collected the "
+        "money for it since the end of the war.",
+    ),
+    "hyphens at line ends": (
+        "The museum was opened by the may-\nor of Orren, who was a well-\nknown collector.",
+        "The museum was opened by the mayor of Orren, who was a well-known collector.",
+    ),
+}
+SEPARATE_LINES = {
+    "a list": "- The museum of Orren was opened in 1950\n- The mayor collected the money for it",
+    "a list without marks": "Studied painting in the city of Orren\nTaught at the academy of Lund\n"
+    "Won the prize of the academy in 1901",
+    "a verse": "the sea is wide,\nthe night is long,\nand i shall hide\nbehind a song",
+    "sentences": "The museum of Orren opened in 1950.\nIt was paid by the mayor of the town.\n"
+    "it closed.",
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_a_text_in_another_spelling_is_read_as_its_reader_does(name):
+    written, read = SPELLINGS[name]
+    assert normalise(written) == read
+    assert clean(f"{written}\n\n{FIRST}").text.startswith(read)
+    assert Passage(id="p", text=written).text == Claim(id="c", text=written).text == read
+    changed = clean(written).removed
+    assert bool(changed) == (written != read)
+
+
+@pytest.mark.parametrize("name", SEPARATE_LINES)
+def test_lines_that_are_no_wrapped_prose_stay_apart(name):
+    assert normalise(SEPARATE_LINES[name]) == SEPARATE_LINES[name]
+
+
 def test_citations_stay_for_the_metric_that_reads_them():
     text = f"# Ada Roe\n{FIRST} [1] {SECOND} [2](https://a.example)"
     assert clean(text, "citations").text == f"{FIRST} [1] {SECOND} [2]"
@@ -149,7 +204,21 @@ def test_reasoning_around_a_refusal_is_an_abstention():
 
 
 @pytest.mark.parametrize(
-    "part", ["<think>", "```\n", "<!--", "[a](", "https://a(", "a|", "a\tb\n", "**a", " ", "。「"]
+    "part",
+    [
+        "<think>",
+        "```\n",
+        "<!--",
+        "[a](",
+        "https://a(",
+        "a|",
+        "a\tb\n",
+        "**a",
+        " ",
+        "。「",
+        "<sup>",
+        "a о\n",
+    ],
 )
 def test_hostile_repetitions_take_linear_time(part):
     start = time.perf_counter()

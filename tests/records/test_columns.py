@@ -84,6 +84,30 @@ def test_evidence_in_an_unknown_shape_is_refused_with_its_column(tmp_path, colum
         read_records(path, Document)
 
 
+@pytest.mark.parametrize("columns", [("gold_contexts", "contexts"), ("contexts", "gold_contexts")])
+def test_the_column_of_the_format_is_the_evidence_in_any_order(tmp_path, columns):
+    values = {"gold_contexts": [PAGE], "contexts": [OTHER]}
+    row = ANSWER | {column: values[column] for column in columns} | {"references": [PAGE]}
+    (document,) = read_records(write(tmp_path / "a.jsonl", row), Document)
+    assert [passage.text for passage in document.passages] == [OTHER]
+
+
+def test_several_evidence_columns_are_refused_with_their_names(tmp_path):
+    path = write(tmp_path / "a.jsonl", ANSWER | {"gold_docs": [PAGE], "snippets": [OTHER]})
+    with pytest.raises(UserError, match=r"a.jsonl: gold_docs, snippets: several .*--fields"):
+        read_records(path, Document)
+    (document,) = read_records(path, Document, fields={"passages": "snippets"})
+    assert [passage.text for passage in document.passages] == [OTHER]
+
+
+def test_references_are_the_right_answers_and_no_evidence(tmp_path, lines):
+    (document,) = read_records(
+        write(tmp_path / "a.jsonl", ANSWER | {"references": [PAGE]}), Document
+    )
+    assert document.passages is None
+    assert lines.messages[0].endswith("not used: references")
+
+
 def test_a_column_that_is_not_used_is_named(tmp_path, lines):
     row = ANSWER | {"contexts": [PAGE], "reference": "A weaver.", "faithfulness": 0.5}
     read_records(write(tmp_path / "a.jsonl", row), Document)

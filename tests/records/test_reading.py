@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import logging
 from collections import Counter
 
 import pandas
@@ -20,6 +21,7 @@ from records import (
     read_records,
 )
 from records.abstention import responds
+from records.formats import file_reader
 
 PAIR = {"premise": "A dog runs.", "hypothesis": "An animal moves.", "label": 0.9}
 
@@ -93,6 +95,59 @@ def test_a_text_with_tabs_is_a_table_whose_quotation_marks_are_text(tmp_path):
     assert document.claims[0].label == "NS"
     (tmp_path / "lines.txt").write_text('{"id": "1",\t"topic": "T", "text": "A text."}\n')
     assert read_records(tmp_path / "lines.txt", Document)[0].text == "A text."
+
+
+QUOTES = 'premise\thypothesis\tlabel\n"Go, said Bo.\tBo spoke.\tentailment\nGo"\tBo sat.\tneutral\n'
+
+
+def test_quotation_marks_in_a_tsv_are_characters(tmp_path):
+    (tmp_path / "a.tsv").write_text(QUOTES + '"Bo ran"\tBo sat.\tcontradiction\n')
+    pairs = read_records(tmp_path / "a.tsv", RelationPair)
+    assert [pair.premise for pair in pairs] == ['"Go, said Bo.', 'Go"', '"Bo ran"']
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        '"Bo said ""go"" twice"\tBo sat.\tneutral\n',
+        '"Bo\tran"\tBo sat.\tneutral\n',
+        '"Bo ran"\t"Bo sat."\t"neutral"\n',
+    ],
+    ids=["doubled marks", "a tab in a cell", "all cells"],
+)
+def test_quotation_marks_that_enclose_the_cells_of_a_tsv_are_removed(tmp_path, rows):
+    (tmp_path / "a.tsv").write_text("premise\thypothesis\tlabel\n" + rows)
+    (pair,) = read_records(tmp_path / "a.tsv", RelationPair)
+    assert not pair.premise.startswith('"')
+
+
+def test_rows_of_several_lines_are_reported(tmp_path, caplog):
+    file_reader._log_once.cache_clear()
+    caplog.set_level(logging.INFO, "records")
+    (tmp_path / "a.csv").write_text('topic,text\nAda,"Ada sang.\nShe ran."\nBo,Bo sat.\n')
+    assert len(read_records(tmp_path / "a.csv", Document)) == 2
+    assert "2 rows in 3 lines" in caplog.messages[0]
+
+
+@pytest.mark.parametrize(("value", "text"), [(0, "0"), (8, "8"), (False, "false"), (0.5, "0.5")])
+@pytest.mark.parametrize("column", ["answer", "text"])
+def test_an_answer_that_is_a_number_or_a_truth_value_is_its_text(tmp_path, column, value, text):
+    row = {"question": "How many?", column: value}
+    (document,) = read_records(lines(tmp_path / "a.jsonl", row), Document)
+    assert document.text == text
+
+
+def test_the_accepted_labels_are_listed_once(tmp_path):
+    rows = [{"doc": "Bo sat.", "claim": "Bo ran.", "label": "perhaps"}] * 3
+    with pytest.raises(BadInput) as caught:
+        read_records(lines(tmp_path / "a.jsonl", *rows), Document)
+    assert "expected one of supported" in caught.value.faults[0]
+    assert caught.value.faults[1].endswith("a.jsonl:2: label: got 'perhaps'")
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"no such folder as .*absent; expected a JSONL"):
+        read_records(tmp_path / "absent" / "a.jsonl", Document)
 
 
 def test_plain_text_is_one_error(tmp_path):
@@ -381,12 +436,12 @@ def test_a_document_without_an_id_keeps_its_fields(tmp_path):
     assert document.id == "d1"
     assert [claim.text for claim in document.claims] == ["Ann was born."]
     assert [passage.title for passage in document.passages] == ["Ann"]
-    extra = {"responds": False, "domain": "films", "mine": 5}
+    extra = {"domain": "films", "mine": 5}
     (ours,) = read_records(lines(tmp_path / "ours.jsonl", row | extra), Document)
     assert ours.model_extra == extra
     other = {"id": None, "topic": "Bo", "output": "Bo."} | extra
     (theirs,) = read_records(lines(tmp_path / "texts.jsonl", other), Document)
-    assert (theirs.id, theirs.model_extra) == ("d1", {"responds": False})
+    assert (theirs.id, theirs.model_extra) == ("d1", {})
 
 
 def test_a_category_may_be_one_name(tmp_path):

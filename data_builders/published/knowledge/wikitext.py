@@ -13,6 +13,7 @@ import yaml
 
 from components.english import MONTHS
 from components.sentences import split_sentences
+from records.cleaning import normalise, raise_numbers
 
 _WORDS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 _FORMULAS = frozenset(("math", "chem", "ce", "hiero"))
@@ -57,7 +58,7 @@ def plain_text(wikitext: str) -> tuple[str | None, int]:
     text = "\n".join(lines)
     for pattern, put in _RULES:
         text = pattern.sub(put, text)
-    return text.strip(), left_out
+    return normalise(text), left_out
 
 
 def _prose(nodes: Iterable) -> Iterable[str]:
@@ -99,7 +100,9 @@ def _tag(tag: object) -> Iterable[str]:
     elif name in _FORMULAS:
         yield _HOLE
     elif name not in _WORDS["no_prose"] and tag.contents is not None:
-        yield from _prose(tag.contents.nodes)
+        text = "".join(_prose(tag.contents.nodes))
+        raised = raise_numbers(f"<sup>{text}</sup>")
+        yield raised if name == "sup" and not raised.startswith("<") else text
 
 
 def _around(nodes: Sequence, index: int) -> tuple[str, str]:

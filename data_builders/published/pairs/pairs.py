@@ -212,16 +212,19 @@ class _Reader:
             expected = "pairs" if self.target == "relation" else "pairs with a probability"
             raise UserError(f"{self.file}: expected {expected}, got fields {', '.join(samples[0])}")
         self.format = reader.format.name if self.target == "relation" else "unli"
+        n_rows = 0
         for where, row in tqdm(
             chain(first, rows), desc=source_name(self.file), unit=" rows", disable=None
         ):
+            n_rows += 1
             try:
                 pairs = reader.pairs(row)
             except ValueError as error:
                 raise BadInput([f"{where}: {error}"]) from None
             counts.update(pair.label for pair in pairs if isinstance(pair.label, str))
             yield from pairs
-        reader.report(counts, file_notes(self.file))
+        last_line = int(where.rpartition(":")[2])
+        reader.report(counts, file_notes(self.file, n_rows, last_line))
 
 
 def _nearness(
