@@ -142,8 +142,9 @@ _INVISIBLE = "[\u00ad\u200b\u2060\ufeff]|(?<=[A-Za-z0-9])[\u200c\u200d]"
 _COMPATIBLE = "[\ufb00-\ufb06\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+"
 _LOOKALIKES = str.maketrans("АВЕКМНОРСТХаеорсухіјѕ", "ABEKMHOPCTXaeopcyxijs")
 _MIXED_WORD = r"\b(?=\w*[A-Za-z])\w*[АВЕКМНОРСТХаеорсухіјѕ]\w*"
-_BLOCK_OF_LINES = rf"^[^\n]+(?:\n(?![^\S\n]*(?:{_MARK}\s|#|\|))[^\n\t|]+)+"
+_BLOCK_OF_LINES = rf"^(?!#)[^\n]+(?:\n(?![^\S\n]*(?:{_MARK}\s|#|\|))[^\n\t|]+)+"
 _MIN_WIDTH, _MAX_WIDTH = 30, 130
+_MIN_WORDS = 4
 _FILLED = 0.85  # least share of the width that a line with the next word takes
 _COMPOUND = re.compile(r"\b(?:anti|co|ex|half|non|post|pre|self|well)-$", re.IGNORECASE)
 
@@ -168,11 +169,13 @@ def _keep_power(match: re.Match) -> str:
 
 def _join_lines(match: re.Match) -> str:
     lines = [line.strip() for line in match[0].split("\n")]
+    if not all(lines) or min(len(line.split()) for line in lines[:-1]) < _MIN_WORDS:
+        return match[0]
     width, pairs = max(map(len, lines)), list(pairwise(lines))
     divided = [re.search(r"[a-z]-$", line) and after[:1].islower() for line, after in pairs]
     full = [len(line) + 1 + len(after.split()[0]) > _FILLED * width for line, after in pairs]
     within = [after for line, after in pairs if not re.search(r"[.!?:;][\"”’)\]]*$", line)]
-    continued = sum(not after[:1].isupper() for after in within)
+    continued = sum(after[:1].islower() for after in within)
     is_filled = all(a or b for a, b in zip(divided, full, strict=True))
     if not (_MIN_WIDTH <= width <= _MAX_WIDTH and is_filled and within):
         return match[0]

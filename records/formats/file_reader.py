@@ -56,6 +56,7 @@ class FileReader:
     ):
         self.path, self.kind = path, kind
         self.fields, self.labels = dict(fields or {}), dict(labels or {})
+        self._paths = {field: compile_path(path) for field, path in self.fields.items()}
         check_meanings(self.labels)
         bases = [base for base in kind.__mro__ if base in (*_KEYS, Document)]
         self._key = _KEYS.get(bases[0]) if bases else None
@@ -133,7 +134,7 @@ class FileReader:
     def _renamed(self, row: Mapping) -> dict:
         if not self.fields:
             return dict(row)
-        named = {field: compile_path(path)(row) for field, path in self.fields.items()}
+        named = {field: path(row) for field, path in self._paths.items()}
         replaced = {path.partition(".")[0] for path in self.fields.values()}
         replaced |= {"output", "response"}
         rest = {name: value for name, value in row.items() if name not in replaced}

@@ -54,26 +54,6 @@ def halogen_text(row: dict) -> str | None:
     return None if is_topic and halogen_atoms(row.get("atoms")) else text
 
 
-def averitec_answers(questions: list[dict]) -> list[dict]:
-    """Return each answer after its question; ``boolean_explanation`` follows a Yes or No."""
-    return [
-        answer
-        | {
-            "text": " ".join(
-                part.strip()
-                for part in (
-                    question["question"],
-                    answer["answer"],
-                    answer.get("boolean_explanation"),
-                )
-                if part
-            )
-        }
-        for question in questions
-        for answer in question["answers"]
-    ]
-
-
 def factcheck_claims(sentence: dict) -> list[dict]:
     """Return the claims of a sentence of Factcheck-Bench, with evidence and stances.
 
@@ -95,20 +75,6 @@ def factcheck_claims(sentence: dict) -> list[dict]:
         label = word if worth == "factual" else "IR"
         claims.append({"text": text, "worth": worth, "label": label, "evidence": evidence})
     return claims
-
-
-def factreasoner_contexts(contexts: list[dict]) -> list[dict]:
-    """Return contexts whose text is the first of text, snippet, summary and title."""
-    passages = []
-    for context in contexts:
-        texts = {name: context.get(name) for name in ("text", "snippet", "synthetic_summary")}
-        title = context.get("title") or ""
-        field = next((name for name, text in texts.items() if text), None)
-        unused = {name: text for name, text in texts.items() if text and name != field}
-        passage = {"id": context["id"], "title": title, "text": texts[field] if field else title}
-        more = {"url": context.get("link"), "prior": context.get("probability")}
-        passages.append(unused | passage | more)
-    return passages
 
 
 def factreasoner_atoms(row: dict) -> list[dict]:

@@ -7,6 +7,7 @@
 - ``doc | hash``: the value after a conversion (``conversions.py``);
 - ``label | {1: supported}``: the value that a table has for it, else unchanged (``"*"``: for all
   others);
+- ``title + text``: the texts after each other;
 - a list of paths: the first value that is not empty, else the first that exists.
 
 A block of paths with ``each: {sentence: annotations, fact: sentence.facts}`` is a list with one
@@ -52,6 +53,9 @@ def compile_path(path: str | list) -> Evaluate:
         return lambda scope: _first(alternatives, scope)
     if path.startswith("="):
         return lambda scope: path[1:]
+    if " + " in path:
+        texts = [compile_path(part) for part in path.split(" + ")]
+        return lambda scope: " ".join(v.strip() for text in texts if (v := text(scope)))
     source, *names = path.split(" | ")
     parts = source.split(".")
     conversions = [_conversion(name) for name in names]
@@ -74,6 +78,8 @@ def columns_of(path: str | list | Mapping) -> set[str]:
         )
     if isinstance(path, list):
         return {column for alternative in path for column in columns_of(alternative)}
+    if " + " in path:
+        return columns_of(path.split(" + "))
     source = path.partition(" | ")[0]
     return {source, source.partition(".")[0]} if path[:1] not in ("=", "#", "@") else set()
 
