@@ -111,6 +111,7 @@ CONVERSIONS: dict[str, Callable] = {
     "hash": short_hash,
     "text": str,
     "lines": _lines,
+    "joined": " ".join,
     "named_sentence": _named_sentence,
     "count": len,
     "items": lambda value: value or [],
