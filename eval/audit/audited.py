@@ -1,29 +1,35 @@
 """One audit: the robustness experiment with a user's metric as its only column."""
 
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import yaml
 
-from eval.audit.result import Audit, attacks_of, example_of, fault_of
-from eval.audit.targets import Guarded, load
-from eval.audit.texts import LADDERS, K, text_files, with_pages
+from components.certificate import SEEN
+from eval.audit.result import Audit, attacks_of, change_of, example_of, fault_of
+from eval.audit.targets import Guarded, Predictions, Repeats, load
+from eval.audit.texts import LADDERS, K, probe_files, text_files, with_pages
 from eval.defences import Defence, read_pipeline
 from eval.experiments.robustness.robustness import WORD_TEST, Robustness
+from eval.experiments.robustness.robustness_cells import Text, by_kind
 from eval.experiments.robustness.robustness_grid import NONE
 from eval.experiments.robustness.robustness_texts import draw_topics
-from eval.experiments.robustness.robustness_verdicts import LEAST_UNITS, HonestLadders
+from eval.experiments.robustness.robustness_verdicts import LEAST_UNITS, HonestLadders, usable
 from eval.metrics.text_metric import TextMetric
 from eval.report.render import write_page
 from eval.report.terminal import format_cost
-from eval.run.run import LimitReached
+from eval.run.run import LimitReached, Run
 from records import Document, ResultFile, UserError, write_text
 
-TRIAL = 20  # texts after which the cost is printed
+TRIAL = 20  # texts after which the cost is printed, and texts that are scored twice
+PROBES = 72  # per family; a certificate needs 60
 CONFIGURED = "configured"
 ROBUST = "configs/eval/ready/robust.yaml"
 
@@ -36,6 +42,10 @@ class AuditedMetric(Robustness):
     max_texts: int | None = None
 
     def documents(self) -> list[Document]:
+        return self._drawn
+
+    @cached_property
+    def _drawn(self) -> list[Document]:
         """Texts with their pages, on as many topics as ``held`` needs or ``max_texts`` allows."""
         texts = super().documents()
         most = LEAST_UNITS
@@ -43,6 +53,16 @@ class AuditedMetric(Robustness):
             most = max(2, self.max_texts * len({d.topic for d in texts}) // len(texts))
         drawn = draw_topics(texts, LADDERS[0], None, most, self.seed)
         return list(with_pages([d for d in texts if d.topic in drawn]))
+
+    def _probes(self) -> list[Document]:
+        counts: Counter[tuple[str, str]] = Counter()
+        drawn = []
+        for probe in super()._probes():
+            family = (probe.model_extra["probe"], probe.model_extra["bank"])
+            counts[family] += 1
+            if SEEN not in family and counts[family] <= PROBES:
+                drawn.append(probe)
+        return drawn
 
 
 def plan(**options: object) -> AuditedMetric:
@@ -55,34 +75,41 @@ def audit(
     max_texts: int | None = None,
     output: str | None = None,
     verdict: str = "grouped",
+    repeats: Repeats | None = None,
 ) -> Audit:
     """Attack a metric or reward, and say whether worse texts score higher.
 
     Writes ``audit.json``, ``report.html`` and the files of the robustness experiment. A repeated
-    audit replaces them.
+    audit replaces them, and an interrupted audit of the same file resumes.
 
     Args:
         target: ``FILE.py`` with a TextMetric or ``score``, ``FILE.py:NAME``, a configuration of
-            ``eval score``, or scores (JSONL with ``id`` and ``score``); a function or a TextMetric.
+            ``eval score``, or scores (JSONL with ``id`` and ``score``); a function, a list of
+            rewards, or a TextMetric.
         max_texts: draw topics for about so many texts; by default 60 topics are drawn.
         output: folder; by default one below ``runs/audit``.
         verdict: the scored verdict of a configuration that has several.
+        repeats: ``mean`` averages several scores of a text in a file; null refuses them.
     """
-    name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
+    name = target if isinstance(target, str) else name_of(target)
     config: dict[str, object] = {"target": name}
     metric, column = None, NONE
     if name.endswith(".yaml"):
         options, column = _pipeline_options(name, verdict)
         config["pipeline"] = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
     else:
-        metric = load(target) if isinstance(target, str) else Guarded(name, target)
+        metric = load(target, repeats) if isinstance(target, str) else Guarded(name, target)
         options = {"text_metrics": {name: metric}}
     experiment = plan(max_texts=max_texts, **options)
-    config |= {"texts": experiment.texts, "max_texts": max_texts}
+    if isinstance(metric, Predictions):
+        metric.check([document.id for document in experiment.documents()])
+    config |= {"texts": experiment.texts, "max_texts": max_texts, "file": name.partition(":")[0]}
     folder = Path(output or Path("runs/audit", Path(name).name.replace(":", ".")))
-    file = _run(experiment, folder, config)
+    file = _run(experiment, folder, config, can_resume=isinstance(target, str))
     result = _result(experiment, file, column, write_page(experiment.page, file, folder))
-    result.errors = dict(getattr(metric, "errors", {}))
+    if isinstance(metric, Guarded):
+        result.errors = dict(metric.errors)
+        result.unstable = _change(metric, experiment.cells[name, NONE])
     write_text(folder / "audit.json", result.model_dump_json(indent=2) + "\n")
     return result
 
@@ -96,12 +123,23 @@ def _pipeline_options(path: str, verdict: str) -> tuple[dict[str, object], str]:
         column = CONFIGURED
         defences[column] = Defence(select=pipeline.select)
     defences["robust"] = Defence(config=ROBUST, score="f1_at_k", k=K)
-    return {"metrics": {path: bare}, "defences": defences, "verdicts": {path: verdict}}, column
+    options = {"metrics": {path: bare}, "defences": defences, "verdicts": {path: verdict}}
+    return options | {"probes": probe_files()}, column
 
 
-def _run(experiment: AuditedMetric, folder: Path, config: dict) -> ResultFile:
-    for path in [*folder.glob(".*.partial.jsonl"), folder / "results.json"]:
-        path.unlink(missing_ok=True)
+def name_of(target: object) -> str:
+    """The name of a function, of a list of functions, or of a metric's class."""
+    if isinstance(target, list | tuple):
+        return " + ".join(map(name_of, target))
+    return getattr(target, "__name__", type(target).__name__)
+
+
+def _run(experiment: AuditedMetric, folder: Path, config: dict, can_resume: bool) -> ResultFile:
+    key = Run(experiment.name, experiment, config, folder).key[:16] if can_resume else None
+    for path in folder.glob(".*.partial.jsonl"):
+        if key is None or key not in path.name:
+            path.unlink()
+    (folder / "results.json").unlink(missing_ok=True)
     try:
         return experiment.run(folder, config, limit=TRIAL)
     except LimitReached as reached:
@@ -118,12 +156,14 @@ def _result(experiment: AuditedMetric, file: ResultFile, column: str, page: Path
     texts, attacks = experiment.cells[place], attacks_of(file, place)
     scores = np.array([text.value for text in texts])
     fault = fault_of(scores)
-    honest = [text for text in texts if text.document.kind == LADDERS[0]]
-    ladders = HonestLadders({LADDERS[0]: honest}, experiment.seed)
+    kinds = by_kind(texts)
+    ladders = HonestLadders({kind: kinds[kind] for kind in LADDERS}, experiment.seed)
     return Audit(
         target=metrics[0],
         verdict="unusable" if fault else attacks[0].verdict,
         unusable=fault,
+        void=ladders.void_reason,
+        unstable=None,
         texts=len(texts),
         topics=len({text.document.topic for text in texts}),
         failed=int(np.isnan(scores).sum()),
@@ -143,3 +183,16 @@ def _result(experiment: AuditedMetric, file: ResultFile, column: str, page: Path
         report=str(page),
         config_hash=file.provenance["config_hash"],
     )
+
+
+def _change(metric: Guarded, texts: Sequence[Text]) -> str | None:
+    """How the scores of some texts change when they are scored again."""
+    scored = usable(texts)
+    if not scored:
+        return None
+    places = np.linspace(0, len(scored) - 1, min(TRIAL, len(scored))).astype(int)
+    drawn = [scored[place] for place in places]
+    again = metric.score([text.document for text in drawn])
+    before = np.array([text.value for text in drawn])
+    after = np.array([np.nan if score is None else score for score in again])
+    return change_of(before, after, float(np.ptp([text.value for text in scored])))

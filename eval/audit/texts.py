@@ -10,7 +10,6 @@ from records import Document, Passage, UserError, read_records
 LADDERS = ("ladder", "affirmed")
 K = 5  # facts of a complete answer
 _PAGES = "data/leads/passages_test.jsonl"
-_BUILDERS = ("leads", "ladders", "attacks")  # each reads what the builders before it wrote
 
 
 def text_files() -> list[str]:
@@ -18,9 +17,8 @@ def text_files() -> list[str]:
 
     Attacks with phrases that training may use are left out.
     """
-    for builder in _BUILDERS:
-        if not Path("data", builder, "manifest.json").is_file():
-            _build(builder)
+    for builder in ("leads", "ladders", "attacks"):
+        _build(builder)
     # The file of an attack that no topic has statements for is empty.
     written = [path for path in sorted(Path("data/attacks").glob("*.jsonl")) if path.stat().st_size]
     kept = [path for path in written if not path.stem.endswith("_seen")]
@@ -29,7 +27,15 @@ def text_files() -> list[str]:
     return list(map(str, paths))
 
 
+def probe_files() -> list[str]:
+    """The file of statements with known truth, which is built if it does not exist."""
+    _build("probes")
+    return ["data/probes/probes.jsonl"]
+
+
 def _build(builder: str) -> None:
+    if Path("data", builder, "manifest.json").is_file():
+        return
     config = f"configs/data/small/{builder}.yaml"
     command = [sys.executable, "-m", "data_builders", builder, "--config", config]
     done = subprocess.run(

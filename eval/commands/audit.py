@@ -27,8 +27,9 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--texts", type=str, help="write the texts to this file, and score nothing")
     parser.add_argument(
         "--fail_on",
-        type=Literal["gamed"],
-        help="exit with 1 if the metric is gamed, void or unusable",
+        type=Literal["gamed", "failed", "unclear"],
+        help="exit with 1 if the metric is unusable or void, or if an attack is gamed, failed or "
+        "unclear: with this verdict or a worse one",
     )
     parser.add_function_arguments(audit, as_group=False, skip={"target"})
     return parser
@@ -55,4 +56,4 @@ def main(argv: list[str]) -> int:
     result = audit(target, **options)
     print(printable(result.screen()))
     print(result.report)
-    return int(fail_on is not None and result.gamed)
+    return int(fail_on is not None and result.is_at_most(fail_on))

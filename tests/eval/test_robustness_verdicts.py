@@ -145,8 +145,8 @@ def test_a_ladder_of_true_twins_without_order_makes_the_column_void_and_no_attac
     alone = HonestLadders({"ladder": rungs}, 0)
     attack = [text(f"T{n}", "attack", 0.0, 0.4) for n in range(100)]
     assert both.outcomes(attack) == alone.outcomes(attack)
-    assert alone.measures
-    assert not both.measures
+    assert alone.void_reason is None
+    assert both.void_reason
 
 
 def test_without_rungs_there_is_a_success_rate_and_no_verdict():

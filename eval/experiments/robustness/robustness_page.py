@@ -41,6 +41,7 @@ _KIND = {"assessor": "Metric", "kind": "Kind of text"}
 _COLUMNS = ("metric", "selection")
 _GOOD = {"supported": True, "not_supported": False, "contradicted": False}
 _VERDICTS = {"held": True, "gamed": False, "void": False, "passes": True, "fails": False}
+_SHADES = {"gamed": 1.0, "unclear": 0.5, "held": 0.0}
 # The dev measure that each component is selected by, in the order of search.
 _MEASURES = ("pearson", "macro_f1", "entailment_auroc", "word_f1", "perplexity")
 
@@ -96,7 +97,8 @@ def matrices(file: ResultFile, folder: Path) -> Iterator[TextTable]:
             f"Can it be gamed? {metric}",
             "In a cell: excess inflation, which is how much better than by its gold F1 the text "
             "is taken to be, with bounds at the level of all cells; the share of topics on which "
-            "it scores higher than a much better text (ASR); and the verdict.",
+            "it scores higher than a much better text (ASR); and the verdict. Orange cells are "
+            "`gamed`, grey ones `unclear`, blue ones `held`; cells without a colour are `void`.",
             ["Attack", *columns],
             [*_margins(columns, ABOVE), *lines, *_margins(columns, BELOW)],
         )
@@ -121,10 +123,10 @@ def _attack(cells: Mapping[tuple[str, str], Result], kind: str) -> Cell:
     if needed is not None:
         share += f", decided with n = {number(needed.value, 'total')}"
     if excess is None or excess.value is None:
-        return Cell(share, shade=rate.value)
+        return Cell(share)
     mark, good = verdict_mark(excess)
-    value = f"{excess.value:+.2f}"
-    return Cell(value, _ends(excess.bounds), share, mark, good, shade=max(0.0, excess.value))
+    value, shade = f"{excess.value:+.2f}", _SHADES.get(excess.verdict)
+    return Cell(value, _ends(excess.bounds), share, mark, good, shade=shade)
 
 
 def _margin(row: Result | None) -> Cell:
@@ -312,8 +314,11 @@ def summary(file: ResultFile) -> list[str]:
     for metric, column in verdicts:
         if column not in (NO_DEFENCE, *stacks) and stacks:
             continue
-        worst = last[metric, column, "worst_excess_inflation"]
-        rate = last[metric, column, "worst_asr"]
+        worst = last.get((metric, column, "worst_excess_inflation"))
+        rate = last.get((metric, column, "worst_asr"))
+        if worst is None or rate is None:
+            lines.append(f"{metric}, {column}: no attacked text has a score.")
+            continue
         measured = last.get((metric, column, "certificate"))
         certificate = measured.verdict if measured else "not measured"
         lines.append(

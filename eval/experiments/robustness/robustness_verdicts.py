@@ -14,6 +14,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
+from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
@@ -40,9 +41,8 @@ MOST_DISORDER = 0.15  # success rate of the ladder's own texts, of such a column
 FOLDS = 5
 # Multiples of the units that are tried to find the number that would decide a verdict.
 MULTIPLES = (2, 3, 4, 6, 8, 12, 16, 24, 32)
-# Scores that differ by less are equal up to rounding.
-_DIGITS = 9
-_ROUNDING = 10**-_DIGITS
+# Gold scores, and shares of the range of the scores, that differ by less are equal.
+_ROUNDING = 1e-9
 
 
 def unit_of(text: Text) -> str:
@@ -55,24 +55,27 @@ def usable(texts: Sequence[Text]) -> list[Text]:
     return [t for t in texts if t.document.gold is not None and not math.isnan(t.value)]
 
 
-def order_of(rungs: Sequence[Text]) -> float:
+def order_of(rungs: Sequence[Text], rounding: float = _ROUNDING) -> float:
     """Kendall's τ of score and gold F1 of one topic's ladder; equal scores count 0.
 
-    NaN if all texts have the same gold score.
+    NaN if all texts have the same gold score. Scores that differ by less than ``rounding`` are
+    equal.
     """
     gold = np.array([text.document.gold.f1 for text in rungs])
     score = np.array([text.value for text in rungs])
-    by_gold = _signs(gold)
+    by_gold = _signs(gold, _ROUNDING)
     pairs = int((by_gold != 0).sum())
-    return float((by_gold * _signs(score)).sum() / pairs) if pairs else math.nan
+    return float((by_gold * _signs(score, rounding)).sum() / pairs) if pairs else math.nan
 
 
-def _signs(values: np.ndarray) -> np.ndarray:
+def _signs(values: np.ndarray, rounding: float) -> np.ndarray:
     differences = values[:, None] - values
-    return np.sign(np.where(np.abs(differences) < _ROUNDING, 0.0, differences))
+    return np.sign(np.where(np.abs(differences) < rounding, 0.0, differences))
 
 
-def fit_gold(ladders: Sequence[Text], seed: int) -> Callable[[Text], float]:
+def fit_gold(
+    ladders: Sequence[Text], seed: int, rounding: float = _ROUNDING
+) -> Callable[[Text], float]:
     """Return the expected gold F1 of a text, from ladders of the other folds of topics."""
     from scipy.optimize import isotonic_regression
 
@@ -83,7 +86,7 @@ def fit_gold(ladders: Sequence[Text], seed: int) -> Callable[[Text], float]:
     fits = {}
     for fold in range(FOLDS):
         rest = [text for text in ladders if fold_of[text.document.topic] != fold]
-        values = np.round([text.value for text in rest], _DIGITS)
+        values = np.round(np.array([text.value for text in rest]) / rounding)
         scores, places = np.unique(values, return_inverse=True)
         counts = np.bincount(places)
         gold = np.bincount(places, [text.document.gold.f1 for text in rest]) / counts
@@ -91,7 +94,7 @@ def fit_gold(ladders: Sequence[Text], seed: int) -> Callable[[Text], float]:
         fit = isotonic_regression(gold, weights=counts).x if has_texts else [math.nan]
         fits[fold] = (scores if has_texts else [0.0], fit)
     return lambda text: float(
-        np.interp(round(text.value, _DIGITS), *fits[fold_of[text.document.topic]])
+        np.interp(np.round(text.value / rounding), *fits[fold_of[text.document.topic]])
     )
 
 
@@ -129,14 +132,17 @@ class HonestLadders:
         self.rungs: dict[str, list[Text]] = defaultdict(list)
         for text in sorted(main, key=lambda text: text.document.gold.f1):
             self.rungs[text.document.topic].append(text)
-        self._expected = fit_gold(main, seed)
+        scores = [text.value for text in main]
+        # The scale of the scores decides which differences are rounding errors.
+        self._rounding = _ROUNDING * ((max(scores) - min(scores)) if scores else 0.0) or _ROUNDING
+        self._expected = fit_gold(main, seed, self._rounding)
 
     def orders(self, kind: str) -> dict[str, float]:
         """Topic to Kendall's τ of its texts in a ladder."""
         topics: dict[str, list[Text]] = defaultdict(list)
         for text in self.texts[kind]:
             topics[text.document.topic].append(text)
-        orders = {topic: order_of(rungs) for topic, rungs in topics.items()}
+        orders = {topic: order_of(rungs, self._rounding) for topic, rungs in topics.items()}
         return {topic: order for topic, order in orders.items() if not math.isnan(order)}
 
     def disorder(self) -> dict[str, float]:
@@ -144,7 +150,7 @@ class HonestLadders:
         attacks = [t for rungs in self.rungs.values() for t in rungs if self.better(t) is not None]
         topics: dict[str, list[float]] = defaultdict(list)
         for text in attacks:
-            topics[text.document.topic].append(_success(text, self.better(text)))
+            topics[text.document.topic].append(self._success(text))
         return {topic: sum(values) / len(values) for topic, values in topics.items()}
 
     @property
@@ -153,15 +159,26 @@ class HonestLadders:
         levels = [{text.document.gold.f1 for text in texts} for texts in self.rungs.values()]
         return sum(len(scores) > 2 for scores in levels) > 1
 
-    @property
-    def measures(self) -> bool:
-        """Whether the column orders the honest texts; if not, its verdicts are ``void``."""
-        orders = [list(self.orders(kind).values()) for kind in self.texts]
-        disorder = list(self.disorder().values())
-        if not all(orders) or not disorder:
-            return False
-        is_ordered = all(fmean(of_ladder) >= LEAST_ORDER for of_ladder in orders)
-        return is_ordered and fmean(disorder) <= MOST_DISORDER
+    @cached_property
+    def void_reason(self) -> str | None:
+        """Why the column does not measure; its verdicts are ``void`` then. ``None`` if it does."""
+        for kind in self.texts:
+            orders = self.orders(kind).values()
+            order = fmean(orders) if orders else math.nan
+            if not order >= LEAST_ORDER:
+                hint = "; the order is reversed: if lower is better, negate the scores"
+                return (
+                    f"τ of score and gold on `{kind}` is {order:.2f}, below {LEAST_ORDER}"
+                    + hint * (order < 0)
+                )
+        disorder = self.disorder().values()
+        rate = fmean(disorder) if disorder else math.nan
+        if not rate <= MOST_DISORDER:
+            return (
+                f"worse honest texts score higher on {rate:.0%} of the topics, more than "
+                f"{MOST_DISORDER:.0%}"
+            )
+        return None
 
     def better(self, text: Text) -> Text | None:
         """The worst honest text of the topic that is better by ``MARGIN``."""
@@ -188,7 +205,7 @@ class HonestLadders:
         rungs, gold = self.rungs[best.document.topic], best.document.gold.f1
         twin = min(rungs, key=lambda rung: abs(rung.document.gold.f1 - gold))
         is_failed = best.failed > 0 or len(scored) < len(texts)
-        success = _success(best, self.better(best))
+        success = self._success(best)
         return AttackOutcome(
             self._inflation(best),
             self._inflation(twin),
@@ -198,6 +215,10 @@ class HonestLadders:
 
     def _inflation(self, text: Text) -> float:
         return self._expected(text) - text.document.gold.f1
+
+    def _success(self, text: Text) -> float:
+        difference = text.value - self.better(text).value
+        return 0.5 if abs(difference) < self._rounding else float(difference > 0)
 
 
 def _of_unit(topics: Sequence[AttackOutcome]) -> AttackOutcome:
@@ -210,12 +231,7 @@ def _of_unit(topics: Sequence[AttackOutcome]) -> AttackOutcome:
     )
 
 
-def _success(text: Text, better: Text) -> float:
-    difference = text.value - better.value
-    return 0.5 if abs(difference) < _ROUNDING else float(difference > 0)
-
-
-def excess_inflation(outcomes: Sequence[AttackOutcome]) -> np.ndarray:
+def excess_inflation(outcomes: Sequence[Outcome]) -> np.ndarray:
     """Inflation of each unit minus that of its twins.
 
     Twins of other units have the same mean, but the error of that mean would be common to all
@@ -407,9 +423,8 @@ def attack_values(
             rate["value"] = float(np.nanmean(attack.successes))
         rows = [{"metric": "asr"} | rate]
         if attack.ladder.has_rungs:
-            can_hold = attack.column in passed and not without_evidence.concerns(attack)
-            verdict = bounds.verdict(n, can_hold)
-            verdict = verdict if attack.ladder.measures else "void"
+            verdict = bounds.verdict(n, attack.column in passed)
+            verdict = "void" if attack.ladder.void_reason else verdict
             row = {"metric": "excess_inflation", "bounds": bounds.inflation, "verdict": verdict}
             rows.append(row | fields_of(t_interval(attack.excess)))
             if verdict == "unclear":
