@@ -187,12 +187,12 @@ def _result(experiment: AuditedMetric, file: ResultFile, column: str, page: Path
 
 def _change(metric: Guarded, texts: Sequence[Text]) -> str | None:
     """How the scores of some texts change when they are scored again."""
-    scored = usable(texts)
-    if not scored:
+    scored_texts = usable(texts)
+    if not scored_texts:
         return None
-    places = np.linspace(0, len(scored) - 1, min(TRIAL, len(scored))).astype(int)
-    drawn = [scored[place] for place in places]
-    again = metric.score([text.document for text in drawn])
+    places = np.linspace(0, len(scored_texts) - 1, min(TRIAL, len(scored_texts))).astype(int)
+    drawn = [scored_texts[place] for place in places]
+    repeated_scores = metric.score([text.document for text in drawn])
     before = np.array([text.value for text in drawn])
-    after = np.array([np.nan if score is None else score for score in again])
-    return change_of(before, after, float(np.ptp([text.value for text in scored])))
+    after = np.array([np.nan if score is None else score for score in repeated_scores])
+    return change_of(before, after, float(np.ptp([text.value for text in scored_texts])))

@@ -291,10 +291,10 @@ def test_predictions_that_do_not_fit_the_texts_are_refused(change, message):
 
 def test_several_scores_of_a_text_are_averaged_with_repeats_mean():
     predictions(lambda rows: rows)
-    once = audit("predictions.jsonl").model_dump(exclude={"config_hash"})
+    single = audit("predictions.jsonl").model_dump(exclude={"config_hash"})
     predictions(lambda rows: [row | {"score": row["score"] + d} for d in (-1, 1) for row in rows])
     twice = audit("predictions.jsonl", repeats="mean").model_dump(exclude={"config_hash"})
-    assert once == twice
+    assert single == twice
 
 
 def test_max_texts_draws_fewer_topics():
