@@ -204,7 +204,7 @@ def attacks_of(file: ResultFile, column: tuple[str, str]) -> list[Attack]:
     return sorted(attacks, key=lambda attack: attack.badness)
 
 
-def example_of(kind: str, texts: Sequence[Text], ladders: Ladders) -> Example | None:
+def example_of(kind: str, texts: Sequence[Text], ladders: HonestLadders) -> Example | None:
     """The pair of an attacked and a better honest text with the largest difference of scores.
 
     ``None`` if no attacked text scores higher.

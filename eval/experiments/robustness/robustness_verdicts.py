@@ -231,7 +231,7 @@ def _of_unit(topics: Sequence[AttackOutcome]) -> AttackOutcome:
     )
 
 
-def excess_inflation(outcomes: Sequence[Outcome]) -> np.ndarray:
+def excess_inflation(outcomes: Sequence[AttackOutcome]) -> np.ndarray:
     """Inflation of each unit minus that of its twins.
 
     Twins of other units have the same mean, but the error of that mean would be common to all
@@ -381,7 +381,7 @@ def no_evidence(attacks: Sequence[Attacked], control: str, cells: int) -> NoEvid
     controlled = set()
     for attack in attacks:
         metric, column = attack.column
-        if metric == control and attack.ladder.measures and attack.outcomes:
+        if metric == control and attack.ladder.void_reason is None and attack.outcomes:
             bounds = bounds_of(attack.excess_range, attack.successes, LEVEL / max(1, cells))
             if bounds.verdict(len(attack.outcomes), can_hold=True) == "held":
                 controlled.add(attack.kind)
