@@ -10,7 +10,7 @@ from cli.parser import command_parser, parse
 from cli.printable import printable
 from eval.audit.audited import audit, plan
 from eval.audit.targets import PROMPT, passage_texts
-from eval.metrics.text_metric import TextMetric
+from eval.metrics.text_metric import TextMetric, blinded
 from records import UserError, write_jsonl
 
 
@@ -42,11 +42,12 @@ def main(argv: list[str]) -> int:
     logging.getLogger("records").setLevel(logging.WARNING)  # the texts are ours
     if path is not None:
         unused = {"text_metrics": {"none": TextMetric()}, "max_texts": options["max_texts"]}
-        # Without gold
+        # Without gold, and with ids and an order that say nothing
+        documents = sorted(map(blinded, plan(**unused).documents()), key=lambda d: d.id)
         rows = [
             {"id": d.id, "topic": d.topic, "prompt": PROMPT.format(d.topic), "text": d.text}
             | {"passages": passage_texts(d)}
-            for d in plan(**unused).documents()
+            for d in documents
         ]
         write_jsonl(Path(path), rows)
         print(path)

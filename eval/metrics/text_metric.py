@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from numbers import Real
 
 from eval.metrics.probabilities import labelled_precision
-from records import Document, UserError
+from records import Claim, Document, UserError, sha256_text
 
 
 class TextMetric:
@@ -16,9 +16,11 @@ class TextMetric:
 
     Attributes:
         range: smallest and largest score; ``None`` if unknown, and scores are not rescaled.
+        sees_all: whether it reads what says how good a text is; only for references.
     """
 
     range: tuple[float, float] | None = (0.0, 1.0)
+    sees_all = False
 
     def score(self, documents: Sequence[Document]) -> list[float | None]:
         """One score per document, in order; ``None`` if a document could not be scored."""
@@ -28,13 +30,35 @@ class TextMetric:
 class Labels(TextMetric):
     """The precision of a text by its labelled claims: what a perfect judge of claims returns."""
 
+    sees_all = True
+
     def score(self, documents: Sequence[Document]) -> list[float | None]:
         return [labelled_precision(document.claims or []) for document in documents]
 
 
+def blinded(document: Document) -> Document:
+    """A text as a metric sees it: its topic, prompt, text, passages and claims without labels.
+
+    Its id says nothing: neither kind nor gold nor family.
+    """
+    claims = document.claims and [
+        Claim(**claim.model_dump(include={"id", "text", "sentence", "source", "contexts"}))
+        for claim in document.claims
+    ]
+    more = document.model_extra or {}
+    return Document(
+        id=sha256_text(document.id)[:16],
+        topic=document.topic,
+        text=document.text,
+        passages=document.passages,
+        claims=claims,
+        **{name: more[name] for name in ("prompt", "responds") if name in more},
+    )
+
+
 def text_scores(name: str, metric: TextMetric, documents: Sequence[Document]) -> list[float | None]:
     """Run a text metric, validate its scores and rescale them to [0, 1], as verdicts need."""
-    scores = list(metric.score(documents))
+    scores = list(metric.score(documents if metric.sees_all else [*map(blinded, documents)]))
     if len(scores) != len(documents):
         raise UserError(
             f"text_metrics: {name}: expected {len(documents)} scores, got {len(scores)}"

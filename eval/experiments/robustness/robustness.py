@@ -65,7 +65,7 @@ from eval.metrics.text_metric import Labels, TextMetric
 from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.verify.word_test import WordTest
-from records import Document, UserError, read_records
+from records import Document, UserError, read_records, sha256_text
 
 LABELS = "labels"
 WORD_TEST = "word test"
@@ -192,7 +192,10 @@ class Robustness(Experiment):
         documents, curves = self._texts()
         self._skip(report_unpaired(documents, self.honest))
         self._training_curves(run.output)
-        rows = run.process("texts", score, documents, TextScores)
+        # In an order that says nothing of a text's kind
+        shuffled = sorted(documents, key=lambda d: sha256_text(f"{self.seed}:{d.id}"))
+        scored = {row.document.id: row for row in run.process("texts", score, shuffled, TextScores)}
+        rows = [scored[document.id] for document in documents]
         grid = self.grid(config)
         defences, same = grid.defences, grid.same_columns()
         searched, bank_values = self._bank(run, grid, documents)
