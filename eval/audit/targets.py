@@ -125,6 +125,7 @@ class Function:
         self.name = name
         self.function = metric.score if isinstance(metric, TextMetric) else metric
         self.takes_documents = isinstance(metric, TextMetric)
+        self.sees_all = getattr(metric, "sees_all", False)
         if not callable(self.function) or hasattr(self.function, "forward"):
             raise UserError(f"{name}: {_EXPECTED}")
         self.is_chat: bool | None = None

@@ -80,6 +80,8 @@ def overlap(documents):
 class Gold(TextMetric):
     """What a perfect metric returns."""
 
+    sees_all = True
+
     def score(self, documents):
         return [document.gold.f1 for document in documents]
 
