@@ -61,7 +61,7 @@ $(LEADS): requirements-wikipedia.txt | $(READY)
 
 data/leads/manifest.json: configs/data/small/leads.yaml $(LEADS) $(BUILDERS) $(SOURCES)
 	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/leads.log)"
-	@$(PY) -m data_builders leads --config $< > $(LOGS)/leads.log 2>&1 || { tail -n 20 $(LOGS)/leads.log; exit 1; }
+	@$(PY) -m data_builders leads --overwrite --config $< > $(LOGS)/leads.log 2>&1 || { tail -n 20 $(LOGS)/leads.log; exit 1; }
 
 demo: $(READY) ## dataset → training → Core → robustness experiment → report, with the bundled models
 	@$(MAKE) --no-print-directory -j2 demo-steps
@@ -74,7 +74,7 @@ demo-steps: runs/demo/first/results.json $(SMALL)/relation/component.json runs/d
 
 runs/demo/first/results.json: README.md configs/eval/ready/factual_precision.yaml checkpoints/ready/relation/component.json
 	@rm -rf $(@D); mkdir -p $(@D) $(LOGS); sed -n '/^```json$$/,/^```$$/{/^```/!p}' README.md > $(@D)/documents.jsonl
-	@$(PY) -m eval score --config configs/eval/ready/factual_precision.yaml --documents $(@D)/documents.jsonl --output $(@D) \
+	@$(PY) -m eval score --overwrite --config configs/eval/ready/factual_precision.yaml --documents $(@D)/documents.jsonl --output $(@D) \
 	  > $(LOGS)/first_score.log 2>&1 || { tail -n 20 $(LOGS)/first_score.log; exit 1; }
 	@cat $(LOGS)/first_score.log
 
@@ -110,8 +110,7 @@ data/corruption/manifest.json: configs/data/small/corruption.yaml data/generatio
 
 runs/demo/results.json: configs/experiments/small/robustness_people.yaml data/corruption/manifest.json data/attacks/manifest.json $(TRAINED:%=$(SMALL)/%/component.json) $(EVAL)
 	@mkdir -p $(LOGS); echo "scoring   runs/demo (log: $(LOGS)/robustness.log)"
-	@rm -f $@  # results of other components or code cannot be resumed
-	@OMP_NUM_THREADS=2 $(PY) -m eval experiment robustness --config $< --output runs/demo > $(LOGS)/robustness.log 2>&1 \
+	@OMP_NUM_THREADS=2 $(PY) -m eval experiment robustness --overwrite --config $< --output runs/demo > $(LOGS)/robustness.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/robustness.log; exit 1; }
 	@cat $(LOGS)/robustness.log | tail -n 40
 

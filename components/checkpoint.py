@@ -62,6 +62,7 @@ class Component(BaseModel):
         metrics: values on ``metrics_split`` at the end of the fit.
         evaluation: options of that evaluation: row selection, batching, metrics.
         run: hash of the options and data files that the training started with.
+        code: of the module that was trained (:func:`components.code.describe_code`).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -89,6 +90,7 @@ class Component(BaseModel):
     seed: int | None = None
     run: str | None = None
     versions: dict[str, str] = {}
+    code: dict[str, str | bool | None] = {}
 
 
 def library_versions() -> dict[str, str]:

@@ -31,6 +31,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel
 
 from clients.polite import PoliteClient
+from components.code import describe_code, modules_of
 from components.identity import identity
 from data_builders.dataset import (
     BUILD_FILE,
@@ -234,7 +235,10 @@ class Builder(ABC):
         inputs = self.inputs()
         with lock_folder(self.output):
             name = type(self).__module__.rpartition(".")[2]
-            build = {"builder": name, "seed": self.seed} | self.config()
+            config = self.config()
+            modules = {type(self).__module__, *modules_of(identity(config))}
+            code = describe_code(modules)
+            build = {"builder": name, "seed": self.seed, "code": code["sha256"]} | config
             hashes = start_build(self.output, build, self.overwrite)
             with self.open_work(raw_options) as work:
                 made = self.make(work)
@@ -246,9 +250,10 @@ class Builder(ABC):
                     card=made.card,
                     clients=work.clients,
                     dropped=work.dropped,
-                    config=self.config() | dict(made.details),
+                    config=config | dict(made.details),
                     seed=self.seed,
                     build=hashes,
+                    code=code,
                     inputs=inputs,
                     pages=made.pages,
                 )

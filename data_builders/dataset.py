@@ -60,6 +60,7 @@ def write_dataset(
     config: Mapping[str, object],
     seed: int,
     build: Mapping[str, str] | None = None,
+    code: Mapping[str, object] | None = None,
     inputs: Sequence[str | Path] = (),
     pages: Mapping[str, str] | None = None,
 ) -> Path:
@@ -75,7 +76,7 @@ def write_dataset(
         configs: as in ``Builder.files``. The card lists only files with rows, since the Hub's
             viewer cannot read empty ones.
         clients, dropped: as in :class:`~data_builders.builder.Work`; read after the last record.
-        config, seed, build: the builder's; ``build`` is what :func:`start_build` returns.
+        config, seed, build, code: the builder's; ``build`` is what :func:`start_build` returns.
         inputs: input files; the manifest records names, sizes and SHA-256. Inputs within the folder
             are not removed.
     """
@@ -100,6 +101,7 @@ def write_dataset(
         "files": written,
         "pages": {name: sha256_file(folder / name) for name in sorted(pages or {})},
         "card_sha256": sha256_file(folder / "README.md"),
+        "code": dict(code or {}),
         "versions": {"python": platform.python_version()} | {p: version(p) for p in PACKAGES},
     }
     write_json(folder / "manifest.json", manifest)
@@ -173,6 +175,8 @@ def start_build(folder: Path, build: Mapping[str, object], overwrite: bool) -> d
             f"{folder}: contains a build with another {', '.join(changed)}; set another --output, "
             "or pass --overwrite to replace it"
         )
+    for journal in folder.glob(".*.partial.jsonl") if changed else ():
+        journal.unlink()
     write_json(path, hashes)
     return hashes
 

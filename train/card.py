@@ -137,8 +137,15 @@ def _training(component: Component, training: Training) -> str:
     command = shlex.join(portable(argument) for argument in training.command)
     return (
         f"Base model: `{portable(base)}`{at_revision}. Seed {component.seed}. The weights are "
-        f"{training.weights}.\n\n```\npython -m train {command}\n```"
+        f"{training.weights}.{_commit(component)}\n\n```\npython -m train {command}\n```"
     )
+
+
+def _commit(component: Component) -> str:
+    if not component.code.get("commit"):
+        return ""
+    changed = " with changes" if component.code["changed"] else ""
+    return f" Code: commit `{component.code['commit']}`{changed}."
 
 
 def portable(argument: str) -> str:

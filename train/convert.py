@@ -17,6 +17,7 @@ from components.checkpoint import (
     replace_folder,
     write_component,
 )
+from components.code import describe_code
 from records import UserError, sha256_file
 from records.errors import first_line
 
@@ -67,6 +68,7 @@ def convert(model: str, output: Path, star: bool = False, constrained: bool | No
         max_length=528,
         base=_base(model),
         versions=library_versions(),
+        code=describe_code([__name__]),
     )
     note = ", LSS*, which may add words" if star else ""
     card = _CARD.format(name=output.name, star=note, base=component.base["id"])

@@ -31,6 +31,7 @@ from components.checkpoint import (
     replace_folder,
     write_component,
 )
+from components.code import describe_code
 from components.measures import Measures
 from records import UserError
 from records.writing import report_write_errors
@@ -218,6 +219,7 @@ def write_checkpoint(module: ComponentModule, to: Path, training: dict, **fields
         max_length=module.max_length,
         base=describe_base(module.base, module.revision),
         versions=library_versions(),
+        code=describe_code([type(module).__module__]),
         **module.describe(),
         **fields,
     )

@@ -151,7 +151,8 @@ class Preferences(Builder):
 
         digest = sha256_text(json.dumps([(d.id, d.text) for d in documents]))
         config = {"metric": identity(self.metric), "texts": digest}
-        with Run("preferences", self.metric, config, work.resume_path("scoring")) as run:
+        folder = work.resume_path("scoring")
+        with Run("preferences", self.metric, config, folder, overwrite=self.overwrite) as run:
             rows = run.process("scored", scores, documents, Score, DOCUMENTS_PER_WRITE)
         abstained = sum(not responds(document) for document in documents)
         work.dropped["text that abstains"] += abstained

@@ -13,7 +13,7 @@ from cli.printable import printable
 from eval.experiments.experiment import Experiment
 from eval.report.terminal import format_cost
 from eval.run.on_ray import OnRay
-from eval.run.run import LimitReached
+from eval.run.run import OVERWRITE, LimitReached
 
 # Name of the experiment and its module to its folder below eval.experiments, its class and a
 # description. Classes are imported on demand, so --help is fast.
@@ -53,6 +53,7 @@ def build_parser(name: str) -> ArgumentParser:
     description = import_module(kind.__module__).__doc__.splitlines()[0]
     parser = command_parser(f"python -m eval experiment {name}", description)
     parser.add_argument("--output", type=str, required=True, help="output folder")
+    parser.add_argument("--overwrite", action="store_true", help=OVERWRITE)
     if kind.in_chunks:
         parser.add_argument(
             "--limit",
@@ -78,7 +79,7 @@ def main(argv: list[str]) -> int:
     experiment = options.experiment
     ray, limit = options.get("ray", OnRay()), options.get("limit")
     try:
-        file = experiment.run(output, config["experiment"], ray, limit)
+        file = experiment.run(output, config["experiment"], ray, limit, arguments.overwrite)
     except LimitReached as reached:
         name = " ".join(reached.part.split())
         print(printable("\n".join([f"part {name!r}", *format_cost(reached.cost, reached.total)])))

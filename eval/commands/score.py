@@ -21,12 +21,14 @@ from eval.metrics.corpus import ALL, check_strata, expected_claims, summarise
 from eval.pipeline import Pipeline, Scored
 from eval.report import terminal
 from eval.run.on_ray import OnRay
-from eval.run.run import CHUNK, Run, check_ids
+from eval.run.run import CHUNK, OVERWRITE, Run, check_ids
 from records import Document, Result, ResultFile, UserError, read_records
 
 _COLUMNS = "{:14} {:20} {:5} {:22}"
 # Options that may differ when a run is resumed or, if it is finished, aggregated again.
-_CHANGEABLE = {*("config", "output", "documents", "chunk", "ray", "failed", "exclude")}
+_CHANGEABLE = {
+    *("config", "output", "overwrite", "documents", "chunk", "ray", "failed", "exclude"),
+}
 _SHOWN = "factual_precision"
 _DOCUMENTS = (
     "file of documents or generations (JSONL, CSV, Parquet) with topic and text, or in the format "
@@ -60,6 +62,7 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--labels", type=dict[int, str] | None, default=None, help=_LABELS)
     parser.add_argument("--format", type=str | None, default=None, help=_FORMAT)
     parser.add_argument("--output", type=str, required=True, help="output folder")
+    parser.add_argument("--overwrite", action="store_true", help=OVERWRITE)
     parser.add_argument(
         "--limit",
         type=int | None,
@@ -116,8 +119,8 @@ def main(argv: list[str]) -> int:
     excluded = _excluded_ids(arguments.exclude, documents)
     options = parser.instantiate(arguments)
     pipeline, files = options.pipeline, [arguments.documents]
-    described = config["pipeline"]
-    run = Run("score", pipeline, config, arguments.output, files, options.ray, described)
+    more = {"described": config["pipeline"], "overwrite": arguments.overwrite}
+    run = Run("score", pipeline, config, arguments.output, files, options.ray, **more)
     scored = run.output / "scored.jsonl"
     with run:
         if file := run.read_finished(scored.name):

@@ -64,6 +64,7 @@ class Experiment:
         config: dict | None = None,
         ray: OnRay = OnRay(),  # noqa: B008 (it cannot change)
         limit: int | None = None,
+        overwrite: bool = False,
     ) -> ResultFile:
         """Run, or resume an interrupted run; writes ``results.json`` and other files.
 
@@ -72,9 +73,11 @@ class Experiment:
             config: the experiment's options, as in its YAML; by default those of the objects.
             ray: workers that judge documents in parallel.
             limit: documents to process in each part (:class:`eval.run.run.LimitReached`).
+            overwrite: replace results of other options, files or code in the folder.
         """
         config = {"experiment": describe_options(self)} if config is None else config
-        with Run(self.name, self, config, output, ray=ray, limit=limit) as run:
+        options = {"ray": ray, "limit": limit, "overwrite": overwrite}
+        with Run(self.name, self, config, output, **options) as run:
             return run.read_finished() or self._measured(run)
 
     def _measured(self, run: Run) -> ResultFile:

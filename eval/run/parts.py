@@ -17,12 +17,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
+from components.code import OUR_PACKAGES
 from components.identity import identity
 from eval.models.chat import CachedWriter
 from eval.models.engine import Engine
 from eval.prompting.prompts import PromptFile
 from eval.retrieve.search import SearchRetriever
-from eval.run.provenance import OUR_PACKAGES
 
 
 @runtime_checkable

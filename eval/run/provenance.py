@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from components.checkpoint import is_hub_id, library_versions
+from components.code import OUR_PACKAGES
 from components.identity import COST_OPTIONS, input_sha256, is_input
 from records import sha256_text
 
@@ -18,9 +19,6 @@ _SUFFIXES = {
 
 # Folders of this repository's data and runs; a name below one is a path even if it does not exist.
 _FOLDERS = {"data", "downloads", "runs"}
-
-# Packages of this repository; their code is not part of a run's key.
-OUR_PACKAGES = {"clients", "components", "data_builders", "eval", "records", "train"}
 
 
 def hash_inputs(config: object) -> dict[str, str]:
@@ -73,16 +71,20 @@ def build_provenance(config: dict, digests: dict[str, str]) -> dict:
     }
 
 
-def find_differences(stored: dict, config: object, digests: dict[str, str]) -> list[str]:
+def find_differences(
+    stored: dict, config: object, digests: dict[str, str], code: dict[str, object]
+) -> list[str]:
     """Return the options and files that differ between stored provenance and a new run.
 
-    ``digests`` are the new run's :func:`hash_inputs`.
+    ``digests`` are the new run's :func:`hash_inputs`, and ``code`` its version of the code.
     """
     config = _result_options(json.loads(json.dumps(config)))
     hashes = dict(stored.get("data") or {})
     hashes |= {name: row["sha256"] for name, row in (stored.get("checkpoints") or {}).items()}
     files = [name for name in sorted({*hashes, *digests}) if hashes.get(name) != digests.get(name)]
-    return [*_changed_options(_result_options(stored.get("config")), config), *files]
+    of = stored.get("code") or {}
+    version = [f"code of commit {of.get('commit')}"] * (of.get("sha256") != code["sha256"])
+    return [*_changed_options(_result_options(stored.get("config")), config), *files, *version]
 
 
 def _changed_options(first: object, second: object, option: str = "") -> Iterator[str]:

@@ -23,7 +23,9 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 from tqdm import tqdm
 
+from components.code import describe_code
 from components.identity import identity
+from eval.metrics.corpus import expected_claims
 from eval.models.engine import Engine
 from eval.run.journal import Chunk, Journal, read_chunks
 from eval.run.on_ray import OnRay
@@ -43,6 +45,7 @@ R = TypeVar("R", bound=BaseModel)
 
 # Documents that are processed and saved together; an interrupted run loses at most one chunk.
 CHUNK = 128
+OVERWRITE = "replace results of another configuration, other files or other code in the folder"
 _MAX_NAMED = 3  # maximum number of differences that an error message names
 
 
@@ -73,12 +76,15 @@ class Run:
         described: the options of ``root``, from which each worker builds its own copy; ``config``
             by default.
         limit: documents to process in each part of the work; None processes all of them.
+        overwrite: replace results and journals of another configuration, other files or other code
+            in ``output``.
 
     Attributes:
         cost: documents, pairs, answers, tokens and seconds of the last part of the work, without
             documents that an earlier process scored. Pairs on other machines are not counted.
         inputs: SHA-256 of the files and checkpoints that decide the results.
-        key: hash of everything that decides the results: configuration, prompts, checkpoints, data.
+        key: hash of everything that decides the results: configuration, prompts, checkpoints, data,
+            code.
     """
 
     def __init__(
@@ -91,6 +97,7 @@ class Run:
         ray: OnRay = OnRay(),  # noqa: B008 (it cannot change)
         described: dict | None = None,
         limit: int | None = None,
+        overwrite: bool = False,
     ):
         if isinstance(seed := config.get("seed"), int) and seed < 0:
             raise UserError(f"seed: expected 0 or more, got {seed}")
@@ -104,8 +111,12 @@ class Run:
         self._described = config if described is None else described
         self.inputs = hash_inputs([config, list(files)])
         self._prompts = hash_prompts(self._parts)
-        self.key = config_hash([name, config, self._prompts], self.inputs)
+        modules = {type(part).__module__ for part in self._parts}
+        self.code = describe_code({*modules, __name__, expected_claims.__module__})
+        decides = [name, config, self._prompts, self.code["sha256"]]
+        self.key = config_hash(decides, self.inputs)
         self._limit = limit
+        self._overwrite = overwrite
         self.cost: Counter[str] = Counter()
         self._entered = ExitStack()
         add_answer_caches(self._parts, self.output)
@@ -215,6 +226,7 @@ class Run:
                 "prompts": self._prompts,
                 "models": find_identities(self._parts),
                 "usage": self.usage(),
+                "code": self.code,
             }
             | {"config_hash": self.key}
             | more,
@@ -261,10 +273,10 @@ class Run:
     def _guard(self) -> None:
         for journal in sorted({*self.output.glob(".*.partial.jsonl")} - {*self._journals()}):
             # An empty journal has no documents of another configuration.
-            if journal.stat().st_size:
+            if journal.stat().st_size and not self._overwrite:
                 raise UserError(
-                    f"{self.output}: contains an unfinished run of another configuration or other "
-                    f"documents; pass another --output, or delete {journal}"
+                    f"{self.output}: contains an unfinished run of another configuration, other "
+                    "documents or other code; pass another --output, or --overwrite to replace it"
                 )
             journal.unlink()
         path = self.output / "results.json"
@@ -272,12 +284,16 @@ class Run:
             return
         file = read_results(path)
         if (file.experiment, file.provenance.get("config_hash")) != (self.name, self.key):
-            names = find_differences(file.provenance, self.config, self.inputs)
+            if self._overwrite:
+                path.unlink()
+                return
+            names = find_differences(file.provenance, self.config, self.inputs, self.code)
             listed = ", ".join(names[:_MAX_NAMED]) + ", …" * (len(names) > _MAX_NAMED)
             raise UserError(
-                f"{self.output}: contains the results of another configuration or other documents"
+                f"{self.output}: contains the results of another configuration, other documents or "
+                + "other code"
                 + f" (differing: {listed})" * bool(names)
-                + f"; pass another --output, or delete {path}"
+                + "; pass another --output, or --overwrite to replace them"
             )
 
     def _delete_partial_files(self) -> None:

@@ -104,7 +104,7 @@ def test_build_writes_only_its_files(tmp_path, texts):
         "limit": None,
         "texts": ["texts.txt"],
         "more": None,
-        "model": {"model": "tiny"},
+        "model": {"class": f"{__name__}.Model", "model": "tiny"},
         "share": 0.5,
         "shares": [1, 0, 0],
         "words": 5,
@@ -193,3 +193,17 @@ def test_groups_that_share_an_article_are_tied():
     rows = [("b", "one"), ("a", "one"), ("c", "two"), ("b", "three"), ("d", "three"), ("d", "four")]
     records = [UnliPair(premise=p, hypothesis="so", label=1, group=group) for group, p in rows]
     assert tied_groups(records, (1, 1)) == {"a": "a", "b": "a", "c": "c", "d": "a"}
+
+
+def test_a_build_of_edited_code_is_refused_and_rebuilt_with_overwrite(tmp_path, texts, monkeypatch):
+    monkeypatch.setattr(Words, "killed_at", "four")
+    with pytest.raises(KeyboardInterrupt):
+        Words(tmp_path / "out", [texts]).build()
+    monkeypatch.setattr(Words, "killed_at", None)
+    edited = {"commit": None, "changed": None, "sha256": "edited"}
+    monkeypatch.setattr("data_builders.builder.describe_code", lambda _: edited)
+    with pytest.raises(UserError, match=r"contains a build with another code; .*--overwrite"):
+        Words(tmp_path / "out", [texts]).build()
+    assert list((tmp_path / "out").glob(".words.*.partial.jsonl"))
+    manifest = Words(tmp_path / "out", [texts], overwrite=True).build()
+    assert json.loads(manifest.read_text())["code"] == edited

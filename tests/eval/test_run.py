@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import shutil
 from importlib import import_module
 
 import pytest
@@ -54,7 +55,8 @@ def scored(run, pipeline, part="scored"):
 
 
 def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
-    calm = Pipeline(Given(), [Labels()])
+    calm = Pipeline(Given(), [Breaks()])
+    calm.verify[0].calls = 2
     with Run("score", calm, {}, tmp_path / "calm") as run:
         whole = scored(run, calm)
         finished = run.finish([result()])
@@ -141,16 +143,21 @@ def test_a_folder_holds_one_configuration(tmp_path):
     with Run("score", pipeline, {"a": 1}, tmp_path) as run:
         scored(run, pipeline)
     (journal,) = tmp_path.iterdir()
-    with pytest.raises(UserError, match=r"unfinished.*delete .*\.scored"):
+    with pytest.raises(UserError, match=r"unfinished.*--overwrite to replace it"):
         Run("score", pipeline, {"a": 2}, tmp_path).__enter__()
     assert journal.is_file(), "another configuration's journal is not ours to delete"
     with Run("score", pipeline, {"a": 1}, tmp_path) as run:
         scored(run, pipeline)
         run.finish([result()])
     for name, config in (("score", {"a": 2}), ("robustness", {"a": 1})):
-        with pytest.raises(UserError, match=r"results of another configuration.*delete"):
+        with pytest.raises(UserError, match=r"results of another configuration.*--overwrite"):
             Run(name, pipeline, config, tmp_path).__enter__()
     before = (tmp_path / "results.json").read_bytes()
+    with Run("score", pipeline, {"a": 2}, tmp_path / "other", overwrite=True) as run:
+        scored(run, pipeline)
+    with Run("score", pipeline, {"a": 3}, tmp_path / "other", overwrite=True) as run:
+        assert not list((tmp_path / "other").glob(".*.partial.jsonl"))
+    shutil.rmtree(tmp_path / "other")
     # Nothing was done in the one, and killed while writing the others.
     (tmp_path / "tables").mkdir()
     torn = (".results.json.a1b2c3d4", ".tables.md.a1b2c3d_", "tables/.by_kind.csv.a1b2c3d4")
@@ -179,16 +186,16 @@ def test_a_second_process_on_the_folder_is_refused_in_one_line(tmp_path):
     with Run("score", [], {}, tmp_path):
         other = context.Process(target=_enter, args=(tmp_path, said))
         other.start()
-        (line,) = said.get(timeout=60).splitlines()
+        (line,) = said.get(timeout=300).splitlines()
         other.join()
     assert f"{tmp_path}: another process runs in this folder" in line
     _enter(tmp_path, said)
-    assert said.get(timeout=60) == "in"
+    assert said.get(timeout=300) == "in"
     assert files(tmp_path) == []
     # What a killed process left is nobody's.
     (tmp_path / ".lock").write_text("")
     _enter(tmp_path, said)
-    assert said.get(timeout=60) == "in"
+    assert said.get(timeout=300) == "in"
 
 
 @pytest.fixture
