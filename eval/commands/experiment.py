@@ -53,7 +53,7 @@ def build_parser(name: str) -> ArgumentParser:
     description = import_module(kind.__module__).__doc__.splitlines()[0]
     parser = command_parser(f"python -m eval experiment {name}", description)
     parser.add_argument("--output", type=str, required=True, help="output folder")
-    parser.add_argument("--overwrite", action="store_true", help=OVERWRITE)
+    parser.add_argument("--overwrite", type=bool, default=False, help=OVERWRITE)
     if kind.in_chunks:
         parser.add_argument(
             "--limit",

@@ -62,7 +62,7 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--labels", type=dict[int, str] | None, default=None, help=_LABELS)
     parser.add_argument("--format", type=str | None, default=None, help=_FORMAT)
     parser.add_argument("--output", type=str, required=True, help="output folder")
-    parser.add_argument("--overwrite", action="store_true", help=OVERWRITE)
+    parser.add_argument("--overwrite", type=bool, default=False, help=OVERWRITE)
     parser.add_argument(
         "--limit",
         type=int | None,
