@@ -46,9 +46,9 @@ def code_sha256(modules: Iterable[str]) -> str:
         if name in digests or f"{name}.".startswith(f"{_DRAWING}."):
             continue
         digests[name], imports = _read_module(path, path.stat().st_mtime_ns)
-        for found in imports:
-            file = _file_of(found, path)
-            todo += [] if file is None else [(found, file)]
+        for imported in imports:
+            file = _file_of(imported, path)
+            todo += [] if file is None else [(imported, file)]
     return hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
 
 
