@@ -25,7 +25,6 @@ from tqdm import tqdm
 
 from components.code import describe_code
 from components.identity import identity
-from eval.metrics.corpus import expected_claims
 from eval.models.engine import Engine
 from eval.run.journal import Chunk, Journal, read_chunks
 from eval.run.on_ray import OnRay
@@ -46,6 +45,8 @@ R = TypeVar("R", bound=BaseModel)
 # Documents that are processed and saved together; an interrupted run loses at most one chunk.
 CHUNK = 128
 OVERWRITE = "replace results of another configuration, other files or other code in the folder"
+# Modules that process documents and compute results, besides those of the parts.
+_COMPUTING = ("eval.run.run", "eval.metrics.corpus")
 _MAX_NAMED = 3  # maximum number of differences that an error message names
 
 
@@ -112,7 +113,7 @@ class Run:
         self.inputs = hash_inputs([config, list(files)])
         self._prompts = hash_prompts(self._parts)
         modules = {type(part).__module__ for part in self._parts}
-        self.code = describe_code({*modules, __name__, expected_claims.__module__})
+        self.code = describe_code({*modules, *_COMPUTING})
         decides = [name, config, self._prompts, self.code["sha256"]]
         self.key = config_hash(decides, self.inputs)
         self._limit = limit
