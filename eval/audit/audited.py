@@ -22,7 +22,7 @@ from eval.experiments.robustness.robustness_cells import Text, by_kind
 from eval.experiments.robustness.robustness_grid import NONE
 from eval.experiments.robustness.robustness_texts import draw_topics
 from eval.experiments.robustness.robustness_verdicts import LEAST_UNITS, HonestLadders, usable
-from eval.metrics.text_metric import TextMetric
+from eval.metrics.text_metric import TextMetric, blinded
 from eval.report.render import write_page
 from eval.report.terminal import format_cost
 from eval.run.run import LimitReached, Run
@@ -102,7 +102,7 @@ def audit(
         options = {"text_metrics": {name: metric}}
     experiment = plan(max_texts=max_texts, **options)
     if isinstance(metric, Predictions):
-        metric.check([document.id for document in experiment.documents()])
+        metric.check([blinded(document).id for document in experiment.documents()])
     config |= {"texts": experiment.texts, "max_texts": max_texts, "file": name.partition(":")[0]}
     folder = Path(output or Path("runs/audit", Path(name).name.replace(":", ".")))
     file = _run(experiment, folder, config, can_resume=isinstance(target, str))

@@ -90,6 +90,7 @@ class Guarded(TextMetric):
     def __init__(self, name: str, metric: object):
         self.name = name
         metrics = metric if isinstance(metric, list | tuple) else [metric]
+        self.sees_all = any(getattr(part, "sees_all", False) for part in metrics)
         self.functions = [Function(name, part) for part in metrics]
         self.errors: Counter[str] = Counter()
         self.has_answered = False
@@ -125,7 +126,6 @@ class Function:
         self.name = name
         self.function = metric.score if isinstance(metric, TextMetric) else metric
         self.takes_documents = isinstance(metric, TextMetric)
-        self.sees_all = getattr(metric, "sees_all", False)
         if not callable(self.function) or hasattr(self.function, "forward"):
             raise UserError(f"{name}: {_EXPECTED}")
         self.is_chat: bool | None = None
