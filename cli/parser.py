@@ -4,6 +4,7 @@ import inspect
 import json
 import pkgutil
 import re
+import sys
 from argparse import ArgumentError
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -23,13 +24,8 @@ from cli.command import CommandError
 _KEY = re.compile(r'Parser key "(?:[^"]*\.)?([^".]+)": ')
 _OPTION = re.compile(r"[Oo]ption '(?:[\w.]*\.)?(\w+)'|unrecognized arguments: --(?:[\w.]*\.)?(\w+)")
 _IMPORT = re.compile(r"(?:module '([\w.]+)' has no attribute '|No module named '([\w.]+)\.)(\w+)'")
-# What a custom part must look like.
-_EXPECTED = {
-    "Decomposer": ": expected `def __call__(self, documents: Sequence[Document]) -> "
-    "list[list[Claim]]`, or a subclass of eval.decompose.by_sentence.BySentence",
-    "TextMetric": ": expected a subclass of eval.metrics.text_metric.TextMetric with "
-    "`def score(self, documents: Sequence[Document]) -> list[float | None]`",
-}
+# "records.types." in an annotation
+_MODULE = re.compile(r"(?:[a-z_]+\.)+(?=[A-Z])")
 
 # A class that replaces another keeps their common options, whose numbers have jsonargparse's types.
 yaml.SafeDumper.add_multi_representer(float, SafeRepresenter.represent_float)
@@ -80,7 +76,7 @@ def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]
     text = text.replace(" - Expected a <class 'NoneType'>", "")
     text = re.sub(
         r"(?:implement protocol|correspond to a subclass of) (\w+)",
-        lambda match: match[0] + _EXPECTED.get(match[1], ""),
+        lambda match: match[0] + _expected_methods(match[1]),
         text,
     )
     text = re.sub(
@@ -114,6 +110,19 @@ def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]
     full_names = {name.removeprefix("--").rpartition(".")[2]: name for name in sorted(names)}
     suggestions = get_close_matches(word, full_names, n=1)
     return f"{location}{text}" + "".join(f"; did you mean {full_names[s]}?" for s in suggestions)
+
+
+def _expected_methods(name: str) -> str:
+    """The methods of a stage's protocol or base class that is imported, as text."""
+    kinds = (vars(module).get(name) for module in list(sys.modules.values()))
+    kind = next((kind for kind in kinds if inspect.isclass(kind) and kind.__name__ == name), None)
+    methods = inspect.getmembers(kind, inspect.isfunction) if kind else []
+    texts = [
+        f"`def {method}{_MODULE.sub('', str(inspect.signature(function)))}`"
+        for method, function in methods
+        if not method.startswith("_") or method == "__call__"
+    ]
+    return f": expected {kind.__module__}.{name} with {', '.join(texts)}" if texts else ""
 
 
 def _configs(argv: Sequence[str]) -> list[Path]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from components.checkpoint import read_component
 from components.words import WORD, to_nfc
+from eval.decompose.pronouns import begins_with_pronoun
 from eval.metrics.document import Scored, named
 from eval.pipeline import Pipeline
 from eval.report.terminal import unread_pages
@@ -118,6 +119,20 @@ def empty_selection_note(scored: Sequence[Scored]) -> list[str]:
         return []
     return [
         f"{empty:,} of {len(scored):,} documents have no selected claim; with Core they count 0"
+    ]
+
+
+def pronoun_note(scored: Sequence[Scored]) -> list[str]:
+    """Return a line about claims whose subject is an unresolved pronoun, if there are any."""
+    claims = [(row.document.id, claim) for row in scored for claim in row.claims]
+    unresolved = [(name, c.text) for name, c in claims if begins_with_pronoun(c.text)]
+    if not unresolved:
+        return []
+    examples = "; ".join(f"{name}: {_shorten(text)}" for name, text in unresolved[:MAX_REASONS])
+    resolved = sum(getattr(claim, "resolved", None) is not None for _, claim in claims)
+    return [
+        f"{len(unresolved):,} of {len(claims):,} claims begin with an unresolved pronoun "
+        f"({resolved:,} resolved); a passage about another subject may support them: {examples}"
     ]
 
 

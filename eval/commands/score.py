@@ -138,6 +138,7 @@ def main(argv: list[str]) -> int:
     paths = [scored, run.output / "results.json"]
     notes = [*remarks.abstention_note(rows), *remarks.removal_notes(rows)]
     notes += [*remarks.empty_selection_note(rows), *remarks.unseen_topics_note(pipeline, rows)]
+    notes += remarks.pronoun_note(rows)
     notes += [*remarks.failure_reasons(rows), *map(str, paths)]
     print(printable("\n".join(notes)))
     for line in remarks.evidence_warnings(pipeline, rows):

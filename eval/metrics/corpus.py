@@ -59,7 +59,7 @@ def summarise(
     - ``factual_precision_micro``: supported claims / judged claims of all documents;
     - ``judged``, ``supported``, ``contradicted``, ``undecided``, ``irrelevant``: numbers of claims;
       without Core also ``backed_off``: claims that are their whole sentence because the
-      decomposer's prompt did not fit.
+      decomposer's prompt did not fit; and ``resolved``, if a name replaced pronouns of claims.
 
     Assessors with probabilities also have the metrics of :mod:`eval.metrics.probabilities`. Labels
     of claims give ``precision_mae``: document mean of |precision - S / (S + NS)| of the labels
@@ -189,9 +189,10 @@ def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict
     units = topics[responding]
     if selection == "none":
         claims = [d.claims for d, score in rows if score.responded]
-        counts["backed_off"] = np.asarray(
-            [sum(getattr(c, "backed_off", None) is not None for c in row) for row in claims]
-        )
+        for name in ("backed_off", "resolved"):
+            column = [sum(getattr(c, name, None) is not None for c in row) for row in claims]
+            if name == "backed_off" or any(column):
+                counts[name] = np.asarray(column)
     for name, column in counts.items():
         values[name] = (float(column.sum()), None, len(set(units.tolist())))
     answered = [pairs for pairs, valid in zip(judged, responding, strict=True) if valid]

@@ -16,8 +16,8 @@ class Joint:
     which entailment is the most probable relation by those before it, so put the fastest first.
 
     Args:
-        models: the models; the answer is that of the model with the lowest probability of
-            entailment among those that were asked.
+        models: the models; the answer is that of the first for which another relation is most
+            probable, or else the one with the lowest probability of entailment.
     """
 
     def __init__(self, models: list[EntailmentModel]):
@@ -28,7 +28,8 @@ class Joint:
         for model in self.models[1:]:
             entailed = np.flatnonzero(call_relation(answers) == 0)
             later = np.asarray(model.relations([pairs[place] for place in entailed]), dtype=float)
-            # A pair that a later model cannot judge has no answer.
-            stricter = ~(later[:, 0] >= answers[entailed, 0])
+            later = later.reshape(-1, 3)
+            # A pair that a later model cannot judge has no answer: its relation is not entailment.
+            stricter = (call_relation(later) != 0) | (later[:, 0] < answers[entailed, 0])
             answers[entailed[stricter]] = later[stricter]
         return answers

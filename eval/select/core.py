@@ -19,6 +19,8 @@ the paper, and ``view.py`` the input of the program and the reason of each selec
   it, are not selected and are reported as failed.
 - Claims with the same normalised text are one text for the models and the program, in their first
   spelling in character order. It is coherent if one of its claims is.
+- Of selections with equal weight and size, the one whose claims entail the others is kept, then
+  the first in character order: a claim is worth at least as much as what it entails.
 - The paper states no value of p, the share of selected claims that their sentences must entail, or
   of ε; both are options. ``core_published.py`` has the values of the released code.
 """
@@ -249,11 +251,16 @@ class Core:
             is_entailed = self._entailed(views, block)
             remaining = [block[index] for index in np.flatnonzero(~is_entailed)]
             is_reversed = self._entailed(views, [(row, j, i) for row, i, j in remaining])
-            edges = [block[index] for index in np.flatnonzero(is_entailed)]
-            for row, i, j in edges + [remaining[index] for index in np.flatnonzero(is_reversed)]:
+            for index in np.flatnonzero(is_entailed):
+                row, i, j = block[index]
                 entailing[row].append((i, j))
+            for index in np.flatnonzero(is_reversed):
+                row, i, j = remaining[index]
+                entailing[row].append((j, i))
         for view, edges in zip(views, entailing, strict=True):
             i, j = np.array(edges, np.int64).reshape(-1, 2).T
+            m = len(view.texts)
+            view.strength = np.bincount(i, minlength=m) - np.bincount(j, minlength=m)
             both = (np.append(i, j), np.append(j, i))
             view.exclusion = scipy.sparse.csr_array(
                 (np.ones(2 * len(i), bool), both), shape=view.exclusion.shape
@@ -270,6 +277,8 @@ class Core:
 
     def _select(self, view: View) -> list[Selection]:
         nodes = self._candidates(view)
+        # Of selections with equal weight, the program keeps the one with the earlier texts.
+        nodes = nodes[np.argsort(-view.strength[nodes], kind="stable")]
         selected = np.zeros(len(view.texts), bool)
         from eval.select.program import solve  # scipy.sparse takes time to import
 

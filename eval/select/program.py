@@ -10,8 +10,8 @@ entailed claims. ``program_parts.py`` contains what makes the program fast and i
 
 Extensions and departures:
 
-- Ties go to more claims, then to the earlier claims. Core passes claims in the order of their
-  texts, so that permuting or duplicating claims does not change the result.
+- Ties go to more claims, then to the earlier claims. Core passes claims that entail others first,
+  then in the order of their texts, so that permuting or duplicating claims changes nothing.
 - Weights are multiples of ``STEP``, so that sums are exact and ties are equal.
 - p is rounded to the nearest fraction with a denominator of at most ``MAX_DENOMINATOR``, so that
   "half of ten claims" is exact.

@@ -35,6 +35,7 @@ class View:
         weights: wᵢ of each text, (m,); 0 if no claim with the text is relevant.
         exclusion: pairs of candidate texts of which one entails the other, bool (m, m), symmetric
             and sparse.
+        strength: number of texts that each candidate entails, minus those that entail it, (m,).
     """
 
     document: Document
@@ -50,6 +51,7 @@ class View:
     coherent: np.ndarray
     weights: np.ndarray
     exclusion: scipy.sparse.csr_array
+    strength: np.ndarray
 
     @classmethod
     def of(cls, document: Document, claims: Sequence[Claim], bleached: list[str]) -> View:
@@ -74,6 +76,7 @@ class View:
             coherent=np.zeros(len(claims), bool),
             weights=np.zeros(len(texts)),
             exclusion=scipy.sparse.csr_array((len(texts), len(texts)), dtype=bool),
+            strength=np.zeros(len(texts), np.int64),
         )
 
     def fail(self, failed_claims: np.ndarray) -> None:

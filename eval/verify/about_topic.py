@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.english import has_negation, without_qualifier
-from eval.stages import Verifier
+from eval.stages import Verifier, run_verifier
 from records import Claim, Document, Passage, Verdict
 
 # "that" introduces what somebody says; a colon and a parenthesis introduce a second statement.
@@ -43,14 +43,12 @@ class AboutTopic:
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        judged = self.verify(documents, claims, passages)
-        return [
-            [
-                self._checked(document, claim, verdict)
-                for claim, verdict in zip(listed, verdicts, strict=True)
-            ]
-            for document, listed, verdicts in zip(documents, claims, judged, strict=True)
-        ]
+        rows = []
+        judged = run_verifier(self.verify, documents, claims, passages)
+        for document, listed, verdicts in zip(documents, claims, judged, strict=True):
+            by_id = {claim.id: claim for claim in listed}
+            rows.append([self._checked(document, by_id[v.claim], v) for v in verdicts])
+        return rows
 
     def _checked(self, document: Document, claim: Claim, verdict: Verdict) -> Verdict:
         is_plain = not has_negation(claim.text) and _ATTRIBUTED.search(claim.text) is None

@@ -1,10 +1,11 @@
 """A defence against a lenient judge of compound claims: support only what all parts support."""
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from eval.stages import Verifier
+from eval.stages import Verifier, run_verifier
 from eval.verify.about_topic import begins_with_topic
 from records import Claim, Document, Passage, Verdict
 
@@ -16,7 +17,7 @@ class InParts:
     """Judge the statements of a compound claim apart, and support it only if all are supported.
 
     A claim that begins with the topic's name or a pronoun is cut at each comma or semicolon that is
-    followed by one.
+    followed by one. A claim of which a part has no verdict has none.
     """
 
     verify: Verifier
@@ -39,14 +40,20 @@ class InParts:
             ]
             for document, listed in zip(documents, claims, strict=True)
         ]
-        judged = self.verify(documents, parts, passages)
-        return [
-            [
-                strictest([v for v in verdicts if v.claim.rpartition(".")[0] == claim.id], claim.id)
-                for claim in listed
-            ]
-            for listed, verdicts in zip(claims, judged, strict=True)
-        ]
+        judged = run_verifier(self.verify, documents, parts, passages)
+        return [list(_joined(*row)) for row in zip(parts, judged, strict=True)]
+
+
+def _joined(parts: Sequence[Claim], verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
+    """Yield the strictest verdict of each assessor and name on each claim."""
+    number = Counter(part.id.rpartition(".")[0] for part in parts)
+    groups: dict[tuple[str, str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        claim = verdict.claim.rpartition(".")[0]
+        groups.setdefault((claim, verdict.assessor, verdict.name), []).append(verdict)
+    for (claim, _, _), group in groups.items():
+        if len(group) == number[claim]:
+            yield strictest(group, claim)
 
 
 def strictest(verdicts: Sequence[Verdict], claim: str) -> Verdict:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from components.english import without_qualifier
 from components.sentences import split_sentences
-from eval.stages import Verifier
+from eval.stages import Verifier, run_verifier
 from records import Claim, Document, Passage, Verdict
 
 _UNTRUE = (
@@ -70,7 +70,7 @@ class WholeText:
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        judged = self.verify(documents, claims, passages)
+        judged = run_verifier(self.verify, documents, claims, passages)
         rows = []
         for document, listed, verdicts in zip(documents, claims, judged, strict=True):
             withdrawn = set(self._withdrawn(document, listed))

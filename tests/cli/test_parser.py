@@ -70,7 +70,8 @@ def error_of(monkeypatch, capsys):
         (GIVEN + LABELS + "  gama: 3\n", 4,
          "does not accept option 'gama'; did you mean gamma?"),
         (GIVEN + LABELS + "  select: {class_path: eval.verify.labels.Labels}\n", 4,
-         "does not have the parameters and annotations (Sequence, not list) of protocol Selector"),
+         "protocol Selector: expected eval.stages.Selector with `def __call__(self, documents: "
+         "Sequence[Document], claims: Sequence[Sequence[Claim]]) -> list[list[Selection]]`"),
         ("  decompose: {class_path: eval.decompose.given.Given\n" + LABELS, 3,
          "line 3, column 9"),
     ],
@@ -136,8 +137,8 @@ def test_an_error_in_the_command_line(arguments, error, error_of):
     [
         ("pipeline.decompose", "lines.Lines",
          ["`def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]`",
-          "eval.decompose.by_sentence.BySentence"]),
-        ("pipeline.decompose", "lines.length", ["eval.decompose.by_sentence.BySentence"]),
+          "eval.stages.Decomposer"]),
+        ("pipeline.decompose", "lines.length", ["eval.stages.Decomposer"]),
         ("experiment.text_metrics", "{mine: {class_path: lines.length}}",
          ["`def score(self, documents: Sequence[Document]) -> list[float | None]`",
           "eval.metrics.text_metric.TextMetric"]),

@@ -155,6 +155,26 @@ def test_single_claim_is_selected_and_no_claims_give_none():
     assert core([], []) == []
 
 
+@pytest.mark.parametrize(
+    ("general", "specific"),
+    [
+        ("Ada was a person.", "Ada was a writer."),
+        ("Ada was a writer.", "Ada was a novelist."),
+        ("Ada lived.", "Ada was a person and lived in a town."),
+    ],
+)
+def test_with_equal_weights_the_claim_that_entails_the_other_is_kept(general, specific):
+    for texts in ([general, specific], [specific, general]):
+        selections = select(uniform([(specific, general)]), texts)
+        assert kept(selections, texts) == {specific}
+
+
+def test_of_a_chain_of_entailments_the_most_specific_claim_is_kept():
+    texts = ["Ada was an artist.", "Ada was a person.", "Ada was a sculptor."]
+    entailed = [(texts[2], texts[0]), (texts[0], texts[1]), (texts[2], texts[1])]
+    assert kept(select(uniform(entailed), texts), texts) == {texts[2]}
+
+
 def test_all_duplicates_leave_the_first():
     core = uniform()
     selections = select(core, ["Ada wrote.", "ada wrote", "Ada  wrote."])

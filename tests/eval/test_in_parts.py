@@ -50,3 +50,35 @@ def test_compound_with_a_rejected_part_is_not_supported():
 )
 def test_a_claim_is_cut_between_statements_about_the_topic_only(text, parts):
     assert parts_of(text, "Ada Lovelace") == (parts or [text])
+
+
+class Named(Labels):
+    """Two verdicts on each claim: ``plain`` supports all, and none on texts with ``Nothing``."""
+
+    def __call__(self, documents, claims, passages):
+        return [
+            [
+                verdict
+                for claim in listed
+                if "Nothing" not in claim.text
+                for strict in [self.verdict(claim).model_copy(update={"name": "strict"})]
+                for verdict in (
+                    strict,
+                    strict.model_copy(update={"name": "plain", "label": "supported"}),
+                )
+            ]
+            for listed in claims
+        ]
+
+
+def test_verdicts_of_two_names_stay_apart_and_a_part_without_a_verdict_leaves_none():
+    texts = ("Ada Lovelace was a countess, and Ada Lovelace was a nurse.", "She wrote.")
+    unjudged = "Ada Lovelace sang, and she wrote Nothing."
+    judge = InParts(Named(nurse="not_supported"))
+    (verdicts,) = judge([DOCUMENT], [claims_of(*texts, unjudged)], [[]])
+    assert {(v.claim, v.name): v.label for v in verdicts} == {
+        ("c0", "strict"): "not_supported",
+        ("c0", "plain"): "supported",
+        ("c1", "strict"): "supported",
+        ("c1", "plain"): "supported",
+    }

@@ -3,6 +3,7 @@
 import numpy as np
 
 from eval.models.joint import Joint
+from eval.stages import entails
 
 YES, NO, UNKNOWN = (0.8, 0.1, 0.1), (0.1, 0.8, 0.1), (np.nan,) * 3
 
@@ -33,3 +34,15 @@ def test_nothing_entailed_is_no_question_to_the_second_model():
     second = Answers({})
     assert Joint([Answers({pairs[0]: NO}), second]).relations(pairs).tolist() == [list(NO)]
     assert second.asked == []
+
+
+def test_a_joint_entailment_is_the_own_verdict_of_every_model():
+    pair = ("p", "c")
+    surer_of_neutral = Answers({pair: (0.45, 0.55, 0.0)})
+    for models in (
+        [Answers({pair: (0.40, 0.35, 0.25)}), surer_of_neutral],
+        [Answers({pair: (0.6, 0.3, 0.1)}), Answers({pair: YES}), surer_of_neutral],
+    ):
+        answers = Joint(models).relations([pair])
+        assert answers.tolist() == [[0.45, 0.55, 0.0]]
+        assert not entails(answers)[0]
