@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from eval.stages import Verifier
+from eval.stages import Verifier, run_verifier
 from eval.verify.claim_by_claim import select_passages
 from records import Claim, Document, Passage, Verdict
 
@@ -101,7 +101,7 @@ class Slots:
         claims: Sequence[Sequence[Claim]],
         passages: Sequence[Sequence[Passage]],
     ) -> list[list[Verdict]]:
-        judged = self.verify(documents, claims, passages)
+        judged = run_verifier(self.verify, documents, claims, passages)
         rows = []
         for listed, texts, verdicts in zip(claims, passages, judged, strict=True):
             by_id = {passage.id: passage for passage in texts}
