@@ -35,7 +35,7 @@ from components.precision import is_bfloat16_fast
 from records import UserError
 from records.writing import lock_folder
 from train import export, resume
-from train.continuing import Run
+from train.continuing import TrainingRun
 from train.options import TRAINER_DEFAULTS, RunOptions
 from train.resume import BEST, LAST, KeepSteps
 
@@ -134,7 +134,7 @@ class TrainCLI(LightningCLI):
             environment.auto_requeue = False
         return instance
 
-    def _fit_callbacks(self, run: Run, step: int) -> list:
+    def _fit_callbacks(self, run: TrainingRun, step: int) -> list:
         options, module = self.options, self.model
         monitored = {"monitor": module.monitor, "mode": module.monitor_mode}
         resume_path = self.config_init[self.subcommand].ckpt_path
@@ -194,16 +194,16 @@ class TrainCLI(LightningCLI):
     def _training_options(self) -> dict:
         return {k: v for k, v in self.options.as_dict().items() if k not in FIT_OPTIONS}
 
-    def _start_run(self) -> Run:
+    def _start_run(self) -> TrainingRun:
         """The run of the options, data files and weights of a checkpoint folder trained on."""
         options = self._training_options()
         paths = [path for paths in self.datamodule.paths.values() for path in paths]
         for value in options["model"].get("init_args", {}).values():
             if isinstance(value, str) and (Path(value) / "component.json").is_file():
                 paths += sorted(Path(value).glob("*.safetensors"))
-        return Run.start(options, paths)
+        return TrainingRun.start(options, paths)
 
-    def _resolve_run(self) -> tuple[Run, int]:
+    def _resolve_run(self) -> tuple[TrainingRun, int]:
         """The run and the step that it starts at; nothing is written before these checks."""
         options, last, run, step = self.options, self.folder / LAST, self._start_run(), 0
         owner = resume.read_state(last)[1] if last.is_file() else None

@@ -30,7 +30,7 @@ _LENGTHENING = {
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """A training run.
 
     Attributes:
@@ -54,17 +54,17 @@ class Run:
         flat |= {f"content of {path}": sha256_file(path) for path in paths if Path(path).is_file()}
         return cls(sha256_text(json.dumps(flat, sort_keys=True)), flat)
 
-    def differences(self, stored: "Run") -> list[str]:
+    def differences(self, stored: "TrainingRun") -> list[str]:
         """The names of options and files that differ, those that may differ last."""
         names = stored.options | self.options
         changed = [n for n in names if stored.options.get(n) != self.options.get(n)]
         return sorted(changed, key=_LENGTHENING.__contains__)
 
-    def continues(self, stored: "Run") -> bool:
+    def continues(self, stored: "TrainingRun") -> bool:
         """Whether all options of ``stored`` but length, batches and logging are the same."""
         return _LENGTHENING.issuperset(self.differences(stored))
 
-    def resumed(self, stored: "Run", checkpoint: str | Path, step: int) -> "Run":
+    def resumed(self, stored: "TrainingRun", checkpoint: str | Path, step: int) -> "TrainingRun":
         """This run as the continuation of ``stored``; prints the options that changed."""
         for name in ("--trainer.max_steps", "--grpo.max_steps"):
             if 0 <= self.options.get(name, -1) < step:
@@ -74,7 +74,7 @@ class Run:
             print(f"{checkpoint}: continues at step {step} with another {names}")
         return replace(self, key=stored.key)
 
-    def refused(self, stored: "Run", checkpoint: Path) -> UserError:
+    def refused(self, stored: "TrainingRun", checkpoint: Path) -> UserError:
         """The error for a checkpoint of ``stored``, which this run may not replace."""
         names = ", ".join(self.differences(stored)[:3]) or "its first steps"
         return UserError(

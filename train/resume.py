@@ -26,7 +26,7 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from records import UserError
 from records.writing import atomic_bytes
-from train.continuing import Run
+from train.continuing import TrainingRun
 from train.data import run_seed
 
 LAST, BEST = "last.ckpt", "best.ckpt"
@@ -121,7 +121,7 @@ class Resume(Checkpoint):
 
     folder: Path
     every_n_steps: int
-    run: Run
+    run: TrainingRun
     fresh: bool
     _gradients_left = False
 
@@ -263,11 +263,11 @@ class KeepSteps(Callback):
         return {step: self.path(step) for step in self.steps if self.path(step).is_file()}
 
 
-def read_state(path: Path) -> tuple[int, Run]:
+def read_state(path: Path) -> tuple[int, TrainingRun]:
     """Step and run of a Lightning checkpoint, read without loading its weights."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        step, run = state["global_step"], Run(**state.get("run", {}))
+        step, run = state["global_step"], TrainingRun(**state.get("run", {}))
     except (FileNotFoundError, RuntimeError, UnpicklingError, EOFError, LookupError, TypeError):
         raise UserError(
             f"--ckpt_path {path}: not a training checkpoint; pass a .ckpt file of `fit`, or `last`"

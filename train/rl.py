@@ -38,7 +38,7 @@ from records.errors import first_line
 from records.types import Record, Text
 from records.writing import lock_folder
 from train.cli import default_precision, silence_libraries
-from train.continuing import Run
+from train.continuing import TrainingRun
 from train.export import describe_step, export_folders, write_checkpoint
 from train.options import OutputOptions
 from train.preference import Preference
@@ -128,7 +128,7 @@ def _train(options: RlOptions, grpo: GRPOConfig, raw: dict, arguments: Sequence[
     module.configure_model()
     paths = [*options.topics, *sorted(Path(module.start or "-").glob("*.safetensors"))]
     decisive = {name: raw[name] for name in ("model", "reward", "topics", "grpo")}
-    run, checkpoint = _resolve_run(options, Run.start(decisive, paths), folder)
+    run, checkpoint = _resolve_run(options, TrainingRun.start(decisive, paths), folder)
     trainer = _Trainer(
         model=module.model,
         reward_funcs=_reward_function(options.reward, module),
@@ -148,10 +148,16 @@ def _train(options: RlOptions, grpo: GRPOConfig, raw: dict, arguments: Sequence[
         trainer.export(Path(options.export_to))
 
 
-def _resolve_run(options: RlOptions, run: Run, folder: Path) -> tuple[Run, str | None]:
+def _resolve_run(
+    options: RlOptions, run: TrainingRun, folder: Path
+) -> tuple[TrainingRun, str | None]:
     """The run and its last complete checkpoint; deletes incomplete and overwritten ones."""
     path, last = folder / "options.json", None
-    stored = Run(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else Run()
+    stored = (
+        TrainingRun(**json.loads(path.read_text(encoding="utf-8")))
+        if path.is_file()
+        else TrainingRun()
+    )
     checkpoints = sorted(folder.glob("checkpoint-*"), key=_step_of)
     is_same = run.continues(stored)
     if checkpoints and not is_same and not options.overwrite:
@@ -240,7 +246,7 @@ class _Trainer(GRPOTrainer):
     options: RlOptions
     reward: dict[str, Any]
     arguments: Sequence[str]
-    run: Run
+    run: TrainingRun
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)

@@ -34,7 +34,7 @@ Span = tuple[int, int]
 Key = tuple[str, str]  # bbcid and system
 
 
-class Row(NamedTuple):
+class SummaryRow(NamedTuple):
     where: str
     fields: dict
 
@@ -124,9 +124,9 @@ class Summaries(Builder):
         position = int.from_bytes(digest[:8]) / 2**64 * sum(self.shares)
         return split_at(position, self.shares)
 
-    def _rows(self, path: str | Path, limit: int | None = None) -> Iterator[Row]:
+    def _rows(self, path: str | Path, limit: int | None = None) -> Iterator[SummaryRow]:
         rows = tqdm(islice(iter_rows(path), limit), desc=Path(path).name, disable=None)
-        return (Row(f"{path}:{number}", fields) for number, fields in rows)
+        return (SummaryRow(f"{path}:{number}", fields) for number, fields in rows)
 
     def _rated(self, dropped: Counter[str]) -> dict[Key, Rated]:
         summaries: dict[Key, Rated] = {}
@@ -238,7 +238,7 @@ def unescape(text: str) -> str:
     return text.replace("\\'", "'").replace('\\"', '"')
 
 
-def _span(row: Row, text: str) -> Span | str | None:
+def _span(row: SummaryRow, text: str) -> Span | str | None:
     marked = unescape(row.get("hallucinated_span"))
     if marked in {"", "NULL"}:
         return None
@@ -257,7 +257,7 @@ def _is_whole_words(text: str, start: int, end: int) -> bool:
     return before and (end == len(text) or not (text[end - 1].isalnum() and text[end].isalnum()))
 
 
-def _is_factual(row: Row) -> bool:
+def _is_factual(row: SummaryRow) -> bool:
     value = row.get("is_factual").lower()
     if value not in {"yes", "no", "1", "0"}:
         raise BadInput([f"{row.where}: is_factual: expected yes or no, got {value!r}"])

@@ -24,7 +24,7 @@ from components.calibration import probabilities
 from components.encoding import Features, Pair, text_windows
 from components.sentences import split_sentences
 from components.windows import best_windows
-from eval.models.engine import Engine, Row
+from eval.models.engine import EncodedRow, Engine
 from eval.models.hub import load_whole
 from records import UserError
 from records.errors import first_line
@@ -181,8 +181,8 @@ class Checker(Engine):
             )
         return places
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
-        return [[Row(features) for features in self._windows(*pair)] for pair in inputs]
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[EncodedRow]]:
+        return [[EncodedRow(features) for features in self._windows(*pair)] for pair in inputs]
 
     def _windows(self, chunk: str, claim: str) -> Iterator[Features]:
         def encode(window: str) -> Features:
@@ -203,6 +203,6 @@ class Checker(Engine):
         pieces = re.split(r"(\{document\}|\{claim\})", self.template)
         return "".join({"{document}": chunk, "{claim}": claim}.get(p, p) for p in pieces)
 
-    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
+    def _read(self, logits: np.ndarray, rows: Sequence[EncodedRow]) -> list[np.ndarray]:
         logits = logits[:, 0] if self._seq2seq else logits  # of the first token
         return list(probabilities(logits[:, self._outputs], 1.0)[:, 1:])

@@ -25,7 +25,7 @@ from components.checkpoint import (
 from components.encoding import Pair, encode_pairs, encode_words, first_tokens, token_windows
 from components.windows import best_windows, chunks_of, windows_of
 from components.words import WORD, join_words, split_words
-from eval.models.engine import Dtype, Engine, Row
+from eval.models.engine import Dtype, EncodedRow, Engine
 from eval.models.lss import Subsequence
 from records import UserError
 
@@ -99,9 +99,9 @@ class Encoder(Engine):
             )
         return model
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[EncodedRow]]:
         encoded = encode_pairs(self._tokenizer, inputs, self.component.max_length)
-        return [[Row(features) for features in windows] for windows in encoded]
+        return [[EncodedRow(features) for features in windows] for windows in encoded]
 
     def _best_of_windows(self, pairs: Sequence[Pair], width: int) -> np.ndarray:
         """Return the answer of the window with the highest first value, shape (n, width).
@@ -181,7 +181,7 @@ class Entailment(Encoder):
         """
         return self._best_of_windows(pairs, 3)
 
-    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
+    def _read(self, logits: np.ndarray, rows: Sequence[EncodedRow]) -> list[np.ndarray]:
         component = self.component
         ours = RELATIONS if len(component.labels) == len(RELATIONS) else TWO_CLASSES
         order = [component.labels.index(name) for name in ours]
@@ -215,7 +215,7 @@ class Unli(Encoder):
         """Return p(hypothesis | premise) of shape (n,), the maximum over windows; NaN: too long."""
         return self._best_of_windows(pairs, 1)[:, 0]
 
-    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
+    def _read(self, logits: np.ndarray, rows: Sequence[EncodedRow]) -> list[np.ndarray]:
         calibrated = probabilities(logits[:, 0], self.component.temperature, self.component.shift)
         return list(calibrated[:, None])
 
@@ -276,7 +276,7 @@ class LssTagger(Encoder):
             kept.append(None if keep is None else Subsequence(keep, text))
         return kept
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[EncodedRow]]:
         rows, component = [], self.component
         options = component.focus_words, component.mark_new
         for claim, reference in inputs:
@@ -284,10 +284,10 @@ class LssTagger(Encoder):
             encoded = encode_words(self._tokenizer, words, reference, *options)
             places = first_tokens(encoded, 0, len(words))  # the claim comes first in all windows
             windows = token_windows(encoded, 0, component.max_length, 1)
-            rows.append([Row(features, places) for features in windows])
+            rows.append([EncodedRow(features, places) for features in windows])
         return rows
 
-    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
+    def _read(self, logits: np.ndarray, rows: Sequence[EncodedRow]) -> list[np.ndarray]:
         keep = self.component.labels.index("keep")
         answers = []
         for row, tokens in zip(rows, logits, strict=True):  # tokens: (length, labels)

@@ -40,7 +40,7 @@ TOO_LONG = "the claim is too long for the model"
 _TOKENS_PER_ROW = {"cpu": 32, "cuda": 256}
 
 
-class Row(NamedTuple):
+class EncodedRow(NamedTuple):
     """One encoded input or window, and what reading its answer needs.
 
     Attributes:
@@ -100,21 +100,21 @@ class Engine:
         described = {n: v for n, v in identity(self).items() if n not in self.after_answers}
         return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).digest()
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[EncodedRow]]:
         """Return the rows of each input: several if it is read in windows, none if too long."""
         raise NotImplementedError
 
     def _logits(self, output: Any) -> "torch.Tensor":
         return output.logits
 
-    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
+    def _read(self, logits: np.ndarray, rows: Sequence[EncodedRow]) -> list[np.ndarray]:
         raise NotImplementedError
 
     def _unite(self, answers: Sequence[np.ndarray]) -> np.ndarray:
         """Return the answer to an input from those to its windows: the largest first value."""
         return max(answers, key=lambda answer: answer[0])
 
-    def _batches(self, rows: Sequence[Row]) -> Iterator[list[int]]:
+    def _batches(self, rows: Sequence[EncodedRow]) -> Iterator[list[int]]:
         lengths = [len(row.features["input_ids"]) for row in rows]
         order = sorted(range(len(rows)), key=lambda index: -lengths[index])
         budget = self.batch_size * _TOKENS_PER_ROW.get(self.device.type, 256)
@@ -139,7 +139,7 @@ class Engine:
                 if answers.keys() >= set(windows)
             }
 
-    def _answers(self, rows: Sequence[Row]) -> Iterator[dict[int, np.ndarray]]:
+    def _answers(self, rows: Sequence[EncodedRow]) -> Iterator[dict[int, np.ndarray]]:
         import torch
 
         batches = list(self._batches(rows))

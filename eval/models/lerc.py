@@ -10,7 +10,7 @@ from transformers import AutoModelForSequenceClassification, PreTrainedModel
 
 from components.base import load_tokenizer
 from components.encoding import Pair, grounded_windows
-from eval.models.engine import Engine, Row
+from eval.models.engine import EncodedRow, Engine
 from eval.models.hub import load_whole
 from records import UserError
 
@@ -69,10 +69,10 @@ class Lerc(Engine):
             raise UserError(f"{self.model}: expected one output, got {model.config.num_labels}")
         return model
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[EncodedRow]]:
         return [
             [
-                Row({"input_ids": ids})
+                EncodedRow({"input_ids": ids})
                 for ids in grounded_windows(
                     self._tokenizer, _TEMPLATE, context, answers, self.max_length
                 )
@@ -80,5 +80,5 @@ class Lerc(Engine):
             for answers, context in inputs
         ]
 
-    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
+    def _read(self, logits: np.ndarray, rows: Sequence[EncodedRow]) -> list[np.ndarray]:
         return list(logits)

@@ -20,7 +20,7 @@ from transformers.modeling_outputs import QuestionAnsweringModelOutput
 from components.base import load_tokenizer
 from components.encoding import Pair, token_windows
 from components.windows import best_windows, windows_of
-from eval.models.engine import Engine, Row
+from eval.models.engine import EncodedRow, Engine
 from eval.models.hub import load_whole
 from eval.models.local_seq2seq import LocalSeq2Seq
 from records import UserError
@@ -137,19 +137,21 @@ class SpanAnswers(Engine):
     def _model(self) -> PreTrainedModel:
         return load_whole(AutoModelForQuestionAnswering, self.model, self.device)
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[EncodedRow]]:
         questions, contexts = map(list, zip(*inputs, strict=True))
         encoding = self._tokenizer(questions, contexts, return_offsets_mapping=True, verbose=False)
         for spans, encoded in zip(encoding["offset_mapping"], encoding.encodings, strict=True):
             sides = encoded.sequence_ids
             spans[:] = [s if side == 1 else None for s, side in zip(spans, sides, strict=True)]
         windows = [token_windows(encoding, i, self.max_length, 1) for i in range(len(inputs))]
-        return [[Row(places=w.pop("offset_mapping"), features=w) for w in ws] for ws in windows]
+        return [
+            [EncodedRow(places=w.pop("offset_mapping"), features=w) for w in ws] for ws in windows
+        ]
 
     def _logits(self, output: QuestionAnsweringModelOutput) -> torch.Tensor:
         return torch.stack([output.start_logits, output.end_logits], dim=1)
 
-    def _read(self, logits: np.ndarray, rows: Sequence[Row]) -> list[np.ndarray]:
+    def _read(self, logits: np.ndarray, rows: Sequence[EncodedRow]) -> list[np.ndarray]:
         return [_best_span(*both, row.places) for both, row in zip(logits, rows, strict=True)]
 
     def _unite(self, answers: Sequence[np.ndarray]) -> np.ndarray:

@@ -13,7 +13,7 @@ import torch
 from components.encoding import Pair, batches_by_length, grounded_windows, padded_prompts
 from components.subsequence import LssDecoder
 from eval.models.encoder import Encoder
-from eval.models.engine import Row
+from eval.models.engine import EncodedRow
 from eval.models.lss import Subsequence, unite
 from records import UserError
 
@@ -59,18 +59,18 @@ class LssSeq2Seq(Encoder):
             kept.append(unite(claim, read) if answer.size else None)
         return kept
 
-    def _encode(self, inputs: Sequence[Pair]) -> list[list[Row]]:
+    def _encode(self, inputs: Sequence[Pair]) -> list[list[EncodedRow]]:
         template, longest = self.component.prompt_template, self.component.max_length
         return [
             [
-                Row({"input_ids": ids}, claim=claim)
+                EncodedRow({"input_ids": ids}, claim=claim)
                 for ids in grounded_windows(self._tokenizer, template, reference, claim, longest)
             ]
             for claim, reference in inputs
         ]
 
     @torch.inference_mode()
-    def _answers(self, rows: Sequence[Row]) -> Iterator[dict[int, np.ndarray]]:
+    def _answers(self, rows: Sequence[EncodedRow]) -> Iterator[dict[int, np.ndarray]]:
         prompts = [row.features["input_ids"] for row in rows]
         for batch in batches_by_length([len(ids) for ids in prompts], self.batch_size):
             chosen = [prompts[index] for index in batch]

@@ -25,7 +25,7 @@ from transformers import (
 
 from components.base import load_tokenizer
 from components.encoding import Pair
-from eval.models.engine import Engine, Row
+from eval.models.engine import EncodedRow, Engine
 from eval.models.hub import load_whole, positions
 from eval.similarity import Measure
 from records import UserError, iter_rows
@@ -160,7 +160,7 @@ class _Embedder(Engine):
         windows = [[*before, *texts[text][start : start + size], *after] for text, start in starts]
         result = [np.zeros((len(ids), self._model.config.hidden_size), np.float32) for ids in texts]
         best = [np.full(len(ids), -1.0) for ids in texts]
-        for batch in self._batches([Row({"input_ids": window}) for window in windows]):
+        for batch in self._batches([EncodedRow({"input_ids": window}) for window in windows]):
             ids = torch.tensor([windows[index] for index in batch], device=self.device)
             layers = self._model(input_ids=ids, output_hidden_states=True).hidden_states
             layer = layers[-1 if self.layer is None else self.layer]

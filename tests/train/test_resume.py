@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 
 from records import UserError
 from train.__main__ import main
-from train.continuing import Run
+from train.continuing import TrainingRun
 from train.data import TrainBatches
 from train.module import Item
 from train.resume import Patience, Resume, curves_logger, read_state
@@ -228,7 +228,7 @@ def test_a_fresh_run_forgets_the_weights_of_an_earlier_one(
 def test_every_step_and_process_has_noise_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    resume = Resume(tmp_path, 1, Run(), fresh=False)
+    resume = Resume(tmp_path, 1, TrainingRun(), fresh=False)
     seeds = []
     # A seed may be a date, or the largest number of 32 bits.
     all_seeds = ("1", "20241231", str(2**32 - 1))

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from data_builders.builder import Builder, Made, Work
 from data_builders.dataset import read_card
 from data_builders.published.longform.draw import draw
-from data_builders.published.longform.longform_formats import FORMATS, Row, Source
+from data_builders.published.longform.longform_formats import FORMATS, Source, SourceRow
 from data_builders.rows import files_of
 from data_builders.topics import read_bins
 from records import BadInput, Document, UserError, iter_rows, to_bad_input
@@ -71,7 +71,7 @@ class LongForm(Builder):
                 dropped[f"{source.name}: row excluded by `where`"] += 1
                 continue
             name = f"{source.name}-{index}"
-            row = Row(source, path, number, fields, name, self.seed, dropped, bins)
+            row = SourceRow(source, path, number, fields, name, self.seed, dropped, bins)
             records = _adapt(row)
             if isinstance(records, str):
                 dropped[f"{source.name}: {records}"] += 1
@@ -79,7 +79,7 @@ class LongForm(Builder):
                 yield from records if isinstance(records, list) else [records]
 
 
-def _adapt(row: Row) -> list[Document] | Document | dict | str:
+def _adapt(row: SourceRow) -> list[Document] | Document | dict | str:
     where = f"{row.path}:{row.number}"
     try:
         with report_malformed_row(row.source.format):

@@ -65,7 +65,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Row:
+class SourceRow:
     source: Source
     path: Path
     number: int
@@ -106,7 +106,7 @@ PROJECTS = {
 }
 
 
-def documents(row: Row) -> list[Document] | str:
+def documents(row: SourceRow) -> list[Document] | str:
     """Read a row of one of the ``PROJECTS``: its texts, with claims and passages.
 
     Texts without claims are skipped, except for ``texts``, which has no claims.
@@ -125,7 +125,7 @@ def documents(row: Row) -> list[Document] | str:
     return kept or "text without claims"
 
 
-def _document(row: Row, parsed: dict, number: int, total: int) -> Document:
+def _document(row: SourceRow, parsed: dict, number: int, total: int) -> Document:
     source = row.source
     has_labels = any(claim.get("label") for claim in parsed.get("claims") or [])
     fields = {
@@ -142,12 +142,12 @@ def _document(row: Row, parsed: dict, number: int, total: int) -> Document:
     return Document.model_validate(parsed | fields)
 
 
-def _generator_of_file(row: Row) -> str | None:
+def _generator_of_file(row: SourceRow) -> str | None:
     stem, separator, _ = row.path.name.rpartition("_biographies")
     return stem if separator and row.source.format == "halogen" else None
 
 
-def factor(row: Row) -> Document | str:
+def factor(row: SourceRow) -> Document | str:
     """FACTOR (2307.06908), News and Expert: one true and three false completions of a text.
 
     The prefix is the only passage. The four completions are in random order.
@@ -180,7 +180,7 @@ def factor(row: Row) -> Document | str:
     )
 
 
-def prompts(row: Row) -> dict | str:
+def prompts(row: SourceRow) -> dict | str:
     """Any table of questions: ``prompt``, ``question``, ``input`` or ``title``.
 
     ``group`` is the source's topic field, so that every prompt is a topic of its own in
@@ -197,7 +197,7 @@ def prompts(row: Row) -> dict | str:
     return {"id": row.id, "group": row.topic("topic", name), "prompt": text.strip()}
 
 
-def longfact(row: Row) -> dict | str:
+def longfact(row: SourceRow) -> dict | str:
     """LongFact (2403.18802): ``prompt``; the group is the file name after its first ``_``."""
     if not row.fields["prompt"].strip():
         return "row without a question"
@@ -205,7 +205,7 @@ def longfact(row: Row) -> dict | str:
     return {"id": row.id, "group": topic, "prompt": row.fields["prompt"].strip()}
 
 
-FORMATS: dict[str, Callable[[Row], list[Document] | Document | dict | str]] = {
+FORMATS: dict[str, Callable[[SourceRow], list[Document] | Document | dict | str]] = {
     **dict.fromkeys(PROJECTS, documents),
     "factor": factor,
     "prompts": prompts,

@@ -43,7 +43,7 @@ class Pairing(NamedTuple):
     passages: list[int]
 
 
-class Outcome(NamedTuple):
+class TitleSupport(NamedTuple):
     """The cell of a pairing in :class:`Table`."""
 
     support: float
@@ -123,7 +123,7 @@ def _by_relation(
     pairings: Sequence[Pairing],
     threshold: float | None,
     title_in_premise: bool,
-) -> list[Outcome]:
+) -> list[TitleSupport]:
     pairs = [
         (premise(passages[row][k], title_in_premise), claims[row][index].text)
         for row, index, _, chosen in pairings
@@ -132,14 +132,14 @@ def _by_relation(
     answers = iter(model_probabilities(model.relations, pairs, 3) if pairs else [])
     outcomes = []
     for pairing in pairings:
-        best = Outcome(-1.0, False, (pairing.passages[0],))
+        best = TitleSupport(-1.0, False, (pairing.passages[0],))
         missing = False
         for k in pairing.passages:
             answer = next(answers)
             if np.isnan(answer).any():
                 missing = True
             elif float(answer[0]) > best.support:
-                best = Outcome(float(answer[0]), bool(entails(answer, threshold)), (k,))
+                best = TitleSupport(float(answer[0]), bool(entails(answer, threshold)), (k,))
         outcomes.append(best._replace(support=math.nan) if missing and not best.supported else best)
     return outcomes
 
@@ -150,7 +150,7 @@ def _by_verifier(
     claims: Sequence[Sequence[Claim]],
     passages: Sequence[Sequence[Passage]],
     pairings: Sequence[Pairing],
-) -> list[Outcome]:
+) -> list[TitleSupport]:
     items = [
         ClaimToJudge(documents[row], claims[row][index], [passages[row][k] for k in indices])
         for row, index, _, indices in pairings
@@ -159,7 +159,7 @@ def _by_verifier(
     for pairing, verdict in zip(pairings, verifier.judge(items) if items else (), strict=True):
         supported = verdict.label == "supported"
         support = math.nan if verdict.label == "failed" else float(supported)
-        outcomes.append(Outcome(support, supported, tuple(pairing.passages)))
+        outcomes.append(TitleSupport(support, supported, tuple(pairing.passages)))
     return outcomes
 
 
