@@ -78,5 +78,5 @@ def _candidates(sentences: Sequence[str], is_thing: bool) -> dict[str, bool]:
 
 
 def _is_part(name: str, other: str) -> bool:
-    words, others = (set(name_key(text).split()) for text in (name, other))
-    return words <= others or others <= words
+    words, other_words = (set(name_key(text).split()) for text in (name, other))
+    return words <= other_words or other_words <= words
