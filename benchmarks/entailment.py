@@ -1,12 +1,13 @@
 """Pairs per second of the entailment engine and of a plain loop with the same weights and threads.
 
     python -m data_builders corruption --config configs/data/small/corruption.yaml \\
-      --adversarial '{uninformative: [data/kb/generations_test.jsonl,
-      data/kb/generations_dev.jsonl]}' --output runs/bench/corruption
+      --documents '[data/lead_pairs/texts_test.jsonl]' --source_kind normal \\
+      --adversarial '{uninformative: [data/lead_pairs/texts_test.jsonl]}' \\
+      --output runs/bench/corruption
     python benchmarks/entailment.py --checkpoint checkpoints/small/relation
 
 Two workloads: ``short``, the queries of two defences of the robustness experiment (``deduplicated``
-and ``core``), document by document; and ``long``, claims against full pages. The baseline does what
+and ``core``), document by document; and ``long``, claims against the longest leads. The baseline does what
 the papers' released code does: padded batches in input order, with repeated pairs, in float32,
 through plain transformers.
 
@@ -45,7 +46,8 @@ from records.abstention import clean_document
 from train.cli import default_precision
 
 DEFENCES = 2
-TEXTS = ("profiles", "padded", "generations_test", "generations_dev")
+TEXTS = ("texts_test", "texts_dev")
+LEADS = Path("data/leads/passages_test.jsonl")
 ROWS = 64  # batch size, as in the engine
 
 
@@ -64,10 +66,10 @@ def short_pairs(data: Path, curves: Path, limit: int) -> list[Pair]:
 
 
 def long_pairs(data: Path, limit: int) -> list[Pair]:
-    """Claims against full pages, as queried by a verifier without sentence selection."""
-    pages = read_records(data / "passages.jsonl", Passage)
+    """Claims against the longest leads, as queried by a verifier without sentence selection."""
+    pages = read_records(LEADS, Passage)
     pages.sort(key=lambda page: -len(page.text))
-    documents = read_records(data / "profiles.jsonl", Document)
+    documents = read_records(data / "texts_test.jsonl", Document)
     claims = [claim.text for document_claims in Sentences()(documents) for claim in document_claims]
     chosen = product(pages[: max(1, limit // 20)], claims[:20])
     return list(islice(((page.text, claim) for page, claim in chosen), limit))
@@ -197,7 +199,7 @@ def main() -> None:
     """Measure both workloads."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checkpoint", default="checkpoints/small/relation")
-    parser.add_argument("--data", type=Path, default=Path("data/kb"))
+    parser.add_argument("--data", type=Path, default=Path("data/lead_pairs"))
     curves = Path("runs/bench/corruption/curve_uninformative.jsonl")
     parser.add_argument("--curves", type=Path, default=curves)
     parser.add_argument("--short", type=int, default=20_000, help="number of short pairs")

@@ -2,7 +2,7 @@
 
     python -m data_builders attacks --config configs/data/small/attacks.yaml
     python benchmarks/gold_agreement.py data/attacks/{normal,trivia}.jsonl \\
-        --checkpoint checkpoints/small/relation_2 --pages data/kb/passages.jsonl
+        --checkpoint checkpoints/small/relation_2 --pages data/leads/passages_test.jsonl
 
 Prints Pearson's correlation of the gold F1 over all texts of the files, that within kinds, and the
 mean by kind. The correlation within kinds is that of the differences to the means of the kinds of

@@ -1,7 +1,7 @@
 """Sampling from a causal model: tokens per second of three ways, on the same prompts and threads.
 
     python benchmarks/sampling.py --checkpoint checkpoints/small/adversary_info \\
-        --topics data/kb/profiles.jsonl --per_topic 2 --max_new_tokens 64 --threads 2
+        --topics data/lead_pairs/texts_test.jsonl --per_topic 2 --max_new_tokens 64 --threads 2
 
 - ``equal lengths``: ``generate`` of transformers, a batch per prompt length (no padding)
 - ``generate``: ``generate`` of transformers, left-padded batches of ``--batch_size``
@@ -64,7 +64,7 @@ def main() -> None:
     """Time the three ways and print a row each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checkpoint", default="checkpoints/small/adversary_info")
-    parser.add_argument("--topics", type=Path, default=Path("data/kb/profiles.jsonl"))
+    parser.add_argument("--topics", type=Path, default=Path("data/lead_pairs/texts_test.jsonl"))
     parser.add_argument("--limit", type=int, default=26, help="topics")
     parser.add_argument("--per_topic", type=int, default=2)
     parser.add_argument("--batch_size", type=int, default=64)

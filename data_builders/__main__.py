@@ -36,6 +36,7 @@ BUILDERS = {
     "hard_pairs": "data_builders.written.hard_pairs.HardPairs",
     "knowledge": "data_builders.published.knowledge.knowledge.KnowledgeFile",
     "ladders": "data_builders.written.ladders.ladders.Ladders",
+    "lead_conflicts": "data_builders.written.lead_conflicts.LeadConflicts",
     "lead_pairs": "data_builders.written.lead_pairs.LeadPairs",
     "leads": "data_builders.written.leads.leads.Leads",
     "longform": "data_builders.published.longform.longform.LongForm",

@@ -14,8 +14,8 @@ CONFIGS = sorted(
     path for room in ("eval", "experiments") for path in ROOT.glob(f"configs/{room}/small/*.yaml")
 )
 MADE_BY_RUNS = re.compile(r"data/cache/|runs/\w+/answers\.sqlite")
-# Ready checkpoints are in git; what is made of leads needs commands of its own.
-MADE_ELSEWHERE = re.compile(r"checkpoints/(ready|hardened)/|data/(\w+_)?leads/")
+# Ready checkpoints are in git; hardened ones and their texts need commands of their own.
+MADE_ELSEWHERE = re.compile(r"checkpoints/(ready|hardened)/|data/generations_leads/")
 
 
 def paths_in(value):

@@ -97,7 +97,7 @@ def test_articles_about_public_test_topics_are_test_and_the_wheel_is_read_unpack
         "clause",
     }
     wheel.write_text("not an archive")
-    with pytest.raises(UserError, match="make wikipedia"):
+    with pytest.raises(UserError, match="make setup"):
         read_leads(str(wheel))
 
 
@@ -159,7 +159,7 @@ def test_a_reader_confirms_97_of_100_statements_and_those_that_were_wrong_are_fi
     assert len(rows) == 200
     assert sum(right) / 200 >= 0.97
     if not WHEEL.is_file():
-        pytest.skip("needs the leads of `make wikipedia`")
+        pytest.skip("needs the leads of `make setup`")
     leads = {lead.title: lead for lead in read_leads(str(WHEEL))}
     for row in rows:
         hashes = {

@@ -164,7 +164,7 @@ TARGETS = {
     "experiment": Target(_module(experiment), needs_relation=True),
     "demo": Target(
         lambda work: ["make", "demo", f"LOGS={work / 'logs'}"],
-        "data/kb",
+        "data/leads",
         ("data", "checkpoints/small", "runs/demo"),
         checkout,
     ),

