@@ -12,7 +12,7 @@ def is_bfloat16_fast(device: str) -> bool:
     - with AMX: 2 (MiniLM) to 4 times (SmolLM2) in training, 3 times in inference;
     - with AVX512-BF16 and without AMX: 0.7 times in training (MiniLM, 20.3 and 30.9 rows/s of one
       core at 48 tokens; 7.1 and 10.5 at 128) and inference (103 and 150 rows/s at 32 tokens), and
-      0.7 times in sampling from SmolLM2 (146 and 200 tokens/s);
+      0.7 times in sampling from SmolLM2 (146 and 200 tokens/s), but 1.7 times in LoRA of SmolLM2;
     - without bfloat16 instructions: 0.25 times, since they are emulated.
 
     Args:

@@ -1,7 +1,8 @@
 """``lead_conflicts``: true and false claims about people, whose contexts disagree.
 
 The contexts of a claim are the lead and copies in which the claim's value is exchanged for another
-one. A person has one claim, since the contexts of other claims would reveal the truth. Only the sources separate true from false claims:
+one. A person has one claim, since the contexts of other claims would reveal the truth. Only the
+sources separate true from false claims:
 
 - of two contexts one is against the claim; of four, one is against the other three, in favour of
   the claim as often as against it, whether the claim is true or false;
