@@ -7,8 +7,8 @@
     python benchmarks/entailment.py --checkpoint checkpoints/small/relation
 
 Two workloads: ``short``, the queries of two defences of the robustness experiment (``deduplicated``
-and ``core``), document by document; and ``long``, claims against the longest leads. The baseline does
-what the papers' released code does: padded batches in input order, with repeated pairs, in
+and ``core``), document by document; and ``long``, claims against the longest leads. The baseline
+does what the papers' released code does: padded batches in input order, with repeated pairs, in
 float32, through plain transformers.
 
 The engine deduplicates, sorts by length (no padding) and computes in bfloat16 where that is
