@@ -135,10 +135,12 @@ def _changed(
 ) -> tuple[LeadStatement, str] | None:
     """Return the statement with another value, by which its lead can be changed."""
     lead = article.passage.text
-    others = [v for v in values.other_values(statement, article) if v.lower() not in lead.lower()]
-    if not statement.value or not others:
+    other_values = [
+        v for v in values.other_values(statement, article) if v.lower() not in lead.lower()
+    ]
+    if not statement.value or not other_values:
         return None
-    other = rng.choice(others)
+    other = rng.choice(other_values)
     changed = with_value(lead, article.name, statement.value, other)
     is_gone = changed != lead and statement.value.lower() not in changed.lower()
     return (statement, other) if is_gone else None
