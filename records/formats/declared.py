@@ -62,8 +62,9 @@ class Format:
         """Return the columns that the format reads, with the field of each, if it is one."""
         fields = dict(self.fields)
         if self.is_judged:
-            fields = {"text": fields.pop("text"), **fields, **fields.pop("claims")}
-            fields["passages"] = fields.pop("evidence", [])
+            claim = fields.pop("claims")
+            fields = {"passages": claim.get("evidence", []), **fields, **claim}
+            fields.pop("evidence", None)
         of_records = [self.declaration[key] for key in self._records]
         read = [*self.declaration.get("requires", ()), *self.declaration.get("reads", ())]
         columns: dict[str, str | None] = {}

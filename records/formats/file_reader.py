@@ -199,9 +199,13 @@ class FileReader:
 
     def _fields_of_columns(self) -> dict[str, str | None]:
         keeps = self.format is None or self.format.keeps or self.format.name == "nli"
+        keeps = keeps or self._key == "unli"
         read = dict.fromkeys({*self.kind.model_fields, *_USED}) if keeps else {}
         if self.format is not None:
-            read |= self.format.columns()
+            read = self.format.columns() | read
+        if self._key == "pairs":
+            names = {"passages": "premise", "text": "hypothesis"}
+            read = {column: names.get(field, field) for column, field in read.items()}
         if self._evidence:
             read[self._evidence] = "passages"
         return read | {path.partition(".")[0]: field for field, path in self.fields.items()}

@@ -116,6 +116,15 @@ def test_a_column_that_is_not_used_is_named(tmp_path, lines):
     assert line.endswith("not used: reference, faithfulness")
 
 
+def test_the_columns_of_pairs_are_named(tmp_path, lines):
+    row = {"doc": PAGE, "claim": "Ida wove.", "label": 1, "score": 0.5}
+    read_records(write(tmp_path / "a.jsonl", row), RelationPair)
+    assert "aggrefact; doc → premise, claim → hypothesis, label; labels" in lines.messages[0]
+    row = {"premise": PAGE, "hypothesis": "Ida wove.", "label": "neutral"}
+    read_records(write(tmp_path / "b.jsonl", row), RelationPair)
+    assert "format nli; premise, hypothesis, label; labels: neutral 1" in lines.messages[1]
+
+
 def test_evidence_of_a_row_of_ours_under_another_name_is_read(tmp_path, lines):
     row = {"id": "1", "topic": "Ida Moor", "text": "She wove.", "retrieved_contexts": SEPARATE}
     (document,) = read_records(write(tmp_path / "a.jsonl", row), Document)
