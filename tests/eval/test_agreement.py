@@ -82,6 +82,8 @@ def test_measures_by_hand():
     for metric, value in (("auroc", 0.5), ("balanced_accuracy", 0.5), ("f1_unsupported", 0)):
         assert value_of(file, metric, "always supported")[0] == value
     assert value_of(file, "called_supported", variant="supported")[0] == 1
+    assert value_of(file, "called_supported", variant="all true")[0] == 1
+    assert value_of(file, "called_supported", variant="all false")[0] == pytest.approx(1 / 3)
     assert value_of(file, "called_supported", variant="not_supported")[0] == pytest.approx(1 / 3)
     whole = read_results("run/results.json")
     assert {r.config_hash for r in whole.results} == {whole.provenance["config_hash"]}

@@ -22,6 +22,8 @@ from eval.experiments.quantities import Quantity, accuracy_of_classes, array, es
 from records.types import ClaimLabel, Record, VerdictLabel
 
 ALL, MACRO = "all", "macro"
+# Names of all claims that people call supported, and of all others.
+ALL_TRUE, ALL_FALSE = "all true", "all false"
 OVERLAP, ALWAYS, PERSON = "overlap", "always supported", "a person"
 # Variants: thresholds fitted on other claims, and failures counted as wrong.
 HALF, SOURCES, WRONG = "other_half", "other_sources", "failed_wrong"
@@ -284,9 +286,9 @@ def _beyond(table: Table, judge: Judge, overlap: Judge) -> Iterator[Quantity]:
 
 def _finer(table: Table, judge: Judge) -> Iterator[Quantity]:
     true, score = table.supported, judge.score
-    for word in sorted(set(table.finer)):
-        labels = np.where(table.finer == word, judge.labels, np.nan)
-        yield Quantity(_fields("called_supported", word), [labels])
+    groups = {word: table.finer == word for word in sorted(set(table.finer))}
+    for word, chosen in (groups | {ALL_TRUE: true == 1, ALL_FALSE: true == 0}).items():
+        yield Quantity(_fields("called_supported", word), [np.where(chosen, judge.labels, np.nan)])
     negative = sorted(set(table.finer[true == 0]))
     for word in negative if len(negative) > 1 else ():
         chosen = np.where((true == 1) | (table.finer == word), true, np.nan)
