@@ -31,8 +31,10 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from cli.command import RESUME_HINT
 from cli.parser import parse
+from cli.printable import printable
 from components.precision import is_bfloat16_fast
 from records import UserError
+from records.errors import first_line
 from records.writing import lock_folder
 from train import export, resume
 from train.continuing import TrainingRun
@@ -174,22 +176,36 @@ class TrainCLI(LightningCLI):
             loggers += configured if isinstance(configured, list) else [configured]
         elif os.environ.get("WANDB_MODE") != "disabled":
             import wandb
-            from lightning.pytorch.loggers import WandbLogger
 
-            options = self._training_options()
-            logger = WandbLogger(
-                name=self.options.name,
-                project="factfoundry",
-                save_dir=self.folder,
-                offline="WANDB_API_KEY" not in os.environ,
-                # Lightning adds the options of model and data.
-                config={k: v for k, v in options.items() if k not in ("model", "data")},
-                settings=wandb.Settings(silent=True, console="off", disable_git=True),
-            )
-            # Deprecated in wandb, but always passed by Lightning.
-            logger._wandb_init.pop("anonymous", None)
+            logger = self._wandb(offline="WANDB_API_KEY" not in os.environ)
+            try:
+                _ = logger.experiment  # the run starts on the server
+            except wandb.Error as error:
+                problem = f"wandb: {first_line(error)}; this run is logged offline"
+                print(printable(problem), file=sys.stderr)
+                os.environ.pop("WANDB_API_KEY", None)  # an invalid key ends an offline run, too
+                wandb.teardown()
+                logger = self._wandb(offline=True)
             loggers.append(logger)
         return loggers
+
+    def _wandb(self, offline: bool) -> Logger:
+        import wandb
+        from lightning.pytorch.loggers import WandbLogger
+
+        options = self._training_options()
+        logger = WandbLogger(
+            name=self.options.name,
+            project="factfoundry",
+            save_dir=self.folder,
+            offline=offline,
+            # Lightning adds the options of model and data.
+            config={k: v for k, v in options.items() if k not in ("model", "data")},
+            settings=wandb.Settings(silent=True, console="off", disable_git=True, init_timeout=30),
+        )
+        # Deprecated in wandb, but always passed by Lightning.
+        logger._wandb_init.pop("anonymous", None)
+        return logger
 
     def _training_options(self) -> dict:
         return {k: v for k, v in self.options.as_dict().items() if k not in FIT_OPTIONS}

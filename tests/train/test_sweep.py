@@ -155,3 +155,23 @@ def test_wandb_has_the_exported_measures(
         assert config["trainer"]["max_steps"] == 6
     finally:
         wandb.finish()
+
+
+def test_a_refused_log_server_does_not_end_the_training(
+    arguments: Callable,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture,
+) -> None:
+    monkeypatch.delenv("WANDB_MODE")
+    monkeypatch.setenv("WANDB_API_KEY", "short")
+    wandb.teardown()  # its settings are read once per process
+    try:
+        main(arguments("unli"))
+        errors = capfd.readouterr().err
+        assert "this run is logged offline" in errors
+        assert "Traceback" not in errors
+        assert read_component(tmp_path / "checkpoints/run").metrics
+        assert list(tmp_path.glob("runs/run/wandb/offline-run-*"))
+    finally:
+        wandb.teardown()
