@@ -423,7 +423,8 @@ def attack_values(
             rate["value"] = float(np.nanmean(attack.successes))
         rows = [{"metric": "asr"} | rate]
         if attack.ladder.has_rungs:
-            verdict = bounds.verdict(n, attack.column in passed)
+            can_hold = attack.column in passed and not without_evidence.concerns(attack)
+            verdict = bounds.verdict(n, can_hold)
             verdict = "void" if attack.ladder.void_reason else verdict
             row = {"metric": "excess_inflation", "bounds": bounds.inflation, "verdict": verdict}
             rows.append(row | fields_of(t_interval(attack.excess)))
