@@ -207,7 +207,7 @@ def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
     assert said.split()[:6] == ["kind", "of", "text", "generator", "Core", "assessor"]
     assert score_main([*ARGUMENTS, "--chunk", "1"]) == 0, "done already, however it is cut"
     assert capsys.readouterr().out == said
-    other = r"results of another configuration.*\(differing: pipeline.gamma\).*delete out/results"
+    other = r"results of another configuration.*\(differing: pipeline.gamma\).*--overwrite"
     with pytest.raises(UserError, match=other):
         score_main([*ARGUMENTS, "--pipeline.gamma", "0"])
     # Nothing was done in the one, and killed while writing the other.
@@ -219,7 +219,7 @@ def test_a_folder_holds_one_configuration(tmp_path, monkeypatch, capsys):
     assert not any(path.exists() for path in left)
     (tmp_path / "out/results.json").unlink()
     left[0].write_text("{}\n")
-    with pytest.raises(UserError, match=r"unfinished.*delete out/\.scored"):
+    with pytest.raises(UserError, match=r"unfinished.*--overwrite"):
         score_main(ARGUMENTS)
 
 
