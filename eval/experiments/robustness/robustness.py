@@ -257,7 +257,9 @@ class Robustness(Experiment):
         attacks = attacks_of(cells, ladders)
         columns = [place for place in cells if place not in equal and not self._is_control(place)]
         number = len({attack.kind for attack in attacks if attack.outcomes}) * len(columns)
-        self.without_evidence = no_evidence(attacks, WORD_TEST, number)
+        # A column that replaces the control's verifiers is no control.
+        distinct = [attack for attack in attacks if attack.column not in equal]
+        self.without_evidence = no_evidence(distinct, WORD_TEST, number)
         yield from attack_values(attacks, passed(certificates), number, self.without_evidence)
 
     def _is_control(self, place: tuple[str, str]) -> bool:
