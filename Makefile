@@ -163,7 +163,7 @@ data/hardened/seed_$(SEED)/round_$(1)/manifest.json: configs/data/small/hardened
 
 $(HARDENED)/round_$(1)/component.json: configs/train/small/relation_hardened.yaml data/hardened/seed_$(SEED)/round_$(1)/manifest.json data/lead_pairs/manifest.json $(TRAINERS)
 	@mkdir -p $(LOGS); echo "training  $$(@D) (log: $(LOGS)/harden_$(SEED)_$(1)_fit.log)"
-	@$(PY) -m train fit --config $$< --ckpt_path last --overwrite --seed_everything $(SEED) --name hardened/seed_$(SEED)/round_$(1) --export_to $$(@D) --model.start $(2) \
+	@$(PY) -m train fit --config $$< --ckpt_path last --overwrite --seed_everything $(SEED) --name hardened/seed_$(SEED)/round_$(1) --export_to $$(@D) --model.base $(2) \
 	  --data.train '{data/hardened/seed_$(SEED)/round_$(1)/relation_train.jsonl: 1, data/lead_pairs/relation_train.jsonl: 0.1}' \
 	  > $(LOGS)/harden_$(SEED)_$(1)_fit.log 2>&1 || { tail -n 20 $(LOGS)/harden_$(SEED)_$(1)_fit.log; exit 1; }
 endef
