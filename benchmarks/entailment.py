@@ -65,9 +65,9 @@ def short_pairs(data: Path, curves: Path, limit: int) -> list[Pair]:
     return list(islice(pairs, limit))
 
 
-def long_pairs(data: Path, limit: int) -> list[Pair]:
+def long_pairs(data: Path, leads: Path, limit: int) -> list[Pair]:
     """Claims against the longest leads, as queried by a verifier without sentence selection."""
-    pages = read_records(LEADS, Passage)
+    pages = read_records(leads, Passage)
     pages.sort(key=lambda page: -len(page.text))
     documents = read_records(data / "texts_test.jsonl", Document)
     claims = [claim.text for document_claims in Sentences()(documents) for claim in document_claims]
@@ -202,6 +202,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("data/lead_pairs"))
     curves = Path("runs/bench/corruption/curve_uninformative.jsonl")
     parser.add_argument("--curves", type=Path, default=curves)
+    parser.add_argument("--pages", type=Path, default=LEADS)
     parser.add_argument("--short", type=int, default=20_000, help="number of short pairs")
     parser.add_argument("--long", type=int, default=500, help="number of long pairs")
     parser.add_argument("--repeats", type=int, default=5, help="runs, of which the median counts")
@@ -211,7 +212,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     workloads = {
         "short": short_pairs(options.data, options.curves, options.short),
-        "long": long_pairs(options.data, options.long),
+        "long": long_pairs(options.data, options.pages, options.long),
     }
     results = {}
     for name, pairs in workloads.items():

@@ -135,8 +135,8 @@ def _continues(previous: str, piece: str) -> bool:
     if _ENDS_IN_NUMBER.search(previous):
         named = _CLUB.match(piece) or _ENDS_IN_ORDINAL.search(previous)
         return bool(named) and not _OPENER.match(piece)
-    if _ENDS_IN_EXCLAIMED_NAME.search(previous) and not FINITE_VERB.search(piece):
-        return True
+    if _ENDS_IN_EXCLAIMED_NAME.search(previous):
+        return not FINITE_VERB.search(piece[:1].lower() + piece[1:])
     if _ENDS_IN_JOURNAL.search(previous):
         return not _OPENER.match(piece)
     # 'She asked, "Why?" Bo left.' has its speaker already.

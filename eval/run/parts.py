@@ -22,7 +22,6 @@ from components.identity import identity
 from eval.models.chat import CachedWriter
 from eval.models.engine import Engine
 from eval.prompting.prompts import PromptFile
-from eval.retrieve.search import SearchRetriever
 
 
 @runtime_checkable
@@ -63,11 +62,13 @@ def hash_prompts(root: object) -> dict[str, str]:
 
 def find_identities(root: object) -> list[dict[str, Any]]:
     """Return the distinct identities of the models, searchers and parsers among the parts."""
-    kinds = (Engine, CachedWriter, SearchRetriever)
+    kinds = (Engine, CachedWriter)
     described = [
         identity(part)
         for part in find_parts(root)
-        if isinstance(part, kinds) or isinstance(getattr(part, "identity", None), dict)
+        if isinstance(part, kinds)
+        or callable(getattr(part, "search", None))  # a searcher
+        or isinstance(getattr(part, "identity", None), dict)
     ]
     return [model for i, model in enumerate(described) if model not in described[:i]]
 

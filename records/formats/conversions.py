@@ -115,7 +115,7 @@ CONVERSIONS: dict[str, Callable] = {
     "named_sentence": _named_sentence,
     "count": len,
     "items": lambda value: value or [],
-    "false_if_missing": lambda value: False if value is None else None,
+    "false_if_null_annotations": lambda row: False if row.get("annotations", 0) is None else None,
     "normal_if_set": lambda value: None if value is None else "normal",
     "worst": _worst,
     "share": _share,

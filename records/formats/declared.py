@@ -96,6 +96,11 @@ class Format:
 
     def _complete(self, parsed: dict, number: int, row: Mapping) -> dict:
         document = {key: value for key, value in parsed.items() if key != "part"}
+        # A null in the column that tells the format is kept: the row has it, without a value.
+        for column in self.declaration.get("requires", ()):
+            is_null = isinstance(column, str) and row.get(column, 0) is None
+            if is_null and column != "text" and column in self.fields:
+                document.setdefault(column)
         name = parsed.get("id")
         document["id"] = f"d{number}" if name in (None, "") else str(name)
         if "passages" in document:

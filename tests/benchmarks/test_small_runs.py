@@ -55,7 +55,8 @@ PAIRS = [
         ("gold_agreement", "texts --checkpoint relation --pages pages", "n 2, not estimated 0"),
         (
             "entailment",
-            "--checkpoint relation --data folder --curves texts --threads 1 --short 40 --long 4",
+            "--checkpoint relation --data folder --curves texts --pages pages --threads 1 "
+            "--short 40 --long 4",
             "labels equal 100.00%",
         ),
         ("grid", "--documents 2 --claims 3 --passages 2", "all, three defences"),
@@ -80,7 +81,7 @@ def test_toy_input_gives_the_expected_line(
     files = {"texts": TEXTS, "pages": PAGES, "train": PAIRS[:24], "dev": PAIRS[24:]}
     for file, rows in files.items():
         write_jsonl(tmp_path / f"{file}.jsonl", rows)
-    for file in ("profiles", "padded", "generations_test", "generations_dev"):
+    for file in ("texts_test", "texts_dev"):
         write_jsonl(tmp_path / f"{file}.jsonl", TEXTS)
     write_jsonl(tmp_path / "passages.jsonl", PAGES)
     paths = {file: tmp_path / f"{file}.jsonl" for file in files}

@@ -162,7 +162,7 @@ ROBUST = ["--config", "configs/eval/small/robust.yaml", "--documents", "x", "--o
 RELATION = "{class_path: eval.models.encoder.Entailment, init_args: {checkpoint: other}}"
 BM25 = "{class_path: eval.retrieve.bm25.BM25, init_args: {passages: other}}"
 VERIFY = ("verify", 0, "init_args")
-INNER = ("retrieve", *["init_args", "retrieve"] * 2, "init_args")
+INNER = ("retrieve", "init_args", "retrieve", "init_args")
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ INNER = ("retrieve", *["init_args", "retrieve"] * 2, "init_args")
         # The name of a class keeps the options that both classes have
         ("verify.class_path", "eval.verify.nli.NLI", VERIFY, {"threshold": 0.6}),
         ("verify+", "{class_path: eval.verify.labels.Labels}", VERIFY, {"threshold": 0.6}),
-        ("retrieve.retrieve.retrieve", BM25, INNER, {"k": 3, "per": "claim"}),
-        ("retrieve.retrieve.retrieve.passages", "x", INNER, {"k": 2, "per": "topic"}),
+        ("retrieve.retrieve", BM25, INNER, {"k": 3, "per": "claim"}),
+        ("retrieve.retrieve.passages", "x", INNER, {"k": 2, "per": "topic"}),
     ],
 )  # fmt: skip
 def test_replaced_part_has_no_option_of_the_former_part(

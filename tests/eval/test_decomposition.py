@@ -692,7 +692,9 @@ def test_factscore_sentences_have_both_lists_and_no_other_form(tmp_path, monkeyp
     sentence |= {"text": "Ann sang.", "model-atomic-facts": [{"text": "Ann sang."}, {"text": "x"}]}
     other = {"text": "Bob.", "human-atomic-facts": None, "model-atomic-facts": [{"text": "y"}]}
     row = {"topic": "Ann", "output": "Ann sang. Bob.", "annotations": [sentence, other]}
-    write_jsonl("bios.jsonl", [row, {"topic": "Bob", "text": "No claims here."}])
+    write_jsonl(
+        "bios.jsonl", [row, {"topic": "Bob", "output": "No claims here.", "annotations": None}]
+    )
     options = {"match": ByEntailment(Words()), "texts": "sentences"}
     decomposers = {"model": Given(field="model_claims")}
     nli = {"nli": NLI(Words())}

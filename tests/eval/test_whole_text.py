@@ -4,6 +4,7 @@ from eval.decompose.whole_text import WholeText
 from eval.models.openai_server import OpenAIServer
 from eval.stages import run_decomposer
 from records import Document
+from records.abstention import clean_document
 from tests.model_server import ModelServer
 
 TEXT = "Ann Lee painted birds and boats [1]. She died in Oslo. Bob Ray wept."
@@ -25,7 +26,8 @@ def test_one_prompt_per_text():
         )
 
     with ModelServer(reply) as server:
-        first, silent, failed = run_decomposer(WholeText(OpenAIServer("m", server.url)), DOCUMENTS)
+        cleaned = [clean_document(document) for document in DOCUMENTS]
+        first, silent, failed = run_decomposer(WholeText(OpenAIServer("m", server.url)), cleaned)
         content = [body["messages"] for body in server.asked]
     assert len(content) == 2, "a text that does not respond is not asked about"
     assert silent == []
