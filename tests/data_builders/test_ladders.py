@@ -4,12 +4,19 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from components.certificate import FAMILIES
 from components.english import content_stems
 from data_builders.written.attacks.attacks import SHIPPED, Attacks
+from data_builders.written.attacks.frames import (
+    DiscourseForm,
+    HiddenForm,
+    frames,
+    hidden_forms,
+)
 from data_builders.written.attacks.phrases import fill, phrase_bank, phrases
 from data_builders.written.ladders.ladders import LADDERS, RUNGS, Ladders
 from data_builders.written.ladders.probes import PROBES, Probes
@@ -18,6 +25,18 @@ from data_builders.written.leads.leads import passage_of
 from records import Document, read_records, write_jsonl
 
 ROOT = Path(__file__).parents[2]
+# Phrases of attacks that were written from outside, and that nothing may be trained on.
+FROM_OUTSIDE = [
+    "it would be a stretch to say",
+    "if you believe the tabloids",
+    "just kidding",
+    "i wish that",
+    "in your dreams",
+    "none of the following statements",
+    "false rumours",
+    "who was quite different",
+    "who would have thought",
+]
 # May be in both banks: words that carry no meaning of a kind.
 NEUTRAL = content_stems(
     "X p rest head v w anoth another no not this which who whose one some something person people "
@@ -147,6 +166,14 @@ def templates_of(bank: str) -> list[str]:
     ]
 
 
+def frames_of(bank: str) -> list[str]:
+    of_texts = [
+        line for form in get_args(DiscourseForm) for line in frames("discourse", bank, form)
+    ]
+    rows = [row["row"] for form in get_args(HiddenForm) for row in hidden_forms(form, bank)]
+    return [*of_texts, *rows, *frames("relation", bank)]
+
+
 def test_banks_share_no_key_word():
     seen, unseen = (
         {stem for template in templates_of(bank) for stem in content_stems(template)}
@@ -171,7 +198,9 @@ def test_no_training_text_contains_an_unseen_phrase():
         *ROOT.glob("data_builders/**/*.jinja"),
     ]
     text = " ".join(" ".join(path.read_text("utf-8").lower().split()) for path in files)
-    for template in templates_of("unseen"):
+    seen = [*templates_of("seen"), *frames_of("seen")]
+    text += " ".join(template.lower() for template in seen)
+    for template in [*templates_of("unseen"), *frames_of("unseen"), *FROM_OUTSIDE]:
         parts = [part.strip(" ,.;:").lower() for part in re.split(r"\{\w+\}", template)]
         longest = max(parts, key=len)
         assert " " not in longest or longest not in text, template

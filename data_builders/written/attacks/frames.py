@@ -17,7 +17,7 @@ def frame_bank() -> dict:
 
 
 def frames(name: str, bank: str, form: str | None = None) -> list[str]:
-    """Templates of ``relation`` or ``denied_evidence``, or of a form of ``discourse``."""
+    """Templates of ``relation``, or of a form of ``discourse``."""
     block = frame_bank()[name]
     return (block if form is None else block[form])[bank].splitlines()
 
