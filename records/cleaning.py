@@ -12,7 +12,7 @@ import html
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -124,6 +124,8 @@ FINITE_VERB = re.compile(
     r"|wrote|(?!retrieved|accessed)[a-z]{3,}ed (?!by|with|in|from|as|for|on))\b"
 )
 
+Replacement = str | Callable[[re.Match[str]], str]
+Rule = tuple[str, re.Pattern[str], Replacement]
 # Kinds of changes that keep the words of a text; they apply to answers, claims and evidence.
 NORMAL_KINDS = ("superscripts", "entities", "signs", "line_breaks")
 _RAISED_SIGNS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻"
@@ -268,6 +270,9 @@ RULES = [
 ]
 
 
+_NORMAL_RULES = [rule for rule in RULES if rule[0] in NORMAL_KINDS]
+
+
 class Cleaned(NamedTuple):
     """A text without the parts that make no claims, and the number of removed words by kind.
 
@@ -293,15 +298,32 @@ def normalise(text: str) -> str:
     """Return a claim or passage with its words and numbers in one spelling and without wrapping."""
     if text.isascii() and not re.search(r"[<&\n]", text):
         return text
-    return _apply(text, [rule for rule in RULES if rule[0] in NORMAL_KINDS]).text
+    return _apply(text, _NORMAL_RULES).text
 
 
-def _apply(text: str, rules: Sequence[tuple]) -> Cleaned:
-    removed: Counter[str] = Counter()
+class Change(NamedTuple):
+    """A rule that changes a text, and the text before and after it."""
+
+    kind: str
+    pattern: re.Pattern[str]
+    replacement: Replacement
+    before: str
+    after: str
+
+
+def changes(text: str, rules: Sequence[Rule] = RULES) -> Iterator[Change]:
+    """Apply the rules in order, and yield those that change the text."""
     for kind, pattern, replacement in rules:
-        changed = pattern.sub(replacement, text)
-        if changed != text:
-            words = len(text.split()) - len(changed.split())
-            removed[kind] += max(int(kind in NORMAL_KINDS), words)
-            text = changed
+        after = pattern.sub(replacement, text)
+        if after != text:
+            yield Change(kind, pattern, replacement, text, after)
+            text = after
+
+
+def _apply(text: str, rules: Sequence[Rule]) -> Cleaned:
+    removed: Counter[str] = Counter()
+    for change in changes(text, rules):
+        words = len(change.before.split()) - len(change.after.split())
+        removed[change.kind] += max(int(change.kind in NORMAL_KINDS), words)
+        text = change.after
     return Cleaned(text.strip(), dict(+removed))

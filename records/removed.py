@@ -6,8 +6,9 @@ are not supported (``removed: unsupported``).
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
-from records.cleaning import RULES
+from records.cleaning import changes
 
 # Fewest words of a removed line that states something; a number does so in any line.
 _LEAST_WORDS = {"tables": 2, "headings": 5, "questions": 6, "tags": 3, "code": 6}
@@ -16,6 +17,7 @@ _MARKUP = re.compile(r"<!--|-->|<[^<>]*>|[|#*_`>]+|^\s*[-•]\s")
 _TO_READER = re.compile(r"\b(?:you|your|me)\b", re.IGNORECASE)
 
 
+@lru_cache(maxsize=256)  # asked for by each column of a robustness experiment
 def removed_statements(text: str) -> int:
     """Number of claims in what cleaning removes, by lines and their length."""
     return sum(
@@ -26,14 +28,14 @@ def removed_statements(text: str) -> int:
 
 
 def _removed_lines(text: str) -> Iterator[tuple[str, str]]:
-    for kind, pattern, replacement in RULES:
-        if kind in _LEAST_WORDS:
-            for match in pattern.finditer(text):
-                is_text = isinstance(replacement, str)
-                kept = match.expand(replacement) if is_text else replacement(match)
-                lines = (_MARKUP.sub(" ", line).strip() for line in match[0].splitlines())
-                yield from ((kind, line) for line in lines if line and line not in kept)
-        text = pattern.sub(replacement, text)
+    for change in changes(text):
+        if change.kind not in _LEAST_WORDS:
+            continue
+        for match in change.pattern.finditer(change.before):
+            is_text = isinstance(change.replacement, str)
+            kept = match.expand(change.replacement) if is_text else change.replacement(match)
+            lines = (_MARKUP.sub(" ", line).strip() for line in match[0].splitlines())
+            yield from ((change.kind, line) for line in lines if line and line not in kept)
 
 
 def _states_something(kind: str, line: str) -> bool:

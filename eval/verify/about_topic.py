@@ -1,12 +1,12 @@
 """Defences against a lenient judge: support only claims that speak of the topic, and plainly."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from components.english import has_negation, without_qualifier
-from eval.stages import Verifier, run_verifier
-from records import Claim, Document, Passage, Verdict
+from eval.verify.wrapped import WithdrawsSupport
+from records import Claim, Document, Passage
 
 # "that" introduces what somebody says; a colon and a parenthesis introduce a second statement.
 _ATTRIBUTED = re.compile(
@@ -16,7 +16,7 @@ _PRONOUN = "he|she|they|it"
 
 
 @dataclass(eq=False)
-class AboutTopic:
+class AboutTopic(WithdrawsSupport):
     """Withdraw support from claims in which somebody else could be meant, or nothing be asserted.
 
     Rules on words, so they also reject true claims in these forms; the second ladder of
@@ -29,34 +29,19 @@ class AboutTopic:
         plain: support a claim only if it has no negation and attributes nothing to others.
     """
 
-    verify: Verifier
     subject: bool = False
     plain: bool = False
 
-    @property
-    def judges_sets(self) -> bool:
-        return self.verify.judges_sets
+    def rejects(self, document: Document, passages: Sequence[Passage]) -> Callable[[Claim], bool]:
+        return lambda claim: (
+            (self.subject and not begins_with_topic(claim.text, document.topic))
+            or (self.plain and not is_plain(claim.text))
+        )
 
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        rows = []
-        judged = run_verifier(self.verify, documents, claims, passages)
-        for document, listed, verdicts in zip(documents, claims, judged, strict=True):
-            by_id = {claim.id: claim for claim in listed}
-            rows.append([self._checked(document, by_id[v.claim], v) for v in verdicts])
-        return rows
 
-    def _checked(self, document: Document, claim: Claim, verdict: Verdict) -> Verdict:
-        is_plain = not has_negation(claim.text) and _ATTRIBUTED.search(claim.text) is None
-        about_topic = begins_with_topic(claim.text, document.topic)
-        rejected = (self.subject and not about_topic) or (self.plain and not is_plain)
-        if verdict.label == "supported" and rejected:
-            return verdict.model_copy(update={"label": "not_supported"})
-        return verdict
+def is_plain(text: str) -> bool:
+    """Whether a claim has no negation and attributes nothing to others."""
+    return not has_negation(text) and _ATTRIBUTED.search(text) is None
 
 
 def begins_with_topic(text: str, topic: str) -> bool:

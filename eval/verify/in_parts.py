@@ -5,26 +5,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from eval.stages import Verifier, run_verifier
+from eval.stages import run_verifier
 from eval.verify.about_topic import begins_with_topic
+from eval.verify.wrapped import WrappedVerifier
 from records import Claim, Document, Passage, Verdict
 
 _BETWEEN_PARTS = re.compile(r"[,;]\s+(?:(?:and|but|while|in addition,)\s+)?")
 
 
 @dataclass(eq=False)
-class InParts:
+class InParts(WrappedVerifier):
     """Judge the statements of a compound claim apart, and support it only if all are supported.
 
     A claim that begins with the topic's name or a pronoun is cut at each comma or semicolon that is
     followed by one. A claim of which a part has no verdict has none.
     """
-
-    verify: Verifier
-
-    @property
-    def judges_sets(self) -> bool:
-        return self.verify.judges_sets
 
     def __call__(
         self,

@@ -7,13 +7,15 @@ of FEVER (Thorne et al., 2018).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import ClassVar, Literal, NamedTuple
 
-from eval.stages import Verifier, run_verifier
 from eval.verify.claim_by_claim import select_passages
-from records import Claim, Document, Passage, Verdict
+from eval.verify.wrapped import WithdrawsSupport
+from records import Claim, Document, Passage
+from records.types import VerdictLabel
 
 Slot = Literal["birth", "death", "before", "after"]
 FIRST_LINES = 300  # characters; later parentheses are terms of office and marriages
@@ -53,6 +55,7 @@ def dated_slots(text: str) -> Iterator[DatedSlot]:
             yield DatedSlot(min(apart)[1], int(year[0]))
 
 
+@lru_cache(maxsize=256)  # the claims of a text have one page
 def life_years(text: str) -> dict[Slot, set[int]]:
     """Years of birth and death that a page states, in its first lines or in its sentences."""
     years: dict[Slot, set[int]] = {"birth": set(), "death": set()}
@@ -82,38 +85,22 @@ def contradicts_years(claim: str, evidence: str) -> bool:
 
 
 @dataclass(eq=False)
-class Slots:
+class Slots(WithdrawsSupport):
     """Withdraw support from claims whose years of birth or death are not those of the evidence.
 
     Args:
         verify: the verifier.
     """
 
-    verify: Verifier
+    withdrawn: ClassVar[VerdictLabel] = "contradicted"
 
-    @property
-    def judges_sets(self) -> bool:
-        return self.verify.judges_sets
+    def rejects(self, document: Document, passages: Sequence[Passage]) -> Callable[[Claim], bool]:
+        by_id = {passage.id: passage for passage in passages}
 
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        judged = run_verifier(self.verify, documents, claims, passages)
-        rows = []
-        for listed, texts, verdicts in zip(claims, passages, judged, strict=True):
-            by_id = {passage.id: passage for passage in texts}
-            evidence = {claim.id: select_passages(claim, by_id) for claim in listed}
-            text_of = {claim.id: claim.text for claim in listed}
-            rows.append([_checked(v, text_of[v.claim], evidence[v.claim]) for v in verdicts])
-        return rows
+        def is_contradicted(claim: Claim) -> bool:
+            evidence = select_passages(claim, by_id)
+            return not isinstance(evidence, str) and contradicts_years(
+                claim.text, " ".join(passage.text for passage in evidence)
+            )
 
-
-def _checked(verdict: Verdict, text: str, evidence: list[Passage] | str) -> Verdict:
-    if verdict.label != "supported" or isinstance(evidence, str):
-        return verdict
-    if contradicts_years(text, " ".join(passage.text for passage in evidence)):
-        return verdict.model_copy(update={"label": "contradicted"})
-    return verdict
+        return is_contradicted

@@ -5,13 +5,13 @@ honest texts, so frames in other words pass.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from components.english import without_qualifier
 from components.sentences import split_sentences
-from eval.stages import Verifier, run_verifier
-from records import Claim, Document, Passage, Verdict
+from eval.verify.wrapped import WithdrawsSupport
+from records import Claim, Document, Passage
 
 _UNTRUE = (
     r"(?:false|wrong|untrue|incorrect|invented|invention|imaginary|fiction(?:al)?|fictitious"
@@ -44,7 +44,7 @@ MIN_FRAME_WORDS = 3
 
 
 @dataclass(eq=False)
-class WholeText:
+class WholeText(WithdrawsSupport):
     """Withdraw support from claims that the rest of the text takes back or states of another.
 
     Args:
@@ -56,43 +56,17 @@ class WholeText:
             that does not is about another person.
     """
 
-    verify: Verifier
     frames: bool = True
     pronouns: bool = True
 
-    @property
-    def judges_sets(self) -> bool:
-        return self.verify.judges_sets
-
-    def __call__(
-        self,
-        documents: Sequence[Document],
-        claims: Sequence[Sequence[Claim]],
-        passages: Sequence[Sequence[Passage]],
-    ) -> list[list[Verdict]]:
-        judged = run_verifier(self.verify, documents, claims, passages)
-        rows = []
-        for document, listed, verdicts in zip(documents, claims, judged, strict=True):
-            withdrawn = set(self._withdrawn(document, listed))
-            rows.append(
-                [
-                    verdict.model_copy(update={"label": "not_supported"})
-                    if verdict.label == "supported" and verdict.claim in withdrawn
-                    else verdict
-                    for verdict in verdicts
-                ]
-            )
-        return rows
-
-    def _withdrawn(self, document: Document, claims: Sequence[Claim]) -> Iterator[str]:
-        is_framed = self.frames and has_frame(document)
+    def rejects(self, document: Document, passages: Sequence[Passage]) -> Callable[[Claim], bool]:
+        if self.frames and has_frame(document):
+            return lambda claim: True
         written = (document.model_extra or {}).get("written", document.text)  # with its headings
         headed = set(sentences_under_untrue_headings(written)) if self.frames else set()
         of_others = set(sentences_of_others(document)) if self.pronouns else set()
-        for claim in claims:
-            source = (claim.source or claim.text).strip()
-            if is_framed or source in headed or source in of_others:
-                yield claim.id
+        withdrawn = headed | of_others
+        return lambda claim: (claim.source or claim.text).strip() in withdrawn
 
 
 def has_frame(document: Document) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from components.english import content_stems
 from eval.verify.claim_by_claim import ClaimByClaim, ClaimToJudge
@@ -32,9 +33,10 @@ class WordTest(ClaimByClaim):
 
     def judge(self, items: Sequence[ClaimToJudge]) -> Iterable[Verdict]:
         ignored = content_stems(self.ignored)
+        stems_of = cache(content_stems)  # the claims of a text have one page
         for item in items:
             words = content_stems(item.claim.text.replace("'s ", " ")) - ignored
             texts = (f"{passage.title} {passage.text}" for passage in item.passages)
-            supported = any(words <= content_stems(text) for text in texts)
+            supported = any(words <= stems_of(text) for text in texts)
             label = "supported" if supported else "not_supported"
             yield self.verdict(item.claim, label, p=float(supported), evidence=item.evidence)
