@@ -20,6 +20,7 @@ from jsonargparse import ArgumentParser, Namespace, get_loader
 from yaml.representer import SafeRepresenter
 
 from cli.command import CommandError
+from cli.shipped import find_shipped, with_shipped
 
 _KEY = re.compile(r'Parser key "(?:[^"]*\.)?([^".]+)": ')
 _OPTION = re.compile(r"[Oo]ption '(?:[\w.]*\.)?(\w+)'|unrecognized arguments: --(?:[\w.]*\.)?(\w+)")
@@ -52,7 +53,7 @@ def parse(
     """
     try:
         words = [re.sub("^--overwrite$", r"\g<0>=true", word) for word in argv]
-        return parser.parse_args(_without_replaced_parts(words))
+        return with_shipped(parser.parse_args(_without_replaced_parts(words)))
     except ArgumentError as error:
         raise CommandError(error_line(error, subparser or parser, argv)) from None
     except UnicodeDecodeError as error:
@@ -127,7 +128,9 @@ def _expected_methods(name: str) -> str:
 
 def _configs(argv: Sequence[str]) -> list[Path]:
     words = [part for word in argv for part in (word.split("=", 1) if word[:2] == "--" else [word])]
-    paths = [Path(path) for option, path in pairwise(words) if option in {"--config", "-c"}]
+    paths = [
+        Path(find_shipped(path)) for option, path in pairwise(words) if option in {"--config", "-c"}
+    ]
     return [path for path in paths if path.is_file()]
 
 
@@ -152,7 +155,8 @@ def _without_replaced_parts(argv: Sequence[str]) -> list[str]:
     An option replaces a part by ``{class_path: …}`` or by a list of these. jsonargparse alone would
     keep options of the former part.
     """
-    words = list(chain(*(w.split("=", 1) if w.startswith("--config=") else [w] for w in argv)))
+    parts = chain(*(w.split("=", 1) if w.startswith("--config=") else [w] for w in argv))
+    words = list(map(find_shipped, parts))
     replaced = []
     for number, word in enumerate(words):
         option, _, value = word.partition("=")

@@ -38,6 +38,7 @@ from transformers import (
     T5Config,
 )
 
+from cli.shipped import find_shipped
 from components.checkpoint import (
     PACKAGE,
     RELATIONS,
@@ -58,8 +59,9 @@ _FIRST_TOKEN_TYPES = ("bert", "deberta-v2", "electra", "mpnet", "roberta", "xlm-
 def resolve_base(base: str) -> Path | str:
     """Return the local path of a base model, or the hub id unchanged."""
     if not base.startswith(PACKAGE):
-        if Path(base).exists():
-            return Path(base)
+        path = Path(find_shipped(base))
+        if path.exists():
+            return path
         # A hub id is a name, or an owner and a name.
         if base.startswith((".", "/")) or base.count("/") > 1:
             raise UserError(f"base model {base}: no such folder; expected a hub id or model folder")

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[1]
+from cli.shipped import ROOT
+
 OUR_PACKAGES = frozenset(
     {"cli", "clients", "components", "data_builders", "eval", "records", "train"}
 )
@@ -32,7 +33,7 @@ class _Module(NamedTuple):
 
 
 def describe_code(modules: Iterable[str]) -> dict[str, str | bool | None]:
-    """Return the commit, whether tracked files differ from it, and the hash of the modules."""
+    """Return the commit, whether our packages differ from it, and the hash of the modules."""
     return _commit() | {"sha256": code_sha256(modules)}
 
 
@@ -125,7 +126,7 @@ def _commit() -> dict[str, str | bool | None]:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        changed = bool(git("status", "--porcelain", "--untracked-files=no"))
+        changed = bool(git("status", "--porcelain", "--untracked-files=no", "--", *OUR_PACKAGES))
         return {"commit": git("rev-parse", "HEAD"), "changed": changed}
     except (OSError, subprocess.CalledProcessError):  # a copy without its history
         return {"commit": None, "changed": None}

@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from cli.shipped import find_shipped
 from components.checkpoint import PACKAGE, is_adapter
 from records import UserError, sha256_file, sha256_text
 from records.errors import first_line
@@ -181,7 +182,7 @@ def _hub_commit(model: str, revision: str | None) -> str | None:
 def _adapted_base(folder: Path) -> tuple[str, str | None] | None:
     if is_adapter(folder):
         base = load_json(folder / "component.json")["base"]
-        return base["id"], base.get("revision")
+        return find_shipped(base["id"]), base.get("revision")
     path = folder / "adapter_config.json"
     if not path.is_file():
         return None

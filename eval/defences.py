@@ -15,6 +15,7 @@ import yaml
 from jsonargparse.typing import PositiveInt
 
 from cli.parser import command_parser
+from cli.shipped import find_shipped, with_shipped
 from components.sentences import split_sentences
 from eval.metrics.document import DocumentScore
 from eval.metrics.text_metric import TextMetric
@@ -113,13 +114,14 @@ def read_pipeline(config: str) -> Pipeline:
     parser = command_parser("defences: config", config=False)
     parser.add_class_arguments(Pipeline, "pipeline")
     try:
-        options = yaml.safe_load(Path(config).read_text(encoding="utf-8"))["pipeline"]
+        options = yaml.safe_load(Path(find_shipped(config)).read_text(encoding="utf-8"))["pipeline"]
     except (OSError, KeyError, TypeError, yaml.YAMLError) as error:
         raise UserError(
             f"{config}: expected a configuration of `eval score` with "
             f"`pipeline` ({type(error).__name__})"
         ) from None
-    return parser.instantiate(parser.parse_object({"pipeline": options})).pipeline
+    parsed = with_shipped(parser.parse_object({"pipeline": options}))
+    return parser.instantiate(parsed).pipeline
 
 
 def stack(name: str, parts: Mapping[str, Defence]) -> Defence:

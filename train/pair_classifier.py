@@ -1,6 +1,6 @@
 """A classifier of premise and hypothesis, the base of UNLI and the relation model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,8 @@ class PairClassifier(LoraModule):
     task_type = "SEQ_CLS"
     described = ("labels", "shift", "chunk_words", "focus_words", "mark_new")
     labels: list[str]
+    # Logits and targets to temperature and shift.
+    fit_scaling: Callable[[np.ndarray, np.ndarray], tuple[float, float]]
     chunk_words: int | None = None
     focus_words: int | None = None
 
@@ -120,6 +122,12 @@ class PairClassifier(LoraModule):
         chosen = [items[i] for i in best]
         losses = self.losses(torch.tensor(logits[best]), **self.collate_targets(chosen, 0))
         return Loss((torch.tensor([item.weight for item in chosen]) * losses).sum(), len(losses))
+
+    def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
+        logits = np.asarray(outputs)
+        best = best_of(items, probabilities(logits))
+        target = np.asarray([items[i].target for i in best])
+        self.temperature, self.shift = self.fit_scaling(logits[best], target)
 
     def judged(self, items: Sequence[Item], outputs: Sequence) -> tuple[list[Item], np.ndarray]:
         """The window of each row that counts, and its calibrated probabilities."""

@@ -13,13 +13,13 @@ from jsonargparse.typing import PositiveInt
 from torch import Tensor
 from torch.nn.functional import log_softmax, one_hot
 
-from components.calibration import fit_classes, probabilities
+from components.calibration import fit_classes
 from components.checkpoint import RELATIONS
 from components.measures import Measures, relation_measures
 from records import RelationPair
 from train.checks import monitored_rows
 from train.module import Item, rows_of
-from train.pair_classifier import PairClassifier, best_of
+from train.pair_classifier import PairClassifier
 
 NOT_ENTAILMENT = len(RELATIONS)
 _TARGETS = {label: index for index, label in enumerate([*RELATIONS, "not_entailment"])}
@@ -80,6 +80,7 @@ class Relation(PairClassifier):
     record_type = RelationPair
     component = "relation"
     labels = RELATIONS
+    fit_scaling = staticmethod(fit_classes)
     intended = (
         "Predicts whether a premise entails a hypothesis, contradicts it or neither. Long premises "
         "are split into windows; the window with the largest entailment probability counts."
@@ -113,12 +114,6 @@ class Relation(PairClassifier):
 
     def losses(self, logits: Tensor, target: Tensor) -> Tensor:
         return relation_loss(logits, target)
-
-    def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
-        logits = np.asarray(outputs)
-        best = best_of(items, probabilities(logits))
-        target = np.asarray([items[i].target for i in best])  # (rows, 4)
-        self.temperature, self.shift = fit_classes(logits[best], target)
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         items, predicted = self.judged(items, outputs)

@@ -13,11 +13,11 @@ from jsonargparse.typing import PositiveInt
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from components.calibration import fit_platt, probabilities
+from components.calibration import fit_platt
 from components.measures import Measures, unli_measures
 from records import UnliPair
 from train.module import Item, rows_of
-from train.pair_classifier import PairClassifier, best_of
+from train.pair_classifier import PairClassifier
 
 LABELS = ["probability"]
 
@@ -34,6 +34,7 @@ class Unli(PairClassifier):
     record_type = UnliPair
     component = "unli"
     labels = LABELS
+    fit_scaling = staticmethod(fit_platt)
     intended = (
         "Predicts p(hypothesis | premise): the sigmoid of its single logit divided by the "
         "temperature, plus the shift."
@@ -53,12 +54,6 @@ class Unli(PairClassifier):
 
     def losses(self, logits: Tensor, target: Tensor) -> Tensor:
         return binary_cross_entropy_with_logits(logits, target, reduction="none")
-
-    def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
-        logits = np.asarray(outputs)
-        best = best_of(items, probabilities(logits))
-        target = np.asarray([items[i].target for i in best])
-        self.temperature, self.shift = fit_platt(logits[best], target)
 
     def measures(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> Measures:
         groups = [record.premise for record in rows_of(records, self.judged(items, outputs)[0])]

@@ -1,6 +1,6 @@
 """``python -m eval doctor``: print the installation, and the missing inputs of each configuration.
 
-Reads the working directory, which must be the repository root; sends no requests and changes
+Data and trained components are those of the working directory; sends no requests and changes
 nothing.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from cli.parser import command_parser, parse
+from cli.shipped import find_shipped
 from eval.run.provenance import find_missing
 
 MAIN = ("torch", "transformers", "lightning")
@@ -42,15 +43,14 @@ def _versions() -> Iterator[str]:
 
 
 def _pins() -> Iterator[str]:
-    path = Path("requirements.txt")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    lines = Path(find_shipped("requirements.txt")).read_text(encoding="utf-8").splitlines()
     pins = [re.split(r"\[.*\]==|==", line) for line in lines if "==" in line]
     # A torch build for one device has its name after a plus sign.
     versions = [(name, pin, (_version(name) or "absent").split("+")[0]) for name, pin in pins]
     wrong = [f"{name} {has} instead of {pin}" for name, pin, has in versions if has != pin]
     if wrong:
         yield f"{'requirements.txt':<22}{', '.join(wrong)}: `make setup`"
-    elif pins:
+    else:
         yield f"{'requirements.txt':<22}all {len(pins)} as pinned"
 
 
@@ -75,12 +75,10 @@ def _configs() -> Iterator[str]:
         lines = list(_missing_inputs(path))
         yield f"{path}{'' if lines else ': nothing missing'}"
         yield from (f"    {line}" for line in lines)
-    if not _yamls():
-        yield "none: run this command in the repository root"
 
 
 def _yamls() -> list[Path]:
-    return sorted(Path("configs").glob("*/*/*.yaml"))
+    return sorted(Path(find_shipped("configs/")).glob("*/*/*.yaml"))
 
 
 def _missing_inputs(path: Path) -> Iterator[str]:
@@ -103,9 +101,9 @@ def _missing_inputs(path: Path) -> Iterator[str]:
 
 def _command_for(path: str, tier: str) -> str | None:
     target = Path(os.path.relpath(path)).as_posix()
-    configs = sorted(_yamls(), key=lambda config: (config.parts[2] != tier, config))
+    configs = sorted(_yamls(), key=lambda config: (config.parts[-2] != tier, config))
     for config in configs:
-        kind = config.parts[1]
+        kind = config.parts[-3]
         text = config.read_text(encoding="utf-8", errors="replace")
         keys = re.findall(r"^(export_to|output|name): *([^\s#]+)", text, re.MULTILINE)
         folders = [f"runs/train/{value}" if key == "name" else value for key, value in keys]

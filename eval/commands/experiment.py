@@ -1,6 +1,8 @@
 """``python -m eval experiment NAME``: one of the papers' experiments."""
 
 import json
+import shlex
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -10,10 +12,12 @@ from jsonargparse.typing import PositiveInt
 from cli.command import choose_command
 from cli.parser import command_parser, parse
 from cli.printable import printable
+from components.code import describe_code
 from eval.experiments.experiment import Experiment
 from eval.report.terminal import format_cost
 from eval.run.on_ray import OnRay
 from eval.run.run import OVERWRITE, LimitReached
+from records import UserError
 
 # Name of the experiment and its module to its folder below eval.experiments, its class and a
 # description. Classes are imported on demand, so --help is fast.
@@ -54,6 +58,12 @@ def build_parser(name: str) -> ArgumentParser:
     parser = command_parser(f"python -m eval experiment {name}", description)
     parser.add_argument("--output", type=str, required=True, help="output folder")
     parser.add_argument("--overwrite", type=bool, default=False, help=OVERWRITE)
+    parser.add_argument(
+        "--save_to",
+        type=str,
+        help="also write the main tables with command, commit, date and time to this JSON file "
+        "(docs/results/README.md)",
+    )
     if kind.in_chunks:
         parser.add_argument(
             "--limit",
@@ -78,14 +88,22 @@ def main(argv: list[str]) -> int:
     options = parser.instantiate(arguments)
     experiment = options.experiment
     ray, limit = options.get("ray", OnRay()), options.get("limit")
+    if arguments.save_to is not None and describe_code([])["changed"] is not False:
+        raise UserError("--save_to: the code is not that of a commit; commit it first")
+    is_new, started = not output.exists(), time.perf_counter()
     try:
         file = experiment.run(output, config["experiment"], ray, limit, arguments.overwrite)
     except LimitReached as reached:
         name = " ".join(reached.part.split())
         print(printable("\n".join([f"part {name!r}", *format_cost(reached.cost, reached.total)])))
         return 0
+    seconds = round(time.perf_counter() - started) if is_new else None
     from eval.report.render import terminal_summary, write_page  # matplotlib takes time to import
+    from eval.report.saved import save_results
 
+    if arguments.save_to is not None:
+        command = shlex.join(["python", "-m", "eval", "experiment", *argv])
+        save_results(Path(arguments.save_to), experiment.page, file, output, command, seconds)
     print(printable(terminal_summary(experiment.page, file)))
     print(output / "results.json")
     print(write_page(experiment.page, file, output))

@@ -4,9 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
-from pathlib import Path
 
-from components.checkpoint import read_component
 from components.words import WORD, to_nfc
 from eval.decompose.pronouns import begins_with_pronoun
 from eval.metrics.document import Scored, named
@@ -133,25 +131,6 @@ def pronoun_note(scored: Sequence[Scored]) -> list[str]:
     return [
         f"{len(unresolved):,} of {len(claims):,} claims begin with an unresolved pronoun "
         f"({resolved:,} resolved); a passage about another subject may support them: {examples}"
-    ]
-
-
-def unseen_topics_note(pipeline: Pipeline, scored: Sequence[Scored]) -> list[str]:
-    """Return a line if small models judged texts without a passage about the embedded people."""
-    checkpoints = [Path(getattr(part, "checkpoint", None) or "") for part in find_parts(pipeline)]
-    small = [
-        path
-        for path in checkpoints
-        if "small" in path.parts[:-1] and (path / "component.json").is_file()
-    ]
-    unseen = [row for row in scored if not any(p.source == "snapshot" for p in row.passages)]
-    if not small or not unseen:
-        return []
-    names = ", ".join(file.path for file in read_component(small[0]).data)
-    return [
-        f"{len(unseen):,} of {len(scored):,} documents were judged without a passage about the "
-        f"embedded people, on whom {small[0]} was trained ({names}); see 'Which model for which "
-        "text' in docs/scoring.md"
     ]
 
 

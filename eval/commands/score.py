@@ -137,7 +137,7 @@ def main(argv: list[str]) -> int:
         print("\n".join(terminal.format_cost(run.cost, total)))
     paths = [scored, run.output / "results.json"]
     notes = [*remarks.abstention_note(rows), *remarks.removal_notes(rows)]
-    notes += [*remarks.empty_selection_note(rows), *remarks.unseen_topics_note(pipeline, rows)]
+    notes += remarks.empty_selection_note(rows)
     notes += remarks.pronoun_note(rows)
     notes += [*remarks.failure_reasons(rows), *map(str, paths)]
     print(printable("\n".join(notes)))

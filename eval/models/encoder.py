@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from cli.shipped import find_shipped
 from components.calibration import probabilities
 from components.checkpoint import (
     RELATIONS,
@@ -60,7 +61,7 @@ class Encoder(Engine):
         device: str = "auto",
         dtype: Dtype = "float32",
     ):
-        self.checkpoint = checkpoint
+        self.checkpoint = find_shipped(str(checkpoint))
         self.component = self._described()
         self._check()
         super().__init__(batch_size, cache, device, dtype)

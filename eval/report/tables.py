@@ -9,7 +9,8 @@ from eval.report.declare import Cell, TextTable, interval, number
 from records import Result, escape_markdown
 
 _PLACES = ("domain", "generator", "kind", "group", "bin", "selection")
-_NAMES = ("metric", "assessor", "variant", "against")
+_NAMES = ("assessor", "variant", "against")
+_WRITTEN = {"metric", *_NAMES, *_PLACES, "value", "n", "failed"}
 # Between a number and what belongs to it: its spread, or the other end of its interval.
 _WITHIN = re.compile(r"(?<=\d) (?=±)|(?<=±) (?=\d)|(?<=\d,) (?=[-−]?\d+(\.\d+)?\])")
 
@@ -50,13 +51,8 @@ def results_csv(results: Sequence[Result]) -> str:
     rows = []
     for row in results:
         low, high = row.ci95 or ("", "")
-        names = {name: getattr(row, name) for name in (*_NAMES, *_PLACES)}
-        rows.append(names | {"value": row.value, "low": low, "high": high} | _counts(row))
+        rows.append(row.model_dump(include=_WRITTEN) | {"low": low, "high": high})
     return as_csv(rows)
-
-
-def _counts(row: Result) -> dict:
-    return {"n": row.n, "failed": row.failed}
 
 
 def as_csv(rows: Sequence[Mapping]) -> str:
@@ -96,7 +92,7 @@ def terminal(rows: Sequence[Result]) -> str:
         return ""
     kept = [
         name
-        for name in ("metric", *_PLACES, *_NAMES[1:])
+        for name in ("metric", *_PLACES, *_NAMES)
         if name == "metric" or len({getattr(row, name) for row in rows}) > 1
     ]
     names = [["" if (v := getattr(row, n)) is None else str(v) for n in kept] for row in rows]

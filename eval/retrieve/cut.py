@@ -8,12 +8,12 @@ from jsonargparse.typing import PositiveInt
 
 from components.sentences import split_sentences
 from eval.retrieve.pages import Job, rank
-from eval.stages import Retriever
+from eval.stages import Retriever, RetrieverWrapper
 from records import Claim, Document, Passage
 
 
 @dataclass(eq=False)
-class Cut:
+class Cut(RetrieverWrapper):
     """Another retriever's passages, truncated.
 
     FactReasoner (2502.18573) reads at most 4,000 characters of a page. Passages end after a word if
@@ -27,13 +27,7 @@ class Cut:
     retrieve: Retriever
     max_characters: PositiveInt = 4000
 
-    def __call__(
-        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
-    ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        claims_found, passages = self.retrieve(documents, claims)
-        return claims_found, [[self._cut(passage) for passage in group] for group in passages]
-
-    def _cut(self, passage: Passage) -> Passage:
+    def change(self, passage: Passage) -> Passage:
         text = passage.text
         if len(text) <= self.max_characters:
             return passage

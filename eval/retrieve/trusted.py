@@ -1,7 +1,6 @@
 """Add the prior of its source to each passage."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -9,8 +8,8 @@ from urllib.parse import urlsplit
 
 from jsonargparse.typing import ClosedUnitInterval
 
-from eval.stages import Retriever
-from records import Claim, Document, Passage, SourcePrior, read_records
+from eval.stages import Retriever, RetrieverWrapper
+from records import Passage, SourcePrior, read_records
 
 By = Literal["source", "title", "host"]
 
@@ -30,7 +29,7 @@ def source_of(passage: Passage, by: By) -> str:
 
 
 @dataclass(eq=False)
-class Trusted:
+class Trusted(RetrieverWrapper):
     """Another retriever's passages, each with its source's ``prior``.
 
     The prior is the probability that a passage is true, for FactReasoner and the weighted majority
@@ -52,15 +51,7 @@ class Trusted:
     def _priors(self) -> dict[str, float]:
         return {row.source: row.prior for row in read_records(self.priors, SourcePrior)}
 
-    def __call__(
-        self, documents: Sequence[Document], claims: Sequence[Sequence[Claim]]
-    ) -> tuple[list[list[Claim]], list[list[Passage]]]:
-        claims_found, passages = self.retrieve(documents, claims)
-        return claims_found, [
-            [self._with_prior(passage) for passage in group] for group in passages
-        ]
-
-    def _with_prior(self, passage: Passage) -> Passage:
+    def change(self, passage: Passage) -> Passage:
         if passage.prior is not None:
             return passage
         prior = self._priors.get(source_of(passage, self.by), self.otherwise)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from cli.shipped import find_shipped
 from components.checkpoint import is_hub_id, library_versions
 from components.code import OUR_PACKAGES
 from components.identity import COST_OPTIONS, input_sha256, is_input
@@ -158,4 +159,4 @@ def _is_missing(option: str, name: str) -> bool:
     looks_like_path = (
         path.suffix in _SUFFIXES or above in _FOLDERS or (above and os.path.isdir(above))
     )
-    return bool(is_path or looks_like_path) and not os.path.exists(name)
+    return bool(is_path or looks_like_path) and not os.path.exists(find_shipped(name))

@@ -1,7 +1,7 @@
 """Skip pairs of dissimilar claims in Core's exclusion.
 
 Core compares all N² pairs of a document's claims (2407.03572, Eq. 1), though few entail each other.
-The gate skips pairs by a cheap similarity; ``docs/results.md`` has its measured effect.
+The gate skips pairs by a cheap similarity; ``docs/results/components.md`` has its measured effect.
 """
 
 from collections.abc import Iterator, Sequence

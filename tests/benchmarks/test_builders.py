@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from data_builders.kb.facts import load_people
 from data_builders.kb.server import open_client
+from tests.kb_people import load_people
 
 PATH = Path(__file__).parents[2] / "benchmarks/builders.py"
 

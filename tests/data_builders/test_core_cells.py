@@ -8,8 +8,7 @@ import pytest
 
 from data_builders.kb.bios.bios import Bios
 from data_builders.kb.bios.cells import Domain
-from data_builders.kb.facts import bin_of, group_of, load_people, most_voted
-from data_builders.kb.server import open_client
+from data_builders.kb.facts import bin_of, group_of, most_voted
 
 # Wikidata's own items and English labels, by Table 1's groups; Antarctica is in none of its rows.
 PLACES = {
@@ -42,7 +41,6 @@ PEOPLE = {
 }
 
 
-GROUPS = {name: group for name, (_, group) in PEOPLE.items()}
 
 
 @pytest.fixture(scope="module")
@@ -73,16 +71,6 @@ def endpoint(tmp_path_factory):
 @pytest.mark.parametrize(("label", "group"), PLACES.values())
 def test_the_group_of_a_place(label, group):
     assert group_of(label) == Domain().letter(label) == group
-
-
-def test_people_read_with_their_facts_have_the_group(endpoint):
-    with open_client(snapshot=endpoint) as client:
-        people = load_people(client)
-    assert {p.name: p.group for p in people} == GROUPS
-    continents = {p.name: p.continent for p in people}
-    assert continents["Nowhere"] is None
-    assert continents["Briton"] == "Eurasia"
-    assert continents["Emigrant"] == "North America"
 
 
 def test_topics_have_the_group_that_people_have(endpoint, tmp_path):

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from data_builders.kb.facts import load_people
 from data_builders.kb.server import open_client
 from tests.integration.pages import Pages, make_pages
 from tests.integration.wiki import Wiki, missing, serve_wiki
+from tests.kb_people import load_people
 
 
 @pytest.fixture(scope="session", autouse=True)

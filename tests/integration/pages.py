@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from data_builders.kb.facts import Person
-from data_builders.kb.graph import Value
+from tests.kb_people import Person, Value
 
 CATEGORY = "Category:Human name disambiguation pages"
 NAMES_OF_TWO = 15  # names that three share are all in, of those that two share the first so many

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 import yaml
 
-from data_builders.kb.facts import load_people
 from data_builders.kb.server import local_endpoint, open_client
 from data_builders.splits import SPLITS
 from records import write_jsonl
 from tests.integration.faults import SPARQL, FaultProxy, random_mix
 from tests.integration.kill import CLOCK, ROOT, builder_command, run, same_bytes
 from tests.integration.spoil import Fault
+from tests.kb_people import load_people
 
 pytestmark = pytest.mark.integration
 
