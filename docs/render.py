@@ -3,9 +3,13 @@
 python docs/render.py
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import date
+from importlib import import_module
+from inspect import getdoc, isabstract, signature
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -61,7 +65,18 @@ class SavedResults(BaseModel):
     shows: Texts
 
 
-RESULTS = Path(__file__).parent / "results"
+ROOT = Path(__file__).parents[1]
+RESULTS, SCORING = ROOT / "docs/results", ROOT / "docs/scoring.md"
+# Folder of eval to the parameters of its stages (eval/stages.py).
+STAGES = {
+    "decompose": ["documents"],
+    "select": ["documents", "claims"],
+    "retrieve": ["documents", "claims"],
+    "verify": ["documents", "claims", "passages"],
+}
+# Of other classes of these folders.
+BASES = {"PageRetriever", "FromPassages"}
+PAPER = re.compile(r"\b\d{4}\.\d{5}\b")
 # Name of a page to its first lines.
 PAGES = {
     "judges": "Judges: do they agree with people?",
@@ -108,9 +123,49 @@ def _table(table: Table) -> Iterable[str]:
     return filter(None, [title, table.note, "\n".join([lines[0], rule, *lines[1:]])])
 
 
+def scoring() -> str:
+    """The text of scoring.md with its tables of classes."""
+    text = SCORING.read_text(encoding="utf-8")
+    for folder, parameters in STAGES.items():
+        lines = ["| class | what it does | source | example |", "|---|---|---|---|"]
+        table = "\n".join([*lines, *map(_line, _classes(f"eval.{folder}", parameters))])
+        start, end = f"<!-- classes of eval/{folder} -->", "<!-- end of classes -->"
+        before, rest = text.split(start)
+        text = "".join([before, start, "\n\n", table, "\n\n", end, rest.partition(end)[2]])
+    return text
+
+
+def _classes(package: str, parameters: list[str]) -> Iterator[type]:
+    """Yield the public classes of a package that can be called with these parameters."""
+    for info in walk_packages(import_module(package).__path__, f"{package}."):
+        module = import_module(info.name)
+        for name, kind in vars(module).items():
+            is_ours = isinstance(kind, type) and kind.__module__ == info.name
+            is_stage = is_ours and "__call__" in dir(kind) and not isabstract(kind)
+            if not is_stage or name.startswith("_") or name in BASES:
+                continue
+            if list(signature(kind.__call__).parameters)[1:] == parameters:
+                yield kind
+
+
+def _line(stage: type) -> str:
+    path = f"{stage.__module__}.{stage.__name__}"
+    summary = " ".join(getdoc(stage).partition("\n\n")[0].replace("``", "`").split())
+    module = getdoc(import_module(stage.__module__))
+    papers = PAPER.findall("\n".join([summary, module, getdoc(stage)]))
+    configs = (
+        config.relative_to(ROOT).as_posix()
+        for tier in ("ready", "small", "laptop", "paper")
+        for config in sorted(ROOT.glob(f"configs/*/{tier}/*.yaml"))
+        if re.search(rf"{re.escape(path)}\b", config.read_text(encoding="utf-8"))
+    )
+    example = next((f"`{config}`" for config in configs), "–")
+    return f"| `{path}` | {summary} | {papers[0] if papers else '–'} | {example} |"
+
+
 def main() -> None:
     """Write the pages."""
-    for path, text in pages().items():
+    for path, text in (pages() | {SCORING: scoring()}).items():
         write_text(path, text)
 
 

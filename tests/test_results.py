@@ -48,6 +48,12 @@ def test_the_pages_are_those_of_the_files():
         assert path.read_text(encoding="utf-8") == text, "run python docs/render.py"
 
 
+def test_the_tables_of_classes_are_those_of_the_docstrings():
+    text = (ROOT / "docs/scoring.md").read_text(encoding="utf-8")
+    assert RENDER["scoring"]() == text, "run python docs/render.py"
+    assert text.count("| `eval.verify.") > 15
+
+
 def save(tmp_path, seed=1):
     write_jsonl(tmp_path / "lss.jsonl", ROWS)
     engines = "{shared words: {class_path: eval.models.lss.SharedWords}}"

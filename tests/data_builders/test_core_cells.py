@@ -41,8 +41,6 @@ PEOPLE = {
 }
 
 
-
-
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory):
     lines = [f'wd:{id} rdfs:label "{label}"@en .' for id, (label, _) in PLACES.items()]
