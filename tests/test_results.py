@@ -17,8 +17,13 @@ NUMBER = r"([+-]?\d[\d,.]*(?:e-?\d+)?)"
 WITH_INTERVAL = re.compile(rf"^{NUMBER}(?: %)? \[{NUMBER}, {NUMBER}\]")
 RENDER = runpy.run_path(str(ROOT / "docs/render.py"))
 ROWS = [
-    {"reference": f"Reference {n}.", "claim": "It rained in Rome.", "annotations": [{"lss": text}]}
-    for n, text in enumerate(("It rained", "It", ""))
+    {"reference": reference, "claim": "It rained in Rome all day.", "annotations": [answer]}
+    for reference, answer in (
+        ("It rained.", {"lss": "It rained", "rating": 2}),
+        ("It rained in Rome.", {"lss": "It rained in Rome", "rating": 4}),
+        ("It was dry in Oslo.", {"lss": "", "rating": 1}),
+        ("It rained in Rome, all day.", {"lss": "It rained in Rome all day.", "rating": 5}),
+    )
 ]
 
 
@@ -68,7 +73,7 @@ def test_a_run_saves_its_tables_and_a_repeated_one_keeps_what_was_edited(tmp_pat
     committed = {"commit": "1234567890", "changed": False}
     monkeypatch.setattr(code, "_commit", lambda: committed)
     saved = save(tmp_path)
-    assert (saved["commit"], saved["n"], saved["page"]) == ("1234567", "3", None)
+    assert (saved["commit"], saved["n"], saved["page"]) == ("1234567", "4", None)
     assert saved["data"] == str(tmp_path)
     assert saved["seconds"] is not None
     assert "lss_generation" in saved["command"][0]

@@ -18,6 +18,7 @@ import math
 from functools import lru_cache
 from pathlib import Path
 
+from cli.shipped import find_shipped
 from components.encoding import fill_prompt
 from components.words import name_key
 from records import Document, UserError
@@ -114,6 +115,7 @@ class Bleached:
 
 
 def _read_text(path: str | Path) -> str:
+    path = find_shipped(str(path))
     if not Path(path).is_file():
         raise UserError(f"bleached: {path}: no such file; expected one claim per line")
     try:
