@@ -79,6 +79,12 @@ def test_guarantees_name_existing_tests():
         assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), name
 
 
+def test_the_glossary_defines_each_term_once():
+    page = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    terms = re.findall(r"\*\*([^*]+)\*\*", page)
+    assert len(terms) == len(set(terms)) > 50
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_parses(command, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
