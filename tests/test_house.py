@@ -368,30 +368,37 @@ def test_every_benchmark_imports_and_is_listed(path):
     assert f"`{path.name}`" in (path.parent / "README.md").read_text(encoding="utf-8")
 
 
+def options_of(path: Path) -> list[str]:
+    """``--config`` of the file, after that of the files which it changes, as its header has them."""
+    header = path.read_text(encoding="utf-8").replace("\\\n#", "")
+    launched = re.search(rf"((?:--config \S+ +)*)--config {name_of(path)}", header)
+    return [*launched[1].split(), "--config", name_of(path)] if launched else []
+
+
 @pytest.mark.parametrize("path", CONFIGS, ids=name_of)
 def test_every_config_is_parsed_by_its_command(path, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     folder = path.relative_to(ROOT / "configs").parts[0]
+    options = options_of(path)
+    assert options, "its header has no command with it"
     if path.stem.startswith("sweep_"):
-        assert train.parser_of("sweep").parse_args(["--config", str(path), "--output", "x"])
+        assert train.parser_of("sweep").parse_args([*options, "--output", "x"])
     elif folder == "train":
         command = "rl" if path.stem == "rl" else "fit"
         with pytest.raises(SystemExit) as ended:
-            train.main([command, "--config", str(path), "--print_config"])
+            train.main([command, *options, "--print_config"])
         assert ended.value.code == 0
         assert "class_path: train." in capsys.readouterr().out
     elif folder == "data":
         (name,) = re.findall(r"Launch: +python -m data_builders (\w+) ", path.read_text("utf-8"))
-        assert data_builders.parser_of(name).parse_args(["--config", str(path)])
+        assert data_builders.parser_of(name).parse_args(options)
     elif folder == "eval" and path.stem == "core":
-        arguments = ["--config", str(path), "--claims", "x", "--output", "y"]
-        assert core.build_parser().parse_args(arguments)
+        assert core.build_parser().parse_args([*options, "--claims", "x", "--output", "y"])
     elif folder == "eval":
-        arguments = ["--config", str(path), "--documents", "x", "--output", "y"]
-        assert score.build_parser().parse_args(arguments)
+        assert score.build_parser().parse_args([*options, "--documents", "x", "--output", "y"])
     elif folder == "experiments":
-        arguments = ["--config", str(path), "--output", "x"]
-        assert experiment.build_parser(experiment_of(path)).parse_args(arguments)
+        parser = experiment.build_parser(experiment_of(path))
+        assert parser.parse_args([*options, "--output", "x"])
     else:
         pytest.fail(f"configs/{folder}: no command reads it")
 
@@ -400,14 +407,6 @@ def test_configs_have_four_tiers():
     places = [path.relative_to(ROOT / "configs").parts for path in CONFIGS]
     assert {place[1] for place in places} == {"ready", "small", "laptop", "paper"}
     assert all(len(place) == 3 for place in places)
-
-
-@pytest.mark.parametrize("path", CONFIGS, ids=name_of)
-def test_every_config_names_its_command(path):
-    header = "\n".join(
-        line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")
-    )
-    assert name_of(path) in header
 
 
 def test_the_readme_is_short():
