@@ -12,7 +12,8 @@ from scipy.stats import ttest_rel
 from components.statistics import bootstrap
 from eval.commands.report import build_report
 from eval.decompose.given import Given
-from eval.experiments.factreasoner import factreasoner, factreasoner_values
+from eval.experiments import quantities
+from eval.experiments.factreasoner import factreasoner
 from eval.experiments.factreasoner.factreasoner import FactReasoner as Experiment
 from eval.report.render import terminal_summary
 from eval.retrieve.cut import Cut
@@ -89,7 +90,7 @@ def document(name, labels, passages):
 @pytest.fixture
 def sets(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(factreasoner_values, "bootstrap", partial(bootstrap, resamples=5))
+    monkeypatch.setattr(quantities, "bootstrap", partial(bootstrap, resamples=5))
     rows = [
         document("one", ["S", "NS"], ["+w0 -w1", "+w0"]),
         document("two", ["S", "S", "NS", "NS"], ["+w0 +w1", "-w2 and more"]),

@@ -9,7 +9,7 @@ from eval.__main__ import main
 from eval.experiments.core.informativeness import (
     Informativeness,
     Source,
-    compute_measures,
+    compute_values,
     max_likelihoods,
 )
 from eval.models.encoder import Unli
@@ -29,25 +29,25 @@ ROWS = [
 ]
 
 
-def values(scores, rows=ROWS):
-    actual = compute_measures(CLASSES, rows, scores, seed=0)
-    return {name: (topics, value["value"]) for name, (topics, value) in actual.items()}
+def values(score, rows=ROWS):
+    actual = compute_values(CLASSES, rows, {"trained": score}, seed=0)
+    return {(row["metric"], row["kind"]): (row["n"], row["value"]) for row in actual}
 
 
 def test_correct_order_scores_1_and_wrong_order_0():
     score = np.asarray([{"bleached": 0.9, "common": 0.5, "specific": 0.1}[r[0]] for r in ROWS])
     for sign, expected in ((1, 1.0), (-1, 0.0)):
-        actual = values([sign * score])
+        actual = values(sign * score)
         assert actual["auroc", "bleached > common + specific"] == (3, expected)
         for pair in ("bleached > common", "bleached > specific", "common > specific"):
             assert actual["auroc", pair] == actual["in_order", pair] == (3, expected)
-    assert values([score])["likelihood", "common"] == (3, pytest.approx(0.5))
+    assert values(score)["likelihood", "common"] == (3, pytest.approx(0.5))
 
 
 def test_in_order_compares_claims_of_one_topic_only():
     rows = [("bleached", "a", "1"), ("specific", "a", "2")]
     rows += [("bleached", "b", "3"), ("specific", "b", "4"), ("specific", "b", "5")]
-    actual = values([np.asarray([0.2, 0.1, 0.9, 0.8, 0.9])], rows)
+    actual = values(np.asarray([0.2, 0.1, 0.9, 0.8, 0.9]), rows)
     assert actual["in_order", "bleached > specific"] == (2, pytest.approx(2.5 / 3))
     assert actual["auroc", "bleached > specific"] == (2, pytest.approx(3.5 / 6))
     assert actual["likelihood", "common"][1] is None
@@ -55,9 +55,10 @@ def test_in_order_compares_claims_of_one_topic_only():
 
 def test_two_models_give_paired_differences():
     score = np.linspace(0, 1, len(ROWS))
-    actual = compute_measures(CLASSES, ROWS, [score, score], seed=0)
-    assert {v["value"] for _, v in actual.values()} == {0.0}
-    assert all(v["ci95"] == [0.0, 0.0] for _, v in actual.values())
+    rows = compute_values(CLASSES, ROWS, {"trained": score, "untrained": score}, seed=0)
+    differences = [row for row in rows if row.get("against") == "untrained"]
+    assert {row["value"] for row in differences} == {0.0}
+    assert all(row["ci95"] == [0.0, 0.0] for row in differences)
 
 
 def test_the_likeliest_bleached_claim_counts(unli):

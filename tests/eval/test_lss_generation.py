@@ -150,14 +150,16 @@ def test_the_ceiling_by_hand() -> None:
 
 def test_ratings_are_rounded_and_their_shares_are_of_what_is_drawn() -> None:
     examples = [of_raters(4.6, 5), of_raters(1.4)]
-    actual = lss_generation_values.by_rating(examples, {"none": [None, "It"]}, seed=0)
-    share = actual["rating_share", "human", 5]
+    values = lss_generation_values.by_rating(examples, {"none": [None, "It"]}, seed=0)
+    actual = {(row["metric"], row["kind"], row["group"]): row for row in values}
+    share = actual["rating_share", "human", "rating 5"]
     assert (share["value"], share["n"]) == (pytest.approx(2 / 3), 1)
     # Draws of the one reference, of the other, and of both.
     assert share["ci95"] == [0, 1]
-    assert actual["rating_share", "human", 1]["value"] == pytest.approx(1 / 3)
+    assert actual["rating_share", "human", "rating 1"]["value"] == pytest.approx(1 / 3)
     # One claim failed, whichever number of people rated it.
-    assert [actual["bleu", "none", stars]["failed"] for stars in (1, 5)] == [0, 1]
+    failed = [actual["bleu", "none", f"rating {stars}"]["failed"] for stars in (1, 5)]
+    assert failed == [0, 1]
 
 
 def test_claim_without_human_lss_star_is_excluded(tmp_path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from components.statistics import auroc, bootstrap
-from eval.experiments.factreasoner import relation_model_values
+from eval.experiments import quantities
 from eval.experiments.factreasoner.relation_model import RelationModel
 from eval.experiments.factreasoner.relation_model_values import roc
 from eval.report.render import terminal_summary
@@ -54,7 +54,7 @@ def factor_row(number, **more):
 @pytest.fixture
 def factor(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(relation_model_values, "bootstrap", partial(bootstrap, resamples=5))
+    monkeypatch.setattr(quantities, "bootstrap", partial(bootstrap, resamples=5))
     bad = [factor_row(7, completion=" "), factor_row(8, contradiction_0="", contradiction_1="")]
     write_jsonl("news.jsonl", [*(factor_row(i) for i in range(5)), *bad])
     header = "Unnamed: 0,full_prefix,doc_id,completion,contradiction_0,contradiction_1,"

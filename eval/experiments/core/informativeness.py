@@ -6,7 +6,7 @@ over the bleached claims h about the topic. The AUROC of the first class against
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -14,8 +14,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from components.sentences import split_sentences
-from components.statistics import auroc, bootstrap
+from components.statistics import auroc
 from eval.experiments.experiment import Experiment, Outcome, require_non_negative
+from eval.experiments.quantities import Quantity, estimate
 from eval.report.declare import Figure, Page, Table
 from eval.run.run import Run
 from eval.select.judgements import likelihoods
@@ -118,14 +119,7 @@ class Informativeness(Experiment):
         for judged in run.process("topics", self._judge, _by_topic(rows), JudgedTopic):
             for name, topic_likelihoods in judged.likelihoods.items():
                 scores[name][judged.topic.places] = topic_likelihoods
-        classes, values = list(self.claims), []
-        for name, score in scores.items():
-            measures = compute_measures(classes, rows, [score], self.seed)
-            values += _values(measures, variant=name)
-        if len(scores) == 2:
-            measures = compute_measures(classes, rows, list(scores.values()), self.seed)
-            values += _values(measures, variant="trained", against="untrained")
-        return Outcome(values)
+        return Outcome(list(compute_values(list(self.claims), rows, scores, self.seed)))
 
     def _judge(self, topics: Sequence[Topic]) -> list[JudgedTopic]:
         rows = [row for topic in topics for row in topic.rows]
@@ -161,11 +155,6 @@ class Informativeness(Experiment):
         return rows
 
 
-def _values(measures: dict, **shared: str) -> Iterator[dict]:
-    for (metric, kind), (topics, value) in measures.items():
-        yield {"metric": metric, "kind": kind, "n": topics, "failed": 0, **value, **shared}
-
-
 def _relevant(claims: Sequence[Claim]) -> list[str]:
     return [claim.text for claim in claims if claim.label != "IR" and claim.failed is None]
 
@@ -193,13 +182,13 @@ def max_likelihoods(
     return maxima
 
 
-def compute_measures(
+def compute_values(
     classes: Sequence[str],
     rows: Sequence[tuple[str, str, str]],
-    scores: Sequence[np.ndarray],
+    scores: Mapping[str, np.ndarray],
     seed: int,
-) -> dict[tuple[str, str], tuple[int, dict]]:
-    """Compute AUROC and ordered pairs, with bootstrap intervals over topics.
+) -> Iterator[dict]:
+    """Yield the fields of the results, with bootstrap intervals over topics.
 
     - ``auroc``: the first class against all others, and every class against every later one.
     - ``in_order``: share of same-topic pairs of two classes in the expected order; ties count half.
@@ -208,61 +197,71 @@ def compute_measures(
     Args:
         classes: class names, the likeliest first.
         rows: (class, topic, text).
-        scores: likelihoods of one model, shape (n,), or of two for their differences.
-
-    Returns:
-        (metric, classes) to the number of topics and the value.
+        scores: likelihoods of each model, shape (n,); of two also their differences.
+        seed: of the bootstrap.
     """
-    topics, topic = np.unique(np.asarray([t for _, t, _ in rows]), return_inverse=True)
-    kind = np.asarray([classes.index(c) for c, _, _ in rows])
-    pairs = list(combinations(range(len(classes)), 2))
-    names = {(i, j): f"{classes[i]} > {classes[j]}" for i, j in pairs}
-    first = f"{classes[0]} > {' + '.join(classes[1:])}"
-    rows_of_topic = np.bincount(topic)
-    ordered = [[_pairs_in_order(kind, topic, score, i, j) for i, j in pairs] for score in scores]
+    topics = [topic for _, topic, _ in rows]
+    kind = np.asarray([classes.index(name) for name, _, _ in rows])
+    by_model = [list(_quantities(classes, kind, topics, score)) for score in scores.values()]
+    quantities = [
+        quantity._replace(fields={**quantity.fields, "variant": model})
+        for model, of_model in zip(scores, by_model, strict=True)
+        for quantity in of_model
+    ]
+    if len(scores) == 2:
+        model, control = scores
+        sides = {"variant": model, "against": control}
+        quantities += [
+            _difference(first, second, sides) for first, second in zip(*by_model, strict=True)
+        ]
+    yield from estimate(quantities, topics, seed)
 
-    def of_model(chosen: np.ndarray, score: np.ndarray, right: list[np.ndarray]) -> dict:
-        k, s = kind[chosen], score[chosen]
-        values = {}
-        if len(classes) > 2:
-            values["auroc", first] = auroc(s, k == 0)
-        # A topic that is drawn twice counts its rows and pairs twice.
-        drawn = np.bincount(topic[chosen], minlength=len(topics)) / rows_of_topic
-        for (i, j), counts in zip(pairs, right, strict=True):
-            two, name = (k == i) | (k == j), names[i, j]
-            values["auroc", name] = auroc(s[two], k[two] == i)
-            in_order, all_pairs = drawn @ counts
-            values["in_order", name] = in_order / all_pairs if all_pairs else float("nan")
-        for i, name in enumerate(classes):
-            values["likelihood", name] = s[k == i].mean() if (k == i).any() else float("nan")
-        return values
 
-    def statistics(chosen: np.ndarray) -> dict:
-        values = [of_model(chosen, s, o) for s, o in zip(scores, ordered, strict=True)]
-        if len(values) == 1:
-            return values[0]
-        return {name: value - values[1][name] for name, value in values[0].items()}
+def _quantities(
+    classes: Sequence[str], kind: np.ndarray, topics: Sequence[str], score: np.ndarray
+) -> Iterator[Quantity]:
+    if len(classes) > 2:
+        name = f"{classes[0]} > {' + '.join(classes[1:])}"
+        yield Quantity({"metric": "auroc", "kind": name}, [kind == 0, score], _auroc)
+    for i, j in combinations(range(len(classes)), 2):
+        name = f"{classes[i]} > {classes[j]}"
+        is_first = np.where(np.isin(kind, (i, j)), kind == i, np.nan)
+        yield Quantity({"metric": "auroc", "kind": name}, [is_first, score], _auroc)
+        counts = _pairs_in_order(kind, topics, score, i, j)
+        yield Quantity({"metric": "in_order", "kind": name}, counts, _share)
+    for i, name in enumerate(classes):
+        of_class = np.where(kind == i, score, np.nan)
+        yield Quantity({"metric": "likelihood", "kind": name}, [of_class], np.mean)
 
-    compared = {name: {classes[i], classes[j]} for (i, j), name in names.items()}
-    compared |= {first: set(classes)} | {name: {name} for name in classes}
-    topics_of = {name: {t for c, t, _ in rows if c == name} for name in classes}
 
-    def topic_count(metric: str, name: str) -> int:
-        sets = [topics_of[part] for part in compared[name]]
-        return len(set.intersection(*sets) if metric == "in_order" else set.union(*sets))
+def _auroc(is_first: np.ndarray, score: np.ndarray) -> float:
+    return auroc(score, is_first == 1)
 
-    values = bootstrap(statistics, topic, seed=seed)
-    return {name: (topic_count(*name), value) for name, value in values.items()}
+
+def _share(in_order: np.ndarray, pairs: np.ndarray) -> float:
+    return in_order.sum() / pairs.sum()
+
+
+def _difference(left: Quantity, right: Quantity, sides: Mapping[str, str]) -> Quantity:
+    width = len(left.columns)
+
+    def statistic(*columns: np.ndarray) -> float:
+        return left.statistic(*columns[:width]) - right.statistic(*columns[width:])
+
+    return Quantity({**left.fields, **sides}, [*left.columns, *right.columns], statistic)
 
 
 def _pairs_in_order(
-    kind: np.ndarray, topic: np.ndarray, score: np.ndarray, likelier: int, rarer: int
-) -> np.ndarray:
-    """Count the ordered pairs and all pairs of two classes per topic, shape (topics, 2)."""
-    counts = np.zeros((topic.max() + 1, 2))
+    kind: np.ndarray, topics: Sequence[str], score: np.ndarray, likelier: int, rarer: int
+) -> list[np.ndarray]:
+    """Count the ordered pairs and all pairs of two classes in the first row of each topic."""
+    counts = np.full((2, len(kind)), np.nan)
+    _, topic = np.unique(topics, return_inverse=True)
     order = np.argsort(topic, kind="stable")
-    for number, indices in enumerate(np.split(order, np.cumsum(np.bincount(topic))[:-1])):
+    for indices in np.split(order, np.cumsum(np.bincount(topic))[:-1]):
         left, right = (score[indices[kind[indices] == k]] for k in (likelier, rarer))
         difference = left[:, None] - right[None, :]
-        counts[number] = (difference > 0).sum() + 0.5 * (difference == 0).sum(), difference.size
-    return counts
+        if difference.size:
+            in_order = (difference > 0).sum() + 0.5 * (difference == 0).sum()
+            counts[:, indices[0]] = in_order, difference.size
+    return list(counts)

@@ -1,13 +1,14 @@
 """The values of the FactReasoner experiment on one set of scored documents."""
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import compress, permutations
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from components.statistics import balanced_accuracy, bootstrap, holm, nan_mean, paired_t
+from components.statistics import balanced_accuracy, holm, paired_t
+from eval.experiments.quantities import Quantity, estimate
 from eval.metrics.document import DocumentScore, Scored
 from eval.metrics.probabilities import (
     brier_of_one_text,
@@ -169,51 +170,58 @@ def compute_values(
 
 def _assessor_fields(
     key: Key, row: AssessorRow, columns: Mapping[str, np.ndarray], topics: Sequence[str], seed: int
-) -> list[dict]:
+) -> Iterator[dict]:
     failed = sum(score.failed for score in row.scores if score is not None)
     shared = {"assessor": row_name(key), "failed": failed}
-    fields = []
-    for metric, value, entered in _means(columns, topics, seed):
-        values = columns[metric][entered]
-        sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
-        spread = {"value": sd, "ci95": None, "n": len(values)}
-        n = len(set(compress(topics, entered)))
-        fields.append({"metric": metric, "n": n, **value, **shared})
-        fields.append({"metric": metric, "variant": "sd", **spread, **shared})
-    cells = np.asarray([confusion(judged) for judged in row.judged], dtype=float).reshape(-1, 4)
-    if cells.sum():
-        pooled = bootstrap(lambda rows: _pooled(cells[rows].sum(axis=0)), topics, seed=seed)
-        n = len(set(compress(topics, cells.sum(axis=1) > 0)))
-        fields += [{"metric": name, "n": n, **value, **shared} for name, value in pooled.items()]
+    quantities = [
+        Quantity({"metric": metric}, [values])
+        for metric, values in columns.items()
+        if not np.isnan(values).all()
+    ]
+    for quantity, mean in zip(quantities, estimate(quantities, topics, seed), strict=True):
+        yield mean | shared
+        (values,) = quantity.columns
+        entered = values[~np.isnan(values)]
+        sd = float(np.std(entered, ddof=1)) if len(entered) > 1 else None
+        spread = {"variant": "sd", "value": sd, "ci95": None, "n": len(entered)}
+        yield {**quantity.fields, **spread, **shared}
+    cells = _cells(row.judged)
+    if not np.isnan(cells).all():
+        pooled = [
+            Quantity({"metric": metric}, [cells], statistic) for metric, statistic in POOLED.items()
+        ]
+        yield from (value | shared for value in estimate(pooled, topics, seed))
     for name, (value, ci95, n) in posterior_measures(row.judged, topics, seed).items():
         if name in ("brier", "ece"):
-            fields.append({"metric": name, "n": n, "value": value, "ci95": ci95, **shared})
-    return fields
+            yield {"metric": name, "n": n, "value": value, "ci95": ci95, **shared}
 
 
-def _means(
-    columns: Mapping, topics: Sequence[str], seed: int
-) -> list[tuple[object, dict, np.ndarray]]:
-    table = {name: values for name, values in columns.items() if not np.isnan(values).all()}
-    if not table:
-        return []
-    matrix = np.stack(list(table.values()), axis=1)  # (documents, columns)
-
-    def statistics(rows: np.ndarray) -> dict:
-        return dict(zip(table, nan_mean(matrix[rows]).tolist(), strict=True))
-
-    means = bootstrap(statistics, topics, seed=seed)
-    return [(name, means[name], ~np.isnan(values)) for name, values in table.items()]
+def _cells(judged: Sequence[JudgedClaims]) -> np.ndarray:
+    """Count (tp, fp, tn, fn) per document; NaN for documents without a labelled claim."""
+    cells = np.asarray([confusion(claims) for claims in judged], dtype=float).reshape(-1, 4)
+    return np.where(cells.any(axis=1, keepdims=True), cells, np.nan)
 
 
-def _pooled(cells: np.ndarray) -> dict[str, float]:
-    tp, fp, tn, fn = cells
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return {
-            "f1_micro": float(2 * tp / (2 * tp + fp + fn)),
-            "accuracy_micro": float((tp + tn) / cells.sum()),
-            "balanced_accuracy": balanced_accuracy(np.array([[tn, fp], [fn, tp]])),
-        }
+def _f1(cells: np.ndarray) -> float:
+    tp, fp, _, fn = cells.sum(axis=0)
+    return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else math.nan
+
+
+def _accuracy(cells: np.ndarray) -> float:
+    return cells[:, [0, 2]].sum() / cells.sum()
+
+
+def _balanced_accuracy(cells: np.ndarray) -> float:
+    tp, fp, tn, fn = cells.sum(axis=0)
+    return balanced_accuracy(np.array([[tn, fp], [fn, tp]]))
+
+
+# Over the claims of all documents.
+POOLED = {
+    "f1_micro": _f1,
+    "accuracy_micro": _accuracy,
+    "balanced_accuracy": _balanced_accuracy,
+}
 
 
 def _test_fields(
@@ -221,26 +229,26 @@ def _test_fields(
     columns: Mapping[Key, Mapping[str, np.ndarray]],
     topics: Sequence[str],
     seed: int,
-) -> list[dict]:
-    differences = {
-        (metric, first, second): columns[first][metric] - columns[second][metric]
-        for metric in TESTED
-        for first, second in pairs
-        if metric in columns[first] and metric in columns[second]
-    }
-    means = {name: value for name, value, _ in _means(differences, topics, seed)}
-    fields = []
+) -> Iterator[dict]:
     for metric, better in TESTED.items():
-        names = [name for name in means if name[0] == metric]
-        tests = [paired_t(columns[a][metric], columns[b][metric], better) for _, a, b in names]
+        sides = {
+            (first, second): (columns[first][metric], columns[second][metric])
+            for first, second in pairs
+            if metric in columns[first] and metric in columns[second]
+        }
+        sides = {names: (a, b) for names, (a, b) in sides.items() if not np.isnan(a - b).all()}
+        quantities = [
+            Quantity({"metric": metric, **_sides(*names)}, [a - b])
+            for names, (a, b) in sides.items()
+        ]
+        tests = [paired_t(a, b, better) for a, b in sides.values()]
         corrected = holm([test.p for test in tests])
-        for name, test, p_holm in zip(names, tests, corrected, strict=True):
-            shared = {"metric": metric, "n": test.n, "failed": test.dropped}
-            shared |= _sides(name[1], name[2])
-            fields.append(means[name] | shared)
+        means = estimate(quantities, topics, seed)
+        for mean, test, p_holm in zip(means, tests, corrected, strict=True):
+            difference = mean | {"n": test.n, "failed": test.dropped}
+            yield difference
             for title, p in (("p", test.p), ("p_holm", p_holm)):
-                fields.append({"variant": title, "value": p, "ci95": None, **shared})
-    return fields
+                yield difference | {"variant": title, "value": p, "ci95": None}
 
 
 def _sides(first: Key, second: Key) -> dict[str, str]:
@@ -250,32 +258,28 @@ def _sides(first: Key, second: Key) -> dict[str, str]:
 def _pooled_differences(
     names: tuple[Key, Key], rows: tuple[AssessorRow, AssessorRow], topics: Sequence[str], seed: int
 ) -> list[dict]:
-    tables: list[np.ndarray] = []  # per assessor (documents, 6): confusion, squares, number
     paired, unpaired = _common(rows)
-    for side in range(2):
-        documents = [[pair[side] for pair in pairs] for pairs in paired]
-        tables.append(np.asarray([[*confusion(d), *_squares(d)] for d in documents], dtype=float))
-    if not tables[0][:, :4].sum():
-        return []
+    sides = [[[pair[side] for pair in pairs] for pairs in paired] for side in range(2)]
+    cells = [_cells(side) for side in sides]
+    squares = [np.asarray([_squares(judged) for judged in side]) for side in sides]
 
-    def statistics(chosen: np.ndarray) -> dict[str, float]:
-        left, right = (table[chosen].sum(axis=0) for table in tables)
-        measures = (_pooled(left[:4]), _pooled(right[:4]))
-        name = "balanced_accuracy"
-        values = {name: measures[0][name] - measures[1][name]}
-        comparable = left[5] and left[5] == right[5]
-        brier = left[4] / left[5] - right[4] / right[5] if comparable else math.nan
-        return values | {"brier": brier}
+    def gained_accuracy(left: np.ndarray, right: np.ndarray) -> float:
+        return _balanced_accuracy(left) - _balanced_accuracy(right)
 
-    # n counts documents, as in the tests.
-    n = int((tables[0][:, :4].sum(axis=1) > 0).sum())
-    shared = {**_sides(*names), "n": n, "failed": unpaired}
-    values = bootstrap(statistics, topics, seed=seed)
-    return [
-        {"metric": metric, **value, **shared}
-        for metric, value in values.items()
-        if value["value"] is not None
+    def brier_difference(left: np.ndarray, right: np.ndarray) -> float:
+        (first, count), (second, other_count) = left.sum(axis=0), right.sum(axis=0)
+        comparable = count and count == other_count
+        return first / count - second / other_count if comparable else math.nan
+
+    quantities = [
+        Quantity({"metric": "balanced_accuracy"}, cells, gained_accuracy),
+        Quantity({"metric": "brier"}, squares, brier_difference),
     ]
+    # n counts documents, as in the tests.
+    n = sum(map(bool, paired))
+    shared = {**_sides(*names), "n": n, "failed": unpaired}
+    values = estimate(quantities, topics, seed)
+    return [value | shared for value in values if value["value"] is not None]
 
 
 def _common(rows: tuple[AssessorRow, AssessorRow]) -> tuple[list[list[tuple]], int]:

@@ -1,14 +1,14 @@
 """The values of the relation model experiment."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from components.checkpoint import RELATIONS
-from components.statistics import auroc, bootstrap
+from components.statistics import auroc
+from eval.experiments.quantities import Quantity, estimate
 from eval.stages import call_relation
 from records import UserError
 from records.types import Record
@@ -28,6 +28,11 @@ class Curve(NamedTuple):
     def name(self) -> str:
         return f"{self.relation} > {self.negatives}"
 
+    def truth(self, kinds: np.ndarray) -> np.ndarray:
+        """Whether each pair is positive, as 1 or 0; NaN for pairs of no side of the curve."""
+        included = np.isin(kinds, (self.relation, *self.negative_kinds))
+        return np.where(included, kinds == self.relation, np.nan)
+
 
 CURVES = (
     Curve("entailment", ("contradiction", "neutral")),
@@ -35,14 +40,6 @@ CURVES = (
     Curve("contradiction", ("entailment", "neutral")),
     Curve("contradiction", ("entailment",)),
 )
-
-
-class Value(NamedTuple):
-    metric: str
-    kind: str
-    assessor: str
-    against: str | None = None
-    variant: float | None = None
 
 
 class Pair(NamedTuple):
@@ -80,56 +77,44 @@ def compute_measures(
         by_model: model to probabilities of entailment, neutral, contradiction, shape (pairs, 3);
             NaN if the model failed. Pairs on which any model failed are excluded for all models.
     """
-    label = np.asarray([pair.label for pair in pairs])
     failed = np.any([np.isnan(table).any(axis=1) for table in by_model.values()], axis=0)
-    kept = np.flatnonzero(~failed)
-    documents = np.asarray([pair.document for pair in pairs], dtype=object)[kept]
-    kinds = label[kept]
-    tables = {name: np.asarray(table, dtype=float)[kept] for name, table in by_model.items()}
-
-    def statistics(chosen: np.ndarray) -> dict[Value, float]:
-        values = {}
-        for model, table in tables.items():
-            values |= _model_values(model, table[chosen], kinds[chosen], thresholds)
-        for first, second in combinations(tables, 2):
-            for curve in CURVES:
-                left, right = (values[Value("auroc", curve.name, m)] for m in (first, second))
-                values[Value("auroc", curve.name, first, against=second)] = left - right
-        return values
-
-    if not len(kept):
+    if failed.all():
         raise UserError(f"{domain}: no pair was judged by all relation models")
+    kept = [pair for pair, missing in zip(pairs, failed, strict=True) if not missing]
+    tables = {name: np.asarray(table, dtype=float)[~failed] for name, table in by_model.items()}
+    documents = [pair.document for pair in kept]
+    quantities = list(_quantities(tables, np.asarray([pair.label for pair in kept]), thresholds))
     shared = {"domain": domain, "n": len(set(documents)), "failed": int(failed.sum())}
-    return [
-        {**name._asdict(), **shared, **value}
-        for name, value in bootstrap(statistics, documents, seed=seed).items()
-        if value["value"] is not None
-    ]
+    rows = estimate(quantities, documents, seed)
+    return [row | shared for row in rows if row["value"] is not None]
 
 
-def _model_values(
-    model: str, table: np.ndarray, kinds: np.ndarray, thresholds: Sequence[float]
-) -> dict[Value, float]:
-    values = {}
-    for curve in CURVES:
-        score = table[:, RELATIONS.index(curve.relation)]
-        included = np.isin(kinds, (curve.relation, *curve.negative_kinds))
-        true = kinds == curve.relation
-        values[Value("auroc", curve.name, model)] = auroc(score[included], true[included])
-        for threshold in thresholds if len(curve.negative_kinds) > 1 else ():
-            rates = {"true_positive_rate": true, "false_positive_rate": included & ~true}
-            for metric, rows in rates.items():
-                name = Value(metric, curve.name, model, variant=threshold)
-                values[name] = _share((score >= threshold)[rows])
-    likeliest = call_relation(table)
-    for index, relation in enumerate(RELATIONS):
-        correct = (likeliest == index)[kinds == relation]
-        values[Value("called_so", relation, model)] = _share(correct)
-    return values
+def _quantities(
+    tables: Mapping[str, np.ndarray], kinds: np.ndarray, thresholds: Sequence[float]
+) -> Iterator[Quantity]:
+    scores = {}
+    for model, table in tables.items():
+        for curve in CURVES:
+            score = scores[model, curve] = table[:, RELATIONS.index(curve.relation)]
+            fields = {"kind": curve.name, "assessor": model}
+            yield Quantity({"metric": "auroc", **fields}, [curve.truth(kinds), score], _auroc)
+            for threshold in thresholds if len(curve.negative_kinds) > 1 else ():
+                for metric, true in (("true_positive_rate", 1), ("false_positive_rate", 0)):
+                    above = np.where(curve.truth(kinds) == true, score >= threshold, np.nan)
+                    yield Quantity({"metric": metric, "variant": threshold, **fields}, [above])
+        likeliest = call_relation(table)
+        for index, relation in enumerate(RELATIONS):
+            fields = {"metric": "called_so", "kind": relation, "assessor": model}
+            yield Quantity(fields, [np.where(kinds == relation, likeliest == index, np.nan)])
+    for first, second in combinations(tables, 2):
+        for curve in CURVES:
+            fields = {"metric": "auroc", "kind": curve.name, "assessor": first, "against": second}
+            columns = [curve.truth(kinds), scores[first, curve], scores[second, curve]]
+            yield Quantity(fields, columns, lambda t, a, b: _auroc(t, a) - _auroc(t, b))
 
 
-def _share(values: np.ndarray) -> float:
-    return values.mean() if len(values) else math.nan
+def _auroc(true: np.ndarray, score: np.ndarray) -> float:
+    return auroc(score, true == 1)
 
 
 # ROC curves
@@ -163,8 +148,9 @@ def compute_curves(pairs: Sequence[JudgedPair]) -> dict[tuple[str, Curve], dict[
         complete = [row for row in rows if all(pair.p is not None for pair in row)]
         kinds = np.asarray([row[0].label for row in complete])
         for curve in CURVES:
-            chosen = np.isin(kinds, (curve.relation, *curve.negative_kinds))
-            positive = kinds[chosen] == curve.relation
+            truth = curve.truth(kinds)
+            chosen = ~np.isnan(truth)
+            positive = truth[chosen] == 1
             if not positive.any() or positive.all():
                 continue
             index = RELATIONS.index(curve.relation)

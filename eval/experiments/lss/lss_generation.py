@@ -235,9 +235,8 @@ class LssGeneration(Experiment):
             name: [None if lss is None else lss.text for lss in output.annotated]
             for name, output in outputs.items()
         }
-        for (metric, source, stars), value in by_rating(examples, texts, self.seed).items():
-            key = {"metric": metric, "kind": source, "group": f"rating {stars}"}
-            yield key | {"variant": "rating"} | value
+        for value in by_rating(examples, texts, self.seed):
+            yield {"variant": "rating", **value}
 
     def _generators(
         self, claims: dict[str, list[GroundedClaim]], outputs: _Outputs

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from components.measures import bag_scores, is_invisible_to_rouge, lss_measures
 from components.statistics import Measures, bootstrap, nan_mean
 from components.words import split_words
 from eval.experiments.lss.lss_pairs import GroundedClaim
+from eval.experiments.quantities import Quantity, estimate
 from eval.models.lss import Subsequence
 from eval.similarity import Measure
 from eval.similarity.bleu import Bleu
@@ -132,50 +134,42 @@ def _words(text: str) -> list[str]:
 
 def by_rating(
     examples: Sequence[LssExample], by_engine: Mapping[str, Sequence[str | None]], seed: int
-) -> dict[tuple[str, str, int], dict]:
-    """Compute the distribution of human ratings, and metric(claim, LSS) by rating.
+) -> Iterator[dict]:
+    """Yield the distribution of human ratings, and mean metric(claim, LSS) by rating.
 
     A row is an annotation with its rounded rating. ``human`` is that annotator's LSS; an engine's
-    LSS of the claim is repeated for each annotation.
+    LSS of the claim is repeated for each annotation. ``n`` counts the references and ``failed`` the
+    claims of that rating; the metric is ``rating_share`` or one of ``METRICS``.
 
     Args:
         examples: claims with annotations.
         by_engine: engine to one LSS per claim, ``None`` if it failed.
-
-    Returns:
-        (metric, source of the LSS, rating) to the value, its interval over references, ``n``
-        references, and ``failed`` claims of that rating; the metric is ``rating_share`` or one of
-        ``METRICS``.
+        seed: of the bootstrap.
     """
     rows = [(e, a) for e, example in enumerate(examples) for a in example.annotations if a.rating]
     if not rows:
-        return {}
-    references = np.asarray([examples[e].reference for e, _ in rows])
+        return
+    references = [examples[e].reference for e, _ in rows]
     rating = np.asarray([round(a.rating) for _, a in rows])
+    claims = [examples[e].claim for e, _ in rows]
     texts = {"human": [a.lss for _, a in rows]}
     texts |= {name: [lss[e] for e, _ in rows] for name, lss in by_engine.items()}
-    claims = [examples[e].claim for e, _ in rows]
-    keys = [(metric, source) for source in texts for metric in METRICS]
-    table = np.concatenate([_metrics_of(claims, lss) for lss in texts.values()], axis=1)
-    ratings = sorted(set(rating.tolist()))
-
-    def statistics(chosen: np.ndarray) -> dict[tuple[str, str, int], float]:
-        means = {}
-        for stars in ratings:
-            rated = chosen[rating[chosen] == stars]
-            means["rating_share", "human", stars] = len(rated) / len(chosen)
-            for (metric, source), value in zip(keys, nan_mean(table[rated]), strict=True):
-                means[metric, source, stars] = value
-        return means
-
-    values = bootstrap(statistics, references, seed=seed)
-    results = {}
-    for (metric, source, stars), value in values.items():
-        rated = np.flatnonzero(rating == stars)
-        failed = {rows[row][0] for row in rated if texts[source][row] is None}
-        counts = {"n": len(set(references[rated].tolist())), "failed": len(failed)}
-        results[metric, source, stars] = value | counts
-    return results
+    tables = {source: _metrics_of(claims, lss) for source, lss in texts.items()}
+    quantities, counts = [], {}
+    for stars in sorted(set(rating.tolist())):
+        rated, group = rating == stars, f"rating {stars}"
+        counts[group] = len(set(compress(references, rated)))
+        fields = {"metric": "rating_share", "kind": "human", "group": group}
+        quantities.append(Quantity(fields, [rated]))
+        for source, table in tables.items():
+            answers = compress(zip(rows, texts[source], strict=True), rated)
+            failed = {e for (e, _), text in answers if text is None}
+            for metric, values in zip(METRICS, table.T, strict=True):
+                fields = {"metric": metric, "kind": source, "group": group}
+                column = np.where(rated, values, np.nan)
+                quantities.append(Quantity(fields, [column], failed=len(failed)))
+    for value in estimate(quantities, references, seed):
+        yield value | {"n": counts[value["group"]]}
 
 
 def _metrics_of(claims: Sequence[str], texts: Sequence[str | None]) -> np.ndarray:
@@ -215,14 +209,10 @@ def by_generator(
             columns[metric, name, None] = values
             if name != first:
                 columns[metric, name, first] = values - columns[metric, first, None]
-    matrix = np.stack(list(columns.values()), axis=1)  # (references, columns)
-
-    def statistics(rows: np.ndarray) -> dict[tuple, float]:
-        return dict(zip(columns, nan_mean(matrix[rows]), strict=True))
-
-    for key, value in bootstrap(statistics, references, seed=seed).items():
-        metric, name, against = key
+    quantities = []
+    for (metric, name, against), values in columns.items():
         sides = (name,) if against is None else (name, against)
         failed = sum(lss is None for side in sides for lss in subsequences[side])
-        counts = {"n": int((~np.isnan(columns[key])).sum()), "failed": failed}
-        yield {"metric": metric, "generator": name, "against": against, **counts, **value}
+        fields = {"metric": metric, "generator": name, "against": against}
+        quantities.append(Quantity(fields, [values], failed=failed))
+    yield from estimate(quantities, references, seed)

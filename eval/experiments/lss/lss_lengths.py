@@ -1,16 +1,16 @@
 """Words in LSS by words in their claims (2308.12157, Figures 2, 4 and 5). No model is needed."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from components.lengths import LENGTH_CLASSES, balance_lengths, drop_full_length, length_ratio
-from components.statistics import bootstrap
 from eval.experiments.experiment import Experiment, Outcome, require_entries
 from eval.experiments.lss.lss_pairs import ABOUT, QUESTION
+from eval.experiments.quantities import Quantity, estimate
 from eval.report.declare import Figure, Page, Table
 from eval.run.run import Run
 from records import LssExample, UserError, read_records
@@ -115,22 +115,18 @@ class LssLengths(Experiment):
                 values += self._shares(f"{name}, repeat", [rows[index] for index in kept])
         return Outcome(values)
 
-    def _shares(self, name: str, rows: Sequence[_Row]) -> list[dict]:
+    def _shares(self, name: str, rows: Sequence[_Row]) -> Iterator[dict]:
         references = [row.reference for row in rows]
         ratio, weight = np.asarray([(row.ratio, row.weight) for row in rows]).T
         classes = np.asarray([CLASSES.index(ratio_class(value)) for value in ratio])
-
-        def statistics(chosen: np.ndarray) -> dict[str, float]:
-            total = weight[chosen].sum()
-            counts = np.bincount(classes[chosen], weight[chosen], len(CLASSES)) / total
-            mean = float((weight * ratio)[chosen].sum() / total)
-            return dict(zip(CLASSES, counts.tolist(), strict=True)) | {"all": mean}
-
-        shared = {"variant": LENGTH, "kind": name, "n": len(set(references)), "failed": 0}
-        return [
-            {**shared, "metric": "length_mean" if key == "all" else LENGTH, "group": key, **value}
-            for key, value in bootstrap(statistics, references, seed=self.seed).items()
+        parts = {length: weight * (classes == place) for place, length in enumerate(CLASSES)}
+        quantities = [
+            Quantity({"metric": LENGTH, "group": length}, [part, weight])
+            for length, part in parts.items()
         ]
+        mean = Quantity({"metric": "length_mean", "group": "all"}, [weight * ratio, weight])
+        for value in estimate([*quantities, mean], references, self.seed):
+            yield {"variant": LENGTH, "kind": name, **value}
 
 
 def _rows(examples: Sequence[LssExample], path: str) -> list[_Row]:
