@@ -9,9 +9,6 @@ from types import ModuleType
 
 import pytest
 
-from data_builders.kb.server import open_client
-from tests.kb_people import load_people
-
 PATH = Path(__file__).parents[2] / "benchmarks/builders.py"
 
 
@@ -38,16 +35,3 @@ def test_each_part_and_size_prints_records_time_and_memory(
     ]
     assert all(row["cpu_seconds"] > 0 for row in rows)
     assert all(row["peak_mib"] > 30 for row in rows), "more than a bare interpreter's"
-
-
-def test_generated_people_are_read_by_the_builders(builders: ModuleType, tmp_path: Path) -> None:
-    graph = tmp_path / "people.ttl"
-    graph.write_text("".join(builders.people(40, seed=0)), encoding="utf-8")
-    with open_client(snapshot=graph) as client:
-        loaded = load_people(client)
-    assert len({person.title for person in loaded}) == 40
-    for person in loaded:
-        assert person.title.startswith(f"{person.name} (")
-        assert all((person.sex, person.aliases, person.frequency))
-        assert person.continent in builders.COUNTRIES
-        assert len(person.facts) == 9

@@ -6,8 +6,6 @@ import json
 import threading
 import time
 from collections import Counter
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
 
@@ -132,29 +130,6 @@ def test_error_in_a_200_body_is_retried_and_never_cached(server, body):
     assert client.families == {}
 
 
-def test_empty_result_is_returned(server):
-    server.answers = [(200, {}, '{"head":{"vars":[]},"results":{"bindings":[]}}')]
-    assert _client(server)[0].select("SELECT * {}") == []
-
-
-def test_503_without_retry_after_waits_a_minute(server):
-    server.answers = [(503, {}, ""), (200, {}, GOOD)]
-    client, waits = _client(server)
-    client.select("SELECT * {}")
-    assert waits == [60.0]
-
-
-def test_retry_after_may_be_a_date(server):
-    moment = datetime.now(UTC) + timedelta(seconds=100)
-    server.answers = [
-        (429, {"Retry-After": format_datetime(moment, usegmt=True)}, ""),
-        (200, {}, GOOD),
-    ]
-    client, waits = _client(server)
-    client.select("SELECT * {}")
-    assert 90 < waits[0] <= 100
-
-
 def test_very_long_retry_after_is_an_error(server):
     server.answers = [(429, {"Retry-After": "86400"}, "")]
     client, waits = _client(server)
@@ -208,16 +183,6 @@ def test_cached_answers_are_used_without_the_server(server, tmp_path):
         second.select("SELECT ?another {}")
 
 
-def test_truncated_cache_file_is_requested_again(server, tmp_path):
-    server.answers = [(200, {}, GOOD)]
-    client, _ = _client(server, cache_dir=tmp_path)
-    client.select("SELECT * {}")
-    (kept,) = tmp_path.rglob("*.json")
-    kept.write_bytes(kept.read_bytes()[:40])
-    assert client.select("SELECT * {}") == ROWS
-    assert len(server.seen) == 2
-
-
 @pytest.mark.parametrize("status", [301, 307])
 def test_redirect_is_an_error_with_the_new_address(server, status):
     """The query would be lost on the way: http://query.wikidata.org moves to https."""
@@ -252,13 +217,6 @@ def test_remote_endpoints_need_a_user_agent():
         SparqlClient("https://query.wikidata.org/sparql")
     assert not is_local("https://query.wikidata.org/sparql")
     assert is_local("http://localhost:7878/query")
-
-
-def test_expired_answer_is_requested_again(server, tmp_path):
-    server.answers = [(200, {}, GOOD)]
-    for days in (30, -1, 30):
-        _client(server, cache_dir=tmp_path, keep_days=days)[0].select("SELECT * {}")
-    assert len(server.seen) == 2  # the first time, and when it was too old
 
 
 def test_missing_rows_are_detected_by_counting(server):

@@ -18,7 +18,6 @@ from transformers import (
     BertForSequenceClassification,
     LlamaConfig,
     LlamaForCausalLM,
-    LlamaForSequenceClassification,
     MPNetConfig,
     MPNetForSequenceClassification,
     RobertaConfig,
@@ -28,9 +27,7 @@ from transformers import (
 from components.base import (
     load_causal,
     load_classifier,
-    load_tokenizer,
     match_labels,
-    max_positions,
     skip_unread_tokens,
 )
 from components.checkpoint import RELATIONS
@@ -90,19 +87,6 @@ def test_a_probability_starts_as_entailment_minus_contradiction(config, kind, mo
     torch.testing.assert_close(result[:, 0], expected[:, 2] - expected[:, 0])
 
 
-def test_a_head_without_bias_is_read_as_well(tmp_path: Path):
-    more = {"num_key_value_heads": 1, "pad_token_id": 0}
-    kind = LlamaConfig, LlamaForSequenceClassification
-    theirs = saved(tmp_path, *kind, ["contradiction", "neutral", "entailment"], **more)
-    assert theirs.score.bias is None
-    ours = load_classifier(str(tmp_path), RELATIONS).eval()
-    single = load_classifier(str(tmp_path), ["probability"]).eval()
-    with torch.inference_mode():
-        expected, result, first = (m(input_ids=IDS).logits for m in (theirs, ours, single))
-    torch.testing.assert_close(result, expected[:, [2, 1, 0]])
-    torch.testing.assert_close(first[:, 0], expected[:, 2] - expected[:, 0])
-
-
 def test_classes_that_cannot_be_matched_start_a_fresh_head(tmp_path: Path):
     theirs = saved(tmp_path, *MODELS[0][:2], ["positive", "negative", "mixed"])
     ours = load_classifier(str(tmp_path), RELATIONS)
@@ -145,14 +129,6 @@ def test_a_language_model_that_its_files_do_not_fill_is_refused(tmp_path: Path):
         changed(tmp_path, **fields)
         with pytest.raises(UserError, match=r"lack model\.layers"):
             load_causal(str(tmp_path))
-
-
-@pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "t5", "gpt2", "llama"])
-def test_a_model_folder_without_a_tokenizer_has_none(kind: str, tmp_path: Path):
-    # transformers makes one of most kinds, to which every word is unknown.
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
-    with pytest.raises(UserError, match="tokenizer"):
-        load_tokenizer(str(tmp_path))
 
 
 def test_heads_of_a_language_model_are_left_over_and_the_pooler_may_be_missing(tmp_path: Path):
@@ -233,11 +209,3 @@ def test_the_last_layer_without_what_nobody_reads_answers_and_learns_the_same(ki
     assert torch.allclose(whole, cut, atol=1e-6)
     assert grads.keys() == cut_grads.keys()
     assert all(torch.allclose(grads[name], cut_grads[name], atol=1e-5) for name in grads)
-
-
-def test_places_for_tokens_are_those_of_the_table(tmp_path):
-    for config, kind, more in MODELS:
-        shifted = kind.__name__.startswith(("Roberta", "MPNet"))
-        model = kind(config(**SIZE, **more, max_position_embeddings=34, pad_token_id=1))
-        assert max_positions(model) == (32 if shifted else 34)
-    assert max_positions(LlamaForSequenceClassification(LlamaConfig(**SIZE))) is None

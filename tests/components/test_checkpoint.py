@@ -45,23 +45,10 @@ def test_what_is_written_is_read(folder):
     assert read_component(folder, "relation") == component()
 
 
-def test_a_starred_tagger_is_an_lss_component(folder):
-    rewrite(folder, component="lss_star", architecture="token_classifier")
-    assert read_component(folder, "lss").component == "lss_star"
-    with pytest.raises(UserError, match="expected a unli checkpoint"):
-        read_component(folder, "unli")
-
-
 def test_an_adapter_needs_no_config_of_a_model(folder):
     (folder / "config.json").unlink()
     rewrite(folder, component="adversary", architecture="causal_lora", labels=[])
     assert read_component(folder, "adversary").labels == []
-
-
-def test_labels_must_agree_with_the_config(folder):
-    rewrite(folder, labels=LABELS[::-1])
-    with pytest.raises(UserError, match="make them equal"):
-        read_component(folder)
 
 
 def test_a_relation_model_has_the_three_relations(folder):
@@ -77,12 +64,6 @@ def test_a_config_that_wants_code_of_its_own_is_refused(folder):
     (folder / "config.json").write_text(json.dumps(code))
     (folder / "own.py").write_text("raise SystemExit('it ran')")
     with pytest.raises(UserError, match=r"config\.json cannot be loaded"):
-        read_component(folder)
-
-
-def test_weights_must_be_there(folder):
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(UserError, match="no weights"):
         read_component(folder)
 
 

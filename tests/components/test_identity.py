@@ -84,10 +84,6 @@ class Loading:
         self.loaded = "weights"
 
 
-class Stateless:
-    """A control without options."""
-
-
 @pytest.mark.parametrize(
     ("thing", "message"),
     [
@@ -99,21 +95,6 @@ class Stateless:
 def test_an_object_without_an_identity_is_an_error(thing, message):
     with pytest.raises(UserError, match=message):
         identity({"judge": thing})
-
-
-def test_a_class_without_options_and_state_is_its_identity():
-    assert identity(Stateless()) == {"class": f"{__name__}.Stateless"}
-
-
-def test_a_large_file_is_read_again_only_after_a_change(tmp_path, monkeypatch):
-    path = tmp_path / "model.gguf"
-    path.write_bytes(b"a" * (1 << 24))
-    first = input_sha256(path)
-    with monkeypatch.context() as patch:
-        patch.setattr("hashlib.file_digest", lambda *_: pytest.fail("read twice"))
-        assert input_sha256(path) == first
-    path.write_bytes(b"b" * (1 << 24) + b"c")
-    assert input_sha256(path) != first
 
 
 @pytest.mark.parametrize("config", sorted(Path("configs/eval").glob("[rs]*/*.yaml")), ids=str)

@@ -6,7 +6,6 @@ import math
 import random
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from components.english import stems
@@ -87,16 +86,6 @@ def test_each_source_has_its_share() -> None:
     names = tied([*small, *large], 0.5).names[:60]
     assert names == tied(small, 0.5).names
     assert len(set(names)) == 30
-
-
-def test_a_group_of_most_rows_stays_whole() -> None:
-    rows = [("big", f"t{place}") for place in range(60)] + [(f"g{i}", f"s{i}") for i in range(40)]
-    assert tied(rows).names[:60] == ["big"] * 60
-    # Also where one of them is tied to another group, and all have one document.
-    result = tied([*((*row, ["d"]) for row in rows[:60]), *rows[60:], ("a", "t0")])
-    assert result.names[:60] == ["big"] * 60
-    assert result.common == 0
-    assert np.flatnonzero(result.crossing([True] * 60 + [False] * 41)).tolist() == [100]
 
 
 def test_references_and_claims() -> None:

@@ -158,13 +158,6 @@ def test_the_papers_corruption_is_asked_for_without_demonstrations():
     assert messages[-1]["content"] == "She sang."
 
 
-def test_custom_kind_is_written_from_its_prompt_file(server, topics):
-    Path("vague.jinja").write_text("{# 1 #}\nSay nothing of it.\nPerson: {{ topic }}")
-    server.reply = lambda body: "Ann Lee was. Bob was. Eve was. Joe Ray was."
-    folder = build(server, topics, prompts={"vague": "vague.jinja"}, per_topic=1)
-    assert read_records(folder / "vague_test.jsonl", Generation)[0].kind == "vague"
-
-
 @pytest.mark.parametrize("kind", ["info", "repetitive"])
 @pytest.mark.parametrize("domain", ["place", "work", "question"])
 def test_prompts_of_other_domains_have_the_turns_and_three_demonstrations(kind, domain):
@@ -173,9 +166,3 @@ def test_prompts_of_other_domains_have_the_turns_and_three_demonstrations(kind, 
     assert messages[0]["content"].startswith("Tell me a short paragraph of tautological")
     assert messages[-1]["content"].endswith(": Mount Ida")
     assert all(m["content"].count(". ") >= 7 for m in messages[3::2])
-
-
-def test_texts_of_the_prompt_for_questions_are_marked(server, topics):
-    server.reply = lambda body: "Ada was. Bob was. Eve was. Joe Ray was."
-    folder = build(server, topics, prompts={"info": "core_info_question"}, per_topic=1)
-    assert read_records(folder / "info_test.jsonl", Generation)[0].is_question

@@ -14,18 +14,12 @@ import pytest
 from data_builders.topics import Stratum
 from data_builders.written.ambigbio.ambigbio import PROMPT, AmbigBio
 from data_builders.written.ambigbio.biographies import generations
-from data_builders.written.ambigbio.shared_names import csv_text, read_names, shares_name
-from eval.metrics.citations import cited_sentences
+from data_builders.written.ambigbio.shared_names import csv_text, read_names
 from eval.models.chat import Answer
-from eval.models.local import LocalModel
 from eval.prompting.prompts import Prompt
-from eval.retrieve.wikipedia import article_text
 from records import (
     Document,
-    Generation,
     Passage,
-    RelationPair,
-    read_records,
     sha256_file,
     write_jsonl,
 )
@@ -54,12 +48,6 @@ def folder(tmp_path, monkeypatch) -> Path:
         [{"id": f"{title}#0", "title": title, "text": text} for title, text in PEOPLE],
     )
     return tmp_path
-
-
-@pytest.fixture
-def writer(save_llama, word_tokenizer) -> LocalModel:
-    """A tiny model that writes words at random."""
-    return LocalModel(str(save_llama(word_tokenizer(pairs=False))), dtype="float32", device="cpu")
 
 
 def rows(name: str, output: str = "out") -> list[dict]:
@@ -100,20 +88,6 @@ def test_the_csv_has_the_published_form(folder):
     assert len(lines) == len(NAMES)
     assert csv_text([]) == ""
     assert [name.name for name in read_names(Path("out/AmbigBio.csv"), None)] == NAMES
-
-
-def test_biographies_of_a_real_model(folder, writer):
-    manifest = build(writer=writer, temperature=1.0, max_new_tokens=12, seed=1)
-    made = read_records("out/generations.jsonl", Generation)
-    assert [generation.topic for generation in made] == NAMES[:3]
-    assert all(generation.text and generation.kind == "normal" for generation in made)
-    assert manifest["config"]["writer"]["class"] == "eval.models.local.LocalModel"
-    assert manifest["config"]["prompt"]["file"] == "ambigbio.jinja"
-    assert not list(Path("out").glob(".*"))
-    other = Path("out/.biographies.0123456789abcdef.partial.jsonl")
-    other.write_text('{"name": "Bob Ray"}\n')
-    build(writer=writer, temperature=1.0, max_new_tokens=12, seed=1)
-    assert list(Path("out").glob(".*")) == [other], "another configuration goes on with it"
 
 
 @pytest.mark.parametrize("ambiguity", [True, False])
@@ -177,25 +151,6 @@ def test_pages_come_from_a_snapshot(folder, index):
         assert len(pieces) == 4  # 5 + 60 * 5 words
 
 
-@pytest.mark.parametrize(
-    ("titles", "shares"),
-    [
-        (["John Bruce"], True),
-        (["John Bruce (surgeon)"], True),
-        (["john  bruce (Surgeon)"], True),
-        (["Sir John Bruce, 3rd Baronet"], True),
-        (["John Bruce, Jr"], True),
-        (["J. Bruce", "John Bruce (poet)"], True),  # a redirect
-        (["John Bruce Williamson"], False),
-        (["St John Bruce"], False),
-        (["Bruce, John"], False),
-    ],
-)
-def test_titles_that_share_a_name(titles, shares):
-    assert shares_name("John Bruce", titles) is shares
-    assert shares_name("JOHN BRUCE", titles) is shares
-
-
 class Judge:
     """Entails what speaks of winning."""
 
@@ -235,38 +190,3 @@ def test_generations_hold_citations_and_count_the_rest():
         "citation of a passage that was not given": 2,
         "citation without a statement": 1,
     }
-
-
-def test_judged_citations_are_relation_pairs(tmp_path):
-    answers = {"Ann": Answer("Ann won [1][2]. She lost [2].")}
-    made = list(generations(answers, {"Ann": PASSAGES}, "tiny", Judge(), {}, Counter()))
-    write_jsonl(tmp_path / "g.jsonl", made)
-    pairs = read_records(tmp_path / "g.jsonl", RelationPair)
-    assert [(pair.premise, pair.hypothesis, pair.label) for pair in pairs] == [
-        ("Title: T1\nText 1.\nTitle: T2\nText 2.", "Ann won.", "entailment"),
-        ("Title: T2\nText 2.", "She lost.", "not_entailment"),
-    ]
-    (document,) = read_records(tmp_path / "g.jsonl", Document)
-    assert [passage.id for passage in document.passages] == ["1", "2"]
-
-
-def test_extract_loses_headings_and_lists():
-    extract = (
-        "Ann was a poet.\n\n\n== Life ==\nBorn in 1901.\n\n=== Notes ===\nA note.\n"
-        "==== Deeper ====\nDeep.\n=== Youth ===\nYoung.\n\n== References ==\nSmith 1990.\n"
-        "=== Books ===\nA book.\n== Work ==\nShe wrote.\n== See also ==\nBob"
-    )
-    assert article_text(extract) == "Ann was a poet. Born in 1901. Young. She wrote."
-
-
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        ("Ann[2], a poet [1], won [2].", [("Ann, a poet, won.", [2, 1])]),
-        ("Ann won in [sic] 1901 [x].", [("Ann won in [sic] 1901 [x].", [])]),
-        ("She “won [1].” Ann [2]", [("She “won.”", [1]), ("Ann", [2])]),
-        ("[1][2]", [("", [1, 2])]),
-    ],
-)
-def test_citations_within_sentences_are_read(text, sentences):
-    assert [tuple(cited) for cited in cited_sentences(text)] == sentences

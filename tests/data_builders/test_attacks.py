@@ -44,7 +44,7 @@ from data_builders.written.claims.validity import (
     join_sentences,
     may_be_true_of_both,
 )
-from records import Claim, Document, Passage, UserError, read_records, write_jsonl
+from records import Document, Passage, read_records, write_jsonl
 
 # Two people of one name, and one whom a text names; half of what the first two texts say is false.
 TOLD = {
@@ -215,43 +215,6 @@ def test_custom_attack_is_selected_by_class_path_and_good_texts_are_invalid(monk
     assert {row.invalid for row in invalid} == {"gold F1 above 0.6"}
 
 
-BY_HAND = Claim(id="a", text="x")
-
-
-class Wrong(Attack):
-    """Gives what it is told to."""
-
-    def __init__(self, claims: list[Claim], **fields: object):
-        self.claims, self.fields = claims, fields
-        vars(self).update(fields)
-
-    def attack(self, source, world, rng):
-        return Attacked("x", self.claims)
-
-
-@pytest.mark.parametrize(
-    ("attack", "message"),
-    [
-        (Wrong([BY_HAND] * 2), "Wrong: document 'docs/ann': claims: .*unique"),
-        (Wrong([], keeps=None), "attacks: mine: expected an Invariant in `keeps`"),
-    ],
-)
-def test_faulty_custom_attack_is_a_one_line_error(attack, message):
-    with pytest.raises(UserError, match=message):
-        build(attacks={"mine": attack})
-    assert not [row for kept in Path("out").glob(".mine.*") for row in kept.read_text()]
-
-
-def test_a_document_without_claims_has_no_gold_and_no_valid_attack():
-    write_jsonl("bare.jsonl", [{"id": "d", "topic": "Zed", "text": "Zed sings."}])
-    with pytest.raises(
-        UserError, match="no gold score, since no claim of the document has a label"
-    ):
-        build(documents=["bare.jsonl"])
-    folder = build(documents=["bare.jsonl"], most_gold=None, overwrite=True)
-    assert (folder / "trivia.jsonl").read_text()
-
-
 class Relations:
     """Entails where the hypothesis has no word that the premise has not."""
 
@@ -309,14 +272,6 @@ def test_namesake_states_facts_that_are_false_of_the_topic():
     assert {claim.label for claim in result.claims} == {"NS"}
     with pytest.raises(NotApplicable):
         Namesake().attack(SOURCES["bob"], WORLD, random.Random(0))
-
-
-def test_page_of_a_bare_name_is_found_by_shared_words():
-    pages = [PAGES[0], PAGES[1] | {"title": "Ann Lee (chemist)"}]
-    world = World(list(SOURCES.values()), [Passage(**page) for page in pages])
-    assert world.topic_page(ANN).title == "Ann Lee (chemist)"
-    assert [page.title for page in world.namesakes(ANN)] == ["Ann Lee (painter)"]
-    assert may_be_true_of_both("Ann Lee’s prize is the Copley Medal.", TOLD["ann"][2][0], "Ann Lee")
 
 
 def test_two_namesakes_are_merged_or_kept_apart():

@@ -11,17 +11,15 @@ import numpy as np
 import pytest
 import yaml
 
-import data_builders.kb.bios.bios
 from data_builders.__main__ import main
 from data_builders.builder import scratch_table
 from data_builders.kb.bios.bios import Bios
-from data_builders.kb.bios.candidates import Candidates, rank_of, resource
+from data_builders.kb.bios.candidates import Candidates, rank_of
 from data_builders.kb.bios.cells import Domain, draw_order, quotas, split_sizes, split_topics
-from data_builders.kb.bios.lookup import read_same_as
-from data_builders.kb.bios.npz import array_lengths, count_arrays
+from data_builders.kb.bios.npz import array_lengths
 from data_builders.splits import SPLITS
 from data_builders.topics import read_topics
-from records import BadInput, UserError, write_jsonl
+from records import BadInput, write_jsonl
 
 DBR = "http://dbpedia.org/resource/"
 WD = "http://www.wikidata.org/entity/"
@@ -41,19 +39,6 @@ PREFIXES = """
 # Archives
 
 
-@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_lengths_are_those_that_numpy_reads(tmp_path, save):
-    arrays = {
-        f"{DBR}Ada_Lovelace": np.arange(7, dtype=np.int32),
-        f"{DBR}AC/DC": np.arange(3),
-        f"{DBR}Édith_Piaf": np.arange(100_000, dtype=">i8"),
-        f"{DBR}Nobody": np.array([]),
-    }
-    save(tmp_path / "map.npz", **arrays)
-    assert dict(array_lengths(tmp_path / "map.npz")) == {k: len(v) for k, v in arrays.items()}
-    assert count_arrays(tmp_path / "map.npz") == 4
-
-
 def test_objects_are_refused_and_never_unpickled(tmp_path):
     class Trap:
         def __reduce__(self):
@@ -65,16 +50,6 @@ def test_objects_are_refused_and_never_unpickled(tmp_path):
     with pytest.raises(BadInput, match=r"map\.npz: bad\.npy: expected a flat array"):
         next(lengths)
     assert not (tmp_path / "sprung").exists()
-
-
-def test_truncated_archive_is_an_error(tmp_path):
-    path = tmp_path / "map.npz"
-    np.savez(path, x=np.arange(1000))
-    whole = path.read_bytes()
-    for cut in (0, 10, len(whole) // 2, len(whole) - 10):
-        path.write_bytes(whole[:cut])
-        with pytest.raises(BadInput, match=r"map\.npz"):
-            list(array_lengths(path))
 
 
 # Cells and splits
@@ -138,14 +113,6 @@ def test_namesakes_stay_together_and_sizes_hold():
 # The table
 
 
-def test_resource_spellings_are_normalised():
-    assert resource("http://dbpedia.org/resource/Beyonc%C3%A9") == f"{DBR}Beyoncé"
-    assert resource("https://www.dbpedia.org/resource/AC/DC") == f"{DBR}AC/DC"
-    assert resource(f"{DBR}Who%3F_%22Me%22_(100%25)") == f"{DBR}Who%3F_%22Me%22_(100%25)"
-    assert resource("http://fr.dbpedia.org/resource/Paris") is None
-    assert resource("__SPOTLIGHT_EXCEPTION__") is None
-
-
 def test_corpus_counts_are_summed_and_popularities_are_not(tmp_path):
     table = Candidates(scratch_table(tmp_path / "c.sqlite"), 0, (0, 100))
     table.add(0, [("u", 60), ("v", 1)])
@@ -157,17 +124,6 @@ def test_corpus_counts_are_summed_and_popularities_are_not(tmp_path):
     assert [c.id for wave in table.queue(1, 10) for c in wave] == ["u"]
     assert {c.id for wave in table.queue(0, 1) for c in wave} == {"v", "q"}
     assert sum(len(wave) for wave in table.queue(0, 1, limit=1)) == 1
-
-
-def test_same_as_files_are_read(tmp_path):
-    same = "<http://www.w3.org/2002/07/owl#sameAs>"
-    path = tmp_path / "links.nt"
-    path.write_text(
-        f"# made by hand\n<{DBR}Ada> {same} <{WD}Q1> .\n<{DBR}Ada> {same} <http://x.example/1> .\n"
-        f"<{DBR}Ada> <http://x.example/p> <{WD}Q9> .\nuri\titem\n{DBR}Bo\tQ2\n",
-        encoding="utf-8",
-    )
-    assert list(read_same_as(str(path))) == [(f"{DBR}Ada", f"{WD}Q1"), (f"{DBR}Bo", f"{WD}Q2")]
 
 
 # Whole builds
@@ -379,31 +335,6 @@ def test_repeated_build_is_even_and_byte_identical(world, tmp_path):
     assert {r["topic"] for r in rows_of(other)} != {r["topic"] for r in rows_of(first)}
 
 
-@pytest.mark.parametrize("topics", [32, 81])  # of 81 some cells run out
-def test_small_waves_draw_the_same_topics_with_fewer_queries(world, tmp_path, monkeypatch, topics):
-    whole = builder(world, tmp_path / "whole", topics=topics).build().parent
-    monkeypatch.setattr(data_builders.kb.bios.bios, "WAVE", 4)
-    early = builder(world, tmp_path / "early", topics=topics).build().parent
-    assert rows_of(early) == rows_of(whole)
-    dropped = [json.loads((f / "manifest.json").read_text())["dropped"] for f in (early, whole)]
-    assert (data_builders.kb.bios.bios.NOT_QUERIED in dropped[0]) == (topics == 32)
-    assert data_builders.kb.bios.bios.NOT_QUERIED not in dropped[1]
-
-
-def test_a_file_of_same_as_serves_as_well_as_the_endpoint(world, tmp_path):
-    pairs = []
-    for line in (world / "dbpedia.ttl").read_text(encoding="utf-8").splitlines():
-        if "owl:sameAs" in line:
-            uri, _, item = line.split(" ")[:3]
-            pairs.append(f"{uri.strip('<>')}\t{WD}{item.removeprefix('wd:')}")
-    pairs.append(f"{DBR}Old_name\t{WD}QPersonA00")
-    (tmp_path / "same.tsv").write_text("\n".join(pairs), encoding="utf-8")
-    served = builder(world, tmp_path / "served").build().parent
-    local = {"same_as": str(tmp_path / "same.tsv"), "dbpedia": "https://nowhere.invalid/sparql"}
-    filed = builder(world, tmp_path / "filed", **local).build().parent
-    assert rows_of(filed) == rows_of(served)
-
-
 def test_snapshot_build_uses_endpoint_frequencies_and_is_readable_as_topics(tmp_path):
     folder = Bios(tmp_path / "out", topics=160).build().parent
     rows = rows_of(folder)
@@ -458,49 +389,3 @@ def test_custom_domain_is_built_from_its_patterns(tmp_path):
     dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
     assert dropped["topic missing in cell elsewhere0, taken from other cells"] == 1
     assert dropped["topic not drawn"] == 6
-
-
-def test_unknown_frequencies_are_dropped_and_unbound_patterns_are_errors(tmp_path):
-    """Wikidata's "unknown value" is a node without a name, in the place of a number as well."""
-    lines = [PREFIXES + TOWNS]
-    links = [*range(4), "_:unknown", "<http://www.wikidata.org/.well-known/genid/1>", '"many"', -1]
-    links += ['"INF"^^<http://www.w3.org/2001/XMLSchema#double>']
-    for number, link in enumerate(links):
-        lines.append(
-            f'ex:t{number} wdt:P31 ex:town ; rdfs:label "T{number}"@en ; ex:links {link} . '
-            f'ex:p{number} schema:about ex:t{number} ; schema:name "T{number}"@en .'
-        )
-    (tmp_path / "towns.ttl").write_text("\n".join(lines), encoding="utf-8")
-    domain = {
-        "population": ["?item wdt:P31 <https://x.example/town> ."],
-        "page": "?page schema:about ?item ; schema:name ?title .",
-        "grouping": "?item wdt:P31 ?kind . OPTIONAL { ?kind wdt:P30 ?group }",
-        "groups": {"east": ["Asia"]},
-        "rest": "elsewhere",
-        "frequency": "?item <https://x.example/links> ?frequency .",
-        "bins": {"all": 0},
-    }
-
-    def build(**more: object) -> None:
-        towns = Domain(**domain | more)
-        Bios(
-            tmp_path / "out",
-            towns,
-            str(tmp_path / "towns.ttl"),
-            topics=3,
-            shares=(1, 1, 1),
-            overwrite=True,
-        ).build()
-
-    build()
-    assert {row["group"] for row in rows_of(tmp_path / "out")} == {"elsewhere"}
-    dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
-    assert dropped["item without a frequency"] == 5
-    build(page="?item rdfs:label ?title . OPTIONAL { ?page schema:about ?item }")
-    with pytest.raises(UserError, match=r"no topic for .* x item without a page"):
-        build(page="?item rdfs:label ?title . OPTIONAL { ?page schema:isPartOf ?item }")
-    with pytest.raises(UserError, match=r"domain.population: .* leaves \?item unbound"):
-        build(
-            population=["OPTIONAL { ?item wdt:P31 <https://x.example/village> }"],
-            frequency="BIND(?item AS ?x) BIND(1 AS ?frequency)",
-        )

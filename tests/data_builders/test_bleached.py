@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from datasets import load_dataset
 from huggingface_hub import DatasetCard
 
 from data_builders.kb.bleached import Bleached
@@ -87,27 +86,6 @@ def test_facts_of_most_members_become_statements_with_their_shares(tmp_path, end
         "fact without an English label": 2,
         "property that links out of the knowledge base": 1,
     }
-
-
-def test_the_threshold_decides(tmp_path, endpoint):
-    options = {"endpoint": endpoint, "population": POPULATION}
-    strict, _ = built(tmp_path / "strict", threshold=1.0, **options)
-    loose, _ = built(tmp_path / "loose", threshold=0.8, **options)
-    assert "{topic} has a director." not in {r["text"] for r in strict}
-    assert "{topic} came out at some time." in {r["text"] for r in loose}
-
-
-def test_the_embedded_people(tmp_path):
-    rows, _ = built(tmp_path / "one")
-    built(tmp_path / "two")
-    assert "{topic} is a human." in {r["text"] for r in rows}
-    assert "{topic} was born at some time." in {r["text"] for r in rows}
-    names = sorted(path.name for path in (tmp_path / "one").iterdir())
-    assert names == ["README.md", "bleached.jsonl", "bleached.txt", "manifest.json"]
-    for name in names:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    loaded = load_dataset(str(tmp_path / "one"), "bleached", cache_dir=str(tmp_path / "cache"))
-    assert loaded["train"].num_rows == len(rows)
 
 
 ANSWER = """\
@@ -232,16 +210,3 @@ def test_questions_get_claims_of_their_own(tmp_path):
     document = Document(id="d", topic=QUESTIONS[1], text="They flap.")
     assert bleached.claims_for(document) == ["Bees can fly."]
     assert load_by_topic(tmp_path / "out" / "bleached.json").keys() == set(QUESTIONS)
-
-
-def test_a_topic_of_which_nothing_is_said_is_counted(tmp_path):
-    (tmp_path / "questions.txt").write_text("\n".join(QUESTIONS))
-    options = {"endpoint": None, "topics": [str(tmp_path / "questions.txt")], "samples": 1}
-    writer = ByTopic({QUESTIONS[0]: "Well.", QUESTIONS[1]: "- Bees fly."})
-    rows, manifest = built(tmp_path / "one", writer=writer, **options)
-    assert [row["topic"] for row in rows] == QUESTIONS[1:]
-    assert manifest["dropped"]["topic without a statement"] == 1
-    rows, _ = built(tmp_path / "first", limit=1, writer=Script("- So it is."), **options)
-    assert [row["topic"] for row in rows] == QUESTIONS[:1]
-    (step,) = Bleached(tmp_path / "plan", writer=Script("x"), **options).plan()
-    assert step.number == 2

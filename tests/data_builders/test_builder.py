@@ -134,15 +134,6 @@ def test_killed_build_resumes_to_the_same_bytes(tmp_path, texts, monkeypatch):
     assert everything(tmp_path / "out") == everything(tmp_path / "whole")
 
 
-def test_partial_files_of_a_killed_build_are_removed(tmp_path, texts):
-    Words(tmp_path / "whole", [texts]).build()
-    (tmp_path / "out").mkdir()
-    for name in (".scratch.txt", "..scratch.txt.a1b2c3d4", ".words_train.jsonl.a1b2c3d4"):
-        (tmp_path / "out" / name).write_text("half")
-    Words(tmp_path / "out", [texts]).build()
-    assert everything(tmp_path / "out") == everything(tmp_path / "whole")
-
-
 def test_build_of_other_options_is_refused_unless_overwrite_is_set(tmp_path, texts, monkeypatch):
     out = tmp_path / "out"
     monkeypatch.setattr(Words, "killed_at", "four")

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from data_builders.kb.bios.bios import Bios
-from data_builders.kb.bios.cells import Domain
-from data_builders.kb.facts import bin_of, group_of, most_voted
+from data_builders.kb.facts import bin_of
 
 # Wikidata's own items and English labels, by Table 1's groups; Antarctica is in none of its rows.
 PLACES = {
@@ -66,11 +65,6 @@ def endpoint(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize(("label", "group"), PLACES.values())
-def test_the_group_of_a_place(label, group):
-    assert group_of(label) == Domain().letter(label) == group
-
-
 def test_topics_have_the_group_that_people_have(endpoint, tmp_path):
     builder = Bios(tmp_path, endpoint=str(endpoint), topics=1000)
     manifest = json.loads(builder.build().read_text("utf-8"))
@@ -84,13 +78,6 @@ def test_topics_have_the_group_that_people_have(endpoint, tmp_path):
         name: entry for name, (_, entry) in PEOPLE.items()
     }
     assert {r["cell"] for r in rows} == {"A0", "B0", "C0", "D0"}
-
-
-@pytest.mark.parametrize(
-    ("votes", "group"), [("", "D"), ("B", "B"), ("CBB", "B"), ("DCBA", "A"), ("DDCC", "C")]
-)
-def test_most_votes_and_of_equal_ones_the_first(votes, group):
-    assert most_voted(votes) == group
 
 
 @pytest.mark.parametrize(

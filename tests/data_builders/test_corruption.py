@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter, defaultdict
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -197,28 +196,6 @@ def test_statistics_count_what_changed_what_could_not_and_what_was_appended():
     }
     none = json.loads((build("none", probability=0) / "statistics.json").read_text())
     assert (none["to_be_changed"], none["changed"]) == (0, 0)
-
-
-def test_about_half_is_drawn_and_by_the_claim_alone():
-    builder = Corruption("out", ["docs.jsonl"], ValueSwap(), {"info": ["info.jsonl"]})
-    sources = read_sources(["docs.jsonl"], None, None, Counter())
-    drawn = builder._drawn_claims(sources)
-    assert builder._drawn_claims(sources[1:]) == drawn[1:]
-    copies = [replace(sources[0], id=str(number)) for number in range(400)]
-    assert 0.45 < sum(map(len, builder._drawn_claims(copies))) / (400 * 5) < 0.55
-
-
-def test_equal_claims_get_the_same_change():
-    claims = [
-        {"id": f"c{i}", "text": "Ann Lee was born in 1950.", "label": label}
-        for i, label in enumerate(["S", "S", "NS"])
-    ]
-    write_jsonl("twice.jsonl", [{"id": "d", "topic": "Ann Lee", "text": "x", "claims": claims}])
-    folder = build(documents=["twice.jsonl"], probability=1.0, appended=[0])
-    _, row = read_records(folder / "curve_info.jsonl", Document)
-    first, second, third = row.claims
-    assert first.text == second.text != third.text == "Ann Lee was born in 1950."
-    assert [c.label for c in row.claims] == ["NS", "NS", "NS"]
 
 
 def test_too_few_sentences_are_repeated_in_order():

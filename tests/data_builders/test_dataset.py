@@ -100,25 +100,6 @@ def test_built_folders_load_with_datasets(lead_pairs_folder, tmp_path):
                 assert loaded[file["split"]].num_rows == rows[file["path"]]["rows"], (folder, name)
 
 
-def test_dataset_without_records_is_an_error(tmp_path):
-    with pytest.raises(UserError, match=r"no record left \(2 x too vague\)"):
-        _write(tmp_path, pairs=[])
-    assert not (tmp_path / "manifest.json").exists()
-
-
-def test_card_lists_only_files_with_rows(tmp_path):
-    files = {"unli/train.jsonl": iter(PAIRS), "unli/dev.jsonl": [], "odd.jsonl": [{"a": 1}]}
-    write_dataset(
-        tmp_path, files, builder="pairs", configs=CONFIGS | {"": {"odd": "odd.jsonl"}},
-        card=CARD, clients=[], dropped={}, config={}, seed=7,
-    )  # fmt: skip
-    card = DatasetCard.load(tmp_path / "README.md")
-    (config,) = card.data.configs
-    assert config["data_files"] == [{"split": "train", "path": "unli/train.jsonl"}]
-    assert "| `odd.jsonl` | 1 |" in card.text
-    assert "| `unli/dev.jsonl` | 0 |" in card.text
-
-
 @dataclass
 class Tiny(Builder):
     """Writes a number to a file.

@@ -235,19 +235,6 @@ def test_majority_of_annotators_decides():
     assert factual_precision(text, "grouped") == pytest.approx(1 / 3)
 
 
-def test_annotator_who_skipped_a_claim_breaks_no_tie():
-    record = {"id": "gen/7", "topic": "Ann Lee", "generator": "gen"}
-    nothing = {"grouped": None, "independent": None, "alone": None}
-    silent = MERGED[0].model_copy(update={**nothing, "failed": ["independent", "grouped"]})
-    tied = claims("01-0", "iain", {"0": PAINTER})
-    # The first one's groups are the nearest to the others'; the second's are the same.
-    answers = [[silent, *MERGED[1:]], MERGED, tied]
-    text = merge_annotations(
-        [Answer(record, str(k), annotator_claims) for k, annotator_claims in enumerate(answers)]
-    )
-    assert text.claims == MERGED
-
-
 def test_exports_are_built_into_a_dataset(tmp_path):
     tasks = project(tmp_path)
     export = write(tmp_path / "export.json", full(tasks, [("a@x", MERGED), ("b@x", APART)]))

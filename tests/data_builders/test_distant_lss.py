@@ -87,13 +87,6 @@ def test_names_come_from_the_passage_or_from_others():
     assert made("entity_swap", "She lived in Oslo.", reference=both) is None
 
 
-def test_ambiguous_words_are_skipped():
-    # One of two words goes: tokens tell which; the text "(it)." alone would not.
-    assert example_of([("it ", False), ("it.", True)], "x").keep == [False, True]
-    assert example_of([("(", True), ("it ", False), ("it).", True)], "x") is None
-    assert example_of([("(", True), ("she ", False), ("it).", True)], "x").keep is None
-
-
 PASSAGES = [
     {
         "id": str(i),
@@ -172,24 +165,6 @@ def test_supported_words_are_in_the_reference(build):
         assert lss <= reference
 
 
-def test_rules_limit_and_number(build):
-    rows = [
-        r
-        for split_rows in rows_of(build("out", rules=["whole"], wice=[])).values()
-        for r in split_rows
-    ]
-    assert {row.source for row in rows} == {"distant/whole"}
-    assert len(rows) == 3 * 60
-    rows = [
-        r
-        for split_rows in rows_of(build("one", per_passage=1, wice=[])).values()
-        for r in split_rows
-    ]
-    assert len(rows) == 60
-    manifest = json.loads((build("few", limit=20, wice=[]) / "manifest.json").read_text())
-    assert manifest["kept"] <= 3 * 20
-
-
 def test_every_drop_is_counted(tmp_path):
     texts = [
         "Too short.",
@@ -213,13 +188,3 @@ def test_every_drop_is_counted(tmp_path):
         "passage without a fitting sentence": 1,
         "sentence to which no rule applies": 4,
     }
-
-
-def test_a_text_of_several_titles_is_in_one_split(tmp_path):
-    rows = [{**PASSAGES[i % 3], "title": f"Copy {i}"} for i in range(30)]
-    write_jsonl(tmp_path / "in.jsonl", rows)
-    DistantLss(tmp_path, passages=[str(tmp_path / "in.jsonl")], shares=(1, 1, 1)).build()
-    files = [tmp_path / f"lss_{split}.jsonl" for split in ("train", "dev", "test")]
-    rows = [map(json.loads, file.read_text().splitlines()) for file in files]
-    texts = [{row["reference"] for row in split_rows} for split_rows in rows]
-    assert sum(map(len, texts)) == len(set().union(*texts)) == 3

@@ -139,24 +139,3 @@ def test_paths_of_paper_configs_and_docs_are_declared_in_downloads_yaml():
             path = path.rstrip("./")
             is_declared = any(fnmatch(path, pattern) for pattern in declared)
             assert is_declared or path in folders | {"NAME"}, f"{text.name}: downloads/{path}"
-
-
-def test_archives_of_one_set_are_unpacked_into_their_folders(server, sets, tmp_path):
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name in ("./config.json", "./model.bin"):
-            member = tarfile.TarInfo(name)
-            member.size = 2
-            archive.addfile(member, io.BytesIO(b"{}"))
-    server.content = buffer.getvalue()
-    files = {f"{name}.tar": {"url": server.url, "folder": name} for name in ("lss", "lss_star")}
-    fetch("a", tmp_path, sets(files=files, extract=True))
-    for name in files:
-        folder = tmp_path / "a" / name.removesuffix(".tar")
-        assert sorted(path.name for path in folder.iterdir()) == ["config.json", "model.bin"]
-
-
-def test_set_without_files_states_where_to_get_it(sets, tmp_path):
-    path = sets(files={}, holds=["wiki.db"])
-    with pytest.raises(UserError, match=r"get it from here, and save it as .*wiki\.db"):
-        fetch("a", tmp_path, path)

@@ -124,19 +124,6 @@ def test_interrupted_build_resumes_byte_identical(server, monkeypatch):
     assert (other / "normal.jsonl").read_bytes() != (whole / "normal.jsonl").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("prompts", "message"),
-    [
-        ({"normal": "Tell me of it."}, r"authors: Tiny: prompt 'Tell me of it\.' has no \{topic\}"),
-        ({"normal": "nowhere"}, "is not a checkpoint folder"),
-    ],
-)
-def test_a_prompt_that_takes_no_topic_is_refused_before_anything_is_asked(server, prompts, message):
-    with pytest.raises(UserError, match=message):
-        build(server, prompts={"prompts": prompts})
-    assert not server.answered
-
-
 def test_texts_have_their_authors_fields_and_each_local_model_is_loaded_once(
     tiny_llama, monkeypatch
 ):

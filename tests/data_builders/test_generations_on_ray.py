@@ -8,10 +8,7 @@ import yaml
 
 from data_builders.__main__ import main
 from data_builders.sampled import TOPICS_PER_BATCH
-from data_builders.written.generations import Author, Generations
-from eval.models.openai_server import OpenAIServer
-from eval.run.on_ray import OnRay
-from records import UserError, write_jsonl
+from records import write_jsonl
 from tests.eval.conftest import adversary, make_checkpoint, tiny_llama
 from tests.model_server import ModelServer
 from tests.on_ray import Gate, Started, on_ray
@@ -84,14 +81,3 @@ def test_a_build_on_ray_goes_on_with_other_workers(tmp_path, command, gate):
     }
     for path in calm.iterdir():
         assert path.read_bytes() == (started.folder / path.name).read_bytes(), path.name
-
-
-def test_workers_are_for_the_command_and_decide_nothing(tmp_path, server):
-    write_jsonl(tmp_path / "topics.jsonl", [{"topic": "Ann"}])
-    parts = [str(tmp_path / "topics.jsonl")], {"Tiny": Author(OpenAIServer("tiny", server.url))}
-    alone = Generations(tmp_path / "out", *parts)
-    together = Generations(tmp_path / "out", *parts, ray=OnRay(2))
-    assert alone.config() == together.config()
-    with pytest.raises(UserError, match=r"ray\.workers: "):
-        together.build()
-    assert not server.answered

@@ -17,7 +17,7 @@ from data_builders.written.hard_pairs import (
     change_value,
     negate_claim,
 )
-from records import RelationPair, UserError, read_records, write_jsonl
+from records import RelationPair, read_records, write_jsonl
 
 PREMISE = (
     "Ann Lee moved from Paris to Rome in 1921. She beat Bo Hill 3 to 2 in 1934, and was not sure. "
@@ -179,24 +179,3 @@ def test_the_dataset(tmp_path):
         "of the fourth nothing can be changed"
     )
     assert len(more) > 6
-
-
-def test_only_the_configured_edits_are_made(tmp_path):
-    result, _ = build(tmp_path, edits=("role",))
-    assert [(row.hypothesis, row.source) for row in result] == [
-        ("Ann Lee beat Bo Hill.", "hard/whole"),
-        ("Bo Hill beat Ann Lee.", "hard/role"),
-    ]
-    write_jsonl(tmp_path / "n.jsonl", [{"premise": "a", "hypothesis": "b", "label": "neutral"}])
-    with pytest.raises(UserError, match="pairs: no entailed pair can be changed"):
-        HardPairs(tmp_path / "x", [str(tmp_path / "n.jsonl")]).build()
-
-
-def test_overlap_auroc_of_uneven_labels():
-    def row(hypothesis, label):
-        return RelationPair(premise="a cat sat", hypothesis=hypothesis, label=label)
-
-    rows = [row("a cat", "entailment"), row("a dog", "neutral"), row("a cow", "contradiction")]
-    assert overlap_auroc(rows) == 1.0
-    assert overlap_auroc([row("a cat", "entailment"), row("a cat sat", "neutral")]) == 0.5
-    assert overlap_auroc(rows[:1]) is None

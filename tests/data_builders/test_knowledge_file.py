@@ -17,7 +17,7 @@ import pytest
 
 from data_builders.published.knowledge.knowledge import KnowledgeFile
 from eval.retrieve.knowledge import SEPARATOR, Knowledge
-from records import BadInput, Document, UserError, read_records
+from records import Document, UserError, read_records
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,17 +75,6 @@ def test_rows_become_pages_and_drops_are_counted(tmp_path):
     assert loaded[1] == {"title": "Babbage", "words": 4}
 
 
-def test_content_hash_depends_on_texts_and_not_on_order(tmp_path):
-    def digest(name, rows):
-        path = jsonl(tmp_path / f"{name}.jsonl", rows)
-        folder = KnowledgeFile(tmp_path / name, [path]).build().parent
-        return manifest(folder)["config"]["database"]["content_sha256"]
-
-    first = digest("a", ROWS[:2])
-    assert digest("b", ROWS[1::-1]) == first
-    assert digest("c", [{**ROWS[0], "text": "Else."}, ROWS[1]]) != first
-
-
 def test_folder_of_texts_and_tables_is_read(tmp_path):
     folder = tmp_path / "in"
     jsonl(folder / "b" / "rows.jsonl", ROWS[:1])
@@ -113,17 +102,6 @@ def test_input_without_pages_keeps_the_existing_file(tmp_path):
     with pytest.raises(UserError, match=r"no page left .* unsupported type"):
         KnowledgeFile(out, [str(tmp_path / "x.docx")], overwrite=True).build()
     assert {p: p.read_bytes() for p in before} == before
-
-
-def test_files_of_an_earlier_source_are_removed(tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine.txt").write_text("x")
-    path = jsonl(tmp_path / "expert.jsonl", EXPERT)
-    out = KnowledgeFile(tmp_path / "out", [path], source="expertqa").build().parent
-    assert (out / "documents.jsonl").exists()
-    KnowledgeFile(out, [jsonl(tmp_path / "a.jsonl", ROWS[:1])], overwrite=True).build()
-    names = ["README.md", "knowledge.db", "manifest.json", "mine.txt", "titles.jsonl"]
-    assert sorted(p.name for p in out.iterdir()) == names
 
 
 def test_sqlite_source_builds_only_the_index(tmp_path):
@@ -190,25 +168,6 @@ def test_wildhallucinations_gives_pages_and_topics(tmp_path):
         "web page that was not fetched or is empty": 2,
     }
     assert datasets.load_dataset(str(out), "topics")["test"].num_rows == 1
-
-
-def test_category_selects_entities_and_questions(tmp_path):
-    path = jsonl(tmp_path / "wild.jsonl", [*WILD, {**WILD[0], "entity": "Ode", "category": "Art"}])
-    options = {"source": "wildhallucinations", "category": "art"}
-    out = KnowledgeFile(tmp_path / "out", [path], **options).build().parent
-    assert [title for title, _ in content(out)] == ["Ode"]
-    topics = [json.loads(line) for line in (out / "topics.jsonl").read_text().splitlines()]
-    assert [(row["topic"], row["category"]) for row in topics] == [("Ode", "Art")]
-    assert manifest(out)["dropped"]["entity or question of another category"] == 3
-    path = jsonl(tmp_path / "expert.jsonl", EXPERT)
-    options = {"source": "expertqa", "category": "Physics"}
-    out = KnowledgeFile(tmp_path / "questions", [path], **options).build().parent
-    question_topics = {
-        document.topic for document in read_records(out / "documents.jsonl", Document)
-    }
-    assert question_topics == {"Why is the sky blue?"}
-    with pytest.raises(UserError, match="category: source pages has"):
-        KnowledgeFile(tmp_path / "x", [path], category="art").build()
 
 
 def answer(text, *claims):
@@ -278,27 +237,6 @@ def test_supported_claims_of_labelled_texts_are_the_page_of_their_topic(tmp_path
     passages = Knowledge(out / "knowledge.db", words=None).passages("Ada")
     assert [p.text for p in passages] == ["Ada sang.", "Ada wrote."]
     assert manifest(out)["dropped"] == {"topic without a supported claim": 1}
-
-
-def test_claims_of_abstaining_texts_are_skipped(tmp_path):
-    claim_rows = [{"id": "c", "text": "Ada sang.", "label": "S"}]
-    more = [{"id": "c", "text": "Ada wrote.", "label": "S"}]
-    sorry = [{"id": "c", "text": "I am sorry.", "label": "S"}]
-    rows = [
-        {"id": "1", "topic": "Ada", "text": "Ada sang.", "claims": claim_rows},
-        {"id": "2", "topic": "Ada", "text": "Ada wrote.", "claims": more},
-        {"id": "3", "topic": "Bob", "text": "I'm sorry, I know no Bob.", "claims": sorry},
-        {"id": "4", "topic": "Cy", "text": "Cy sang.", "claims": claim_rows},
-    ]
-    path = jsonl(tmp_path / "in.jsonl", rows)
-    out = KnowledgeFile(tmp_path / "out", [path], source="labelled").build().parent
-    knowledge = Knowledge(out / "knowledge.db", words=None)
-    assert [p.text for p in knowledge.passages("Ada")] == ["Ada sang.", "Ada wrote."]
-    assert list(knowledge) == ["Ada", "Cy"]
-    assert manifest(out)["dropped"] == {"text that does not respond": 1}
-    path = jsonl(tmp_path / "in.jsonl", [rows[2], rows[3], rows[0]])
-    short = KnowledgeFile(tmp_path / "short", [path], source="labelled", limit=1).build().parent
-    assert list(Knowledge(short / "knowledge.db")) == ["Cy"], "a limit is of pages"
 
 
 PAGE = (
@@ -373,17 +311,6 @@ def test_workers_give_the_same_bytes(tmp_path):
     assert (first / "manifest.json").read_bytes() == (two / "manifest.json").read_bytes()
 
 
-@pytest.mark.parametrize("cut", ["xml", "bz2"])
-def test_truncated_dump_is_an_error(tmp_path, cut):
-    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
-    path = tmp_path / f"wiki.xml{'' if cut == 'xml' else '.bz2'}"
-    whole = DUMP.encode() if cut == "xml" else bz2.compress(DUMP.encode())
-    path.write_bytes(whole[:-30])
-    with pytest.raises(BadInput, match=r"wiki\.xml.*:1: (xml|file): "):
-        KnowledgeFile(tmp_path / "out", [str(path)]).build()
-    assert not (tmp_path / "out" / "knowledge.db").exists()
-
-
 def test_wikitext_is_reduced_to_prose():
     pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
     from data_builders.published.knowledge.wikitext import plain_text
@@ -395,53 +322,6 @@ def test_wikitext_is_reduced_to_prose():
         "== See also ==\n* [[No]]\n=== No ===\nNo\n== Life ==\n[[CSI: Miami]] [[Category:No]]"
     )
     assert plain_text(text)[0] == "Ada (1815) was here.\n\nIt is 5 km & far.\n\nLife\n\nCSI: Miami"
-
-
-@pytest.mark.parametrize(
-    ("wikitext", "expected_text"),
-    [
-        ("1900{{snd}}1950, 1939{{ndash}}1945, 5{{nbsp}}km", "1900 – 1950, 1939–1945, 5 km"),
-        ("({{circa|1900}}{{snd}}1950), {{c.|1815|1852}}", "(c. 1900 – 1950), c. 1815 – c. 1852"),
-        ("{{convert|6|ft|2|in|m}}, {{cvt|5|to|10|km|mi}}", "6 ft 2 in, 5 to 10 km"),
-        ("{{convert|5|x|3|x|2|m}}, {{convert|100|km|mi|0}}", "5 x 3 x 2 m, 100 km"),
-        ("{{convert|9|km|0}}, {{convert|9}}", "9 km, 9"),
-        ("{{transl|ru|ISO|Moskva}}, {{transl|ru|Tver}}, {{lang|fr|mot}}", "Moskva, Tver, mot"),
-        ("She met {{ill|Bo Yang|zh|楊}}.", "She met Bo Yang."),
-        ("{{formatnum:-7}} °C, {{val|45600|u=m}}, {{frac|3|1|4}}", "−7 °C, 45,600 m, 3 1/4"),
-        (
-            "{{As of|2019|5}}, {{US$|3 million}}, {{EUR|20000}}",
-            "As of May 2019, US$3 million, €20,000",
-        ),
-        (
-            "{{birth date|df=y|1990|01|02}}, {{death date and age|2001|12|9|1930|1|2}}",
-            "2 January 1990, 9 December 2001",
-        ),
-        ("{{date|14|juin|1890}}, {{s|XIX}}, {{unité|300|km}}", "14 juin 1890, XIXe siècle, 300 km"),
-        ("{{height|ft=5|in=9}}, {{convert|2|km|mi|abbr=off}}", "5 ft 9 in, 2 kilometres"),
-        ("In Danish {{langx|da|Ø}} or {{lang-de|Au}}: {{quote|Yes.}}", "In Danish Ø or Au: Yes."),
-        (
-            "{{Box}}It has {{x|3}} men. It is old.{{y}} Bo (né {{z}}) left {{fact}}.",
-            "It is old. Bo left.",
-        ),
-        ("Let <math>x</math> be.\nIt is {{#expr:3+4}}. So it goes.", "So it goes."),
-        ("''Emma''{{'}}s plot, ''Emma''{{'s}} end", "Emma's plot, Emma's end"),
-    ],
-)
-def test_templates_are_replaced_by_their_words(wikitext, expected_text):
-    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
-    from data_builders.published.knowledge.wikitext import plain_text
-
-    assert plain_text(wikitext)[0] == expected_text
-
-
-def test_sentences_with_unknown_templates_are_counted(tmp_path):
-    pytest.importorskip("mwparserfromhell", reason="only dumps need mwparserfromhell")
-    text = "<revision><text>It has {{x}} men. It is old.</text></revision>"
-    page = f"<page><title>T</title><ns>0</ns>{text}"
-    (tmp_path / "w.xml").write_text(f"<mediawiki>{page}</page></mediawiki>")
-    KnowledgeFile(tmp_path / "out", [str(tmp_path / "w.xml")]).build()
-    dropped = json.loads((tmp_path / "out" / "manifest.json").read_text())["dropped"]
-    assert dropped == {"sentence with a template whose text is unknown": 1}
 
 
 def test_killed_build_resumes_to_the_same_bytes(tmp_path):

@@ -15,13 +15,12 @@ from data_builders.annotated.lss.lss_tasks import (
     FORM,
     Unreadable,
     from_values,
-    to_result,
     to_span,
     to_task,
 )
 from data_builders.annotated.lss.votes import merge_gold, vote
 from eval.metrics.lss_agreement import agreement, as_markdown, merge
-from records import Annotation, BadInput, LssExample, UserError, read_records, write_jsonl
+from records import Annotation, BadInput, LssExample, read_records, write_jsonl
 
 CLAIM = "In 1931 Ann Lee, a painter from Oslo, won the Silver Brush."
 
@@ -70,13 +69,6 @@ def test_exported_records_are_read_unchanged(tmp_path):
     dropped = Counter()
     assert merge(read_answers(path, dropped), dropped) == RECORDS
     assert +dropped == {}
-
-
-def test_marks_cover_the_removed_words():
-    result = to_result(RECORDS[0].annotations[0], CLAIM)
-    marks = [item["value"] for item in result if item["from_name"] == "removed"]
-    assert [m["text"] for m in marks] == ["In 1931", ", a painter from Oslo,"]
-    assert all(CLAIM[m["start"] : m["end"]] == m["text"] for m in marks)
 
 
 def answer(*marks, star=None, rating=None, flags=(), extra=()):
@@ -169,17 +161,6 @@ def test_later_annotation_replaces_the_annotators_earlier_one():
     (result,) = merge([*rows, example("Brush")], dropped)
     assert [a.lss for a in result.annotations] == ["Ann Lee", "Brush"]
     assert +dropped == {"annotation replaced by a later one": 1}
-
-
-def test_repeats_all_keeps_every_annotation():
-    dropped = Counter()
-    rows = [example(Annotation(lss=t, annotator="w")) for t in ("Ann", "Ann Lee", "Ann Lee")]
-    (result,) = merge(rows, dropped, "all")
-    assert [a.lss for a in result.annotations] == ["Ann", "Ann Lee", "Ann Lee"]
-    assert +dropped == {}
-    table = agreement([result])
-    assert table["comparisons"] == 0, "nobody agrees with themselves"
-    assert table["lss"]["words_alike"] is None
 
 
 @pytest.mark.parametrize(
@@ -309,41 +290,6 @@ def test_built_dataset_is_repeatable_and_split_by_reference(tmp_path):
     assert all(len(e.annotations) == 1 and e.decided == "unanimous" for e in golds)
     for config in ("lss", "gold"):
         datasets.load_dataset(str(tmp_path / "one"), config, cache_dir=str(tmp_path / "cache"))
-
-
-def test_adjudicated_open_pairs_are_decided(tmp_path):
-    write_jsonl(tmp_path / "in.jsonl", thirty_seven_pairs())
-    Lss(tmp_path / "one", annotations=[str(tmp_path / "in.jsonl")]).build()
-    tasks = json.loads((tmp_path / "one/adjudicate/tasks.json").read_text())
-    assert len(tasks) == 9
-    assert [p["model_version"] for p in tasks[0]["predictions"]] == ["annotation 1", "annotation 2"]
-    for number, task in enumerate(tasks):
-        result = to_result(Annotation(lss="Ann Lee won", rating=3), task["data"]["claim"])
-        task["annotations"] = [{"id": number, "completed_by": 4, "result": result[:-1]}]
-    settled = write(tmp_path / "settled.json", tasks)
-    Lss(tmp_path / "two", annotations=[str(tmp_path / "in.jsonl")], adjudications=[settled]).build()
-    manifest = json.loads((tmp_path / "two/manifest.json").read_text())
-    assert manifest["dropped"] == {}
-    assert manifest["files"]["adjudicate.jsonl"]["rows"] == 0
-    assert not (tmp_path / "two/adjudicate").exists()
-    table = json.loads((tmp_path / "two/agreement.json").read_text())
-    assert table["alignment"]["pairs_decided"] == {"adjudicated": 9, "unanimous": 28}
-    assert table["comparisons"] == 28 * 3 + 8  # adjudications are not compared
-
-
-def test_named_splits_are_kept(tmp_path):
-    rows = [
-        example("Ann", reference=f"Page {i}.", split=split)
-        for i, split in enumerate(("test", "train", "train", "dev"))
-    ]
-    write_jsonl(tmp_path / "in.jsonl", rows)
-    Lss(tmp_path / "out", annotations=[str(tmp_path / "in.jsonl")]).build()
-    files = json.loads((tmp_path / "out/manifest.json").read_text())["files"]
-    assert [files[f"lss_{s}.jsonl"]["rows"] for s in ("train", "dev", "test")] == [2, 1, 1]
-    other = example("Ann", claim="Ann.", reference="Page 0.", split="dev")
-    write_jsonl(tmp_path / "in.jsonl", [rows[0], other])
-    with pytest.raises(UserError, match="rows of one reference have `split`"):
-        Lss(tmp_path / "out", annotations=[str(tmp_path / "in.jsonl")]).build()
 
 
 def test_project_has_tasks_without_duplicates(tmp_path):

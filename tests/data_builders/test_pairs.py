@@ -297,29 +297,6 @@ def test_format_is_detected_by_its_fields(tmp_path, name):
     assert set(manifest["dropped"]) <= {f"in.{suffix}: no gold label"}
 
 
-def test_csv_of_u_snli_and_hub_climate_fever_give_the_same_pairs(tmp_path):
-    rows, pairs, _ = CASES["unli"]
-    names = {"premise": "pre", "hypothesis": "hyp"}
-    split_records = [{names.get(name, name): value for name, value in row.items()} for row in rows]
-    source = written(tmp_path / "unli.csv", split_records)
-    records, _ = built(tmp_path / "relation", source)
-    assert labels_of(records["train"]) == pairs
-    records, _ = built(tmp_path / "unli", source, target="unli")
-    assert sorted(record.label for record in records["train"]) == [0.01, 0.4, 0.97]
-
-    rows, pairs, _ = CASES["climate_fever"]
-    number = {"SUPPORTS": 0, "REFUTES": 1, "NOT_ENOUGH_INFO": 2, "DISPUTED": 3}
-    hub = [
-        row | {"claim_label": number[row["claim_label"]], "evidences": [
-            piece | {"evidence_label": number[piece["evidence_label"]]}
-            for piece in row["evidences"]
-        ]}
-        for row in rows
-    ]  # fmt: skip
-    records, _ = built(tmp_path / "climate", written(tmp_path / "climate.jsonl", hub))
-    assert labels_of(records["train"]) == pairs
-
-
 def test_ambigbio_atoms_are_paired_with_pages_of_a_title(tmp_path):
     def atom(text: str, title: str | None) -> dict:
         return {"atom": text, "is_supported": title is not None, "supporting_topic": title}
@@ -534,20 +511,6 @@ def test_per_label_caps_train_only(tmp_path):
     )
 
 
-def test_shared_premise_of_two_groups_is_in_one_split(tmp_path):
-    rows = [row(f"Premise {i % 20}", f"Hypothesis {i}", group=f"g{i}") for i in range(200)]
-    records, manifest = built(
-        tmp_path / "out", written(tmp_path / "a.jsonl", rows), shares=(2, 1, 1)
-    )
-
-    premises = [{r.premise for r in split} for split in records.values()]
-    assert len(set.union(*premises)) == sum(map(len, premises))
-    assert manifest["kept"] == 200, "twenty sets of ten groups go to one side each"
-    nearness = manifest["config"]["nearness"]["dev"]
-    assert set(nearness) == {"premise", "hypothesis"}
-    assert 0 < nearness["premise"]["q50"] < 1
-
-
 def test_crossing_pairs_of_a_long_chain_are_dropped(tmp_path):
     rows = [row(f"Premise {i + j}", f"Hypothesis {i}", group=f"g{i}") for i in range(300) for j in (0, 1)]  # fmt: skip  # noqa: E501
     records, manifest = built(
@@ -560,30 +523,3 @@ def test_crossing_pairs_of_a_long_chain_are_dropped(tmp_path):
     dropped = manifest["dropped"]["shares a text or a document with a held-out pair"]
     assert 0 < dropped < 100
     assert dropped + manifest["kept"] == 600
-
-
-def test_hub_name_is_loaded_from_the_hub(tmp_path):
-    written(tmp_path / "set" / "train.jsonl", CASES["nli"][0])
-    written(tmp_path / "set" / "test.jsonl", CASES["nli"][0][:1])
-    source = f"hub:{tmp_path / 'set'}"
-    records, manifest = built(tmp_path / "out", f"{source}:train", exclude=[f"{source}:test"])
-    assert len(records["train"]) == 2
-    assert manifest["inputs"] == []
-    with pytest.raises(UserError, match="cannot load from the Hub"):
-        built(tmp_path / "out", f"{source}:elsewhere")
-
-
-def test_numbers_as_labels_have_the_stated_meaning(tmp_path):
-    rows = [{"premise": f"P {n}.", "hypothesis": f"H {n}.", "label": n % 2} for n in range(4)]
-    file = written(tmp_path / "numbers.jsonl", rows)
-    with pytest.raises(UserError, match=r"label: the number 0, .*--labels"):
-        built(tmp_path / "refused", file)
-    records, _ = built(tmp_path / "out", file, labels={0: "not_entailment", 1: "entailment"})
-    labels = {r.premise: r.label for r in records["train"]}
-    assert (labels["P 0."], labels["P 1."]) == ("not_entailment", "entailment")
-
-
-def test_limit_applies_to_each_source(tmp_path):
-    files = [written(tmp_path / f"{n}.jsonl", [row(n, f"H{i}") for i in range(9)]) for n in "ab"]
-    records, _ = built(tmp_path / "out", *files, limit=2)
-    assert Counter(r.premise for r in records["train"]) == {"a": 2, "b": 2}

@@ -7,7 +7,6 @@ import inspect
 
 import pytest
 
-from cli.command import CommandError
 from data_builders.__main__ import BUILDERS, load_builder, main
 from data_builders.builder import Builder, Step, show_plan
 from records import UserError
@@ -49,12 +48,6 @@ def test_dry_run_with_missing_inputs_names_all(name, option, tmp_path):
         main([name, option, "--output", f"{tmp_path}/x", "--dry_run"])
     lines = str(caught.value).splitlines()
     assert lines == [f"{file}: no such file or folder" for file in ("a.json", "b.json")]
-
-
-@pytest.mark.parametrize("name", ["absent.Builder", "pathlib.Path", "json"])
-def test_name_that_is_no_builder_is_a_command_error(name):
-    with pytest.raises(CommandError, match=name):
-        main([name, "--output", "x"])
 
 
 @pytest.mark.parametrize("name", BUILDERS)

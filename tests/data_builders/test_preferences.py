@@ -214,12 +214,3 @@ def test_the_best_and_the_worst_of_a_topic():
     # As far apart as is asked for, whatever floats make of it.
     assert best_and_worst(["a", "b"], [0.5, 0.6], 0.1, dropped) == ("b", "a", 0.6, 0.5)
     assert sorted(dropped.values()) == [1, 1]
-
-
-def test_a_base_model_and_a_list_of_topics(config, tiny_llama):
-    Path("topics.txt").write_text("\n".join([*TOPICS, "", TOPICS[0]]), encoding="utf-8")
-    more = ["--generator", str(tiny_llama), "--prompt", "Who is {topic}?"]
-    folder = build(config, "--topics", '["topics.txt"]', *more)
-    (row, *_) = read_records(folder / "preferences_train.jsonl", Preference)
-    assert row.prompt == f"Who is {row.topic}?"
-    assert len(lines(folder / "samples.jsonl")) == 3 * len(TOPICS)

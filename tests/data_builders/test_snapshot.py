@@ -9,7 +9,7 @@ from rdflib import Graph, Namespace
 
 from data_builders.kb.graph import frequency_of, labels_of
 from data_builders.kb.server import SNAPSHOT, open_client
-from tests.kb_people import DATES, PROPERTIES, load_people
+from tests.kb_people import PROPERTIES, load_people
 
 WD = Namespace("http://www.wikidata.org/entity/")
 WDT = Namespace("http://www.wikidata.org/prop/direct/")
@@ -44,25 +44,6 @@ def test_all_people_and_facts_have_english_names(people, graph):
     for prop in PROPERTIES:
         in_file = sum(len(set(graph.objects(human, WDT[prop]))) for human in humans)
         assert sum(len(p.facts.get(prop, ())) for p in people) == in_file
-
-
-def test_deaths_follow_births(people):
-    for person in people:
-        (born,), (died,) = person.facts["P569"], person.facts["P570"]
-        assert 10 < died.year - born.year < 112, person.name
-        assert born.iri is None
-        assert died.iri is None
-
-
-def test_people_have_the_required_facts(people):
-    for person in people:
-        assert person.sex in {"male", "female"}
-        assert person.facts["P106"]
-        assert person.facts["P27"]
-        assert person.continent
-        assert person.name not in person.aliases
-    for prop in set(PROPERTIES) - set(DATES):
-        assert sum(prop in p.facts for p in people) >= 5, prop
 
 
 def test_names_in_mul_and_regional_english_count_as_english(tmp_path):

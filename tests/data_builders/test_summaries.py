@@ -7,8 +7,7 @@ import json
 
 import pytest
 
-from components.words import split_words
-from data_builders.published.summaries import Summaries, majority_keep
+from data_builders.published.summaries import Summaries
 from data_builders.splits import SPLITS
 from eval.experiments.lss.lss_pairs import read_pairs
 from records import Document, LssExample, read_records
@@ -126,14 +125,6 @@ def test_claim_pairs_are_judged_or_faithful_and_short(tmp_path, xsum, word_token
     assert manifest(tmp_path / "out")["dropped"]["XSum pair of more than 512 tokens"] == 1
 
 
-def test_partly_marked_word_is_marked():
-    text = "well-known facts"
-    assert [word.text for word in split_words(text)] == ["well", "-", "known", "facts"]
-    keep = majority_keep(text, [[(2, 6)], [(0, 6)], []])
-    assert keep == [False, False, False, True]
-    assert majority_keep(text, [[(0, 4)], []]) == [True] * 4, "half is no majority"
-
-
 NEWS = [
     {"id": f"n{n}", "article": f"Story {n}.", "highlights": f"One {n} .\nTwo {n} ."}
     for n in range(40)
@@ -165,18 +156,3 @@ def test_highlights_become_claims_and_articles_are_in_one_split(tmp_path):
         "group": first.topic,
     }
     assert manifest(folder)["dropped"] == {"CNN/DailyMail row without an article or highlights": 1}
-
-
-def test_summaries_of_an_article_are_in_one_split(tmp_path, xsum):
-    pairs = [(str(n), system) for n in range(30) for system in "AB"]
-    rows = [row for n, system in pairs for row in marks(n, "text.", [], system=system)]
-    articles = [{"id": str(n), "document": "Art."} for n in range(30)]
-    xsum |= {"hallucinations": table(tmp_path / "h.csv", MARKED, rows), "factuality": None}
-    xsum |= {"xsum_articles": [jsonl(tmp_path / "a.jsonl", articles)]}
-    folder = Summaries(tmp_path / "out", **xsum, shares=(1, 1, 1)).build().parent
-    groups = [
-        {row.group for row in read_records(folder / f"xsum/lss_{split}.jsonl", LssExample)}
-        for split in SPLITS
-    ]
-    assert sum(map(len, groups)) == 30
-    assert all(groups)

@@ -1,12 +1,8 @@
 """WAFER's rows become pairs, each filter drops what it names, and a page stays in one split."""
 
-import gzip
-import io
 import json
 import re
-import tarfile
 
-import datasets
 import pytest
 
 from data_builders.published.wafer.wafer import Wafer
@@ -127,54 +123,6 @@ def test_faulty_row_is_dropped_and_counted(tmp_path, reason):
     assert [row["id"] for row in read(tmp_path / "out/train.jsonl")] == ["1"]
 
 
-@pytest.mark.parametrize(
-    ("option", "reason"),
-    [
-        ({"claim_words": (1, 200)}, "claim of too few words"),
-        ({"claim_words": (1, 200)}, "claim of too many words"),
-        ({"reference_words": (1, 100)}, "reference of too few words"),
-        ({"long_reference": "cut"}, "reference of too many words"),
-        ({"english": 0.0}, "reference that is not English"),
-        ({"near_duplicate": 1.1}, "near-duplicate of an earlier claim"),
-    ],
-)
-def test_option_of_a_filter_keeps_what_it_drops(tmp_path, option, reason):
-    fault = FAULTS[reason]
-    bad = citation(2, claim=fault) if isinstance(fault, str) else citation(2, **fault)
-    train = write(tmp_path / "train.jsonl", [citation(1), bad])
-    Wafer(tmp_path / "out", train=[train], **option).build()
-    rows = read(tmp_path / "out/train.jsonl")
-    assert [row["id"] for row in rows] == ["1", "2"]
-    assert len(rows[1]["reference"].split()) <= 100
-
-
-def test_failed_verifications_are_in_a_file_of_their_own(tmp_path):
-    failed = citation(5, text="")
-    failed["output"][0]["answer"] = "{Failed verification}"
-    source = write(tmp_path / "dev.jsonl", [citation(1), failed])
-    Wafer(tmp_path / "out", dev=[source]).build()
-    (row,) = read(tmp_path / "out/failed.jsonl")
-    assert (row["id"], row["split"], row["reference"]) == ("5", "dev", "")
-    assert row["url"] == "https://page.example/5"
-    assert len(read(tmp_path / "out/dev.jsonl")) == 1
-    for config in ("pairs", "failed"):
-        datasets.load_dataset(str(tmp_path / "out"), config, cache_dir=str(tmp_path / "cache"))
-
-
-def test_tar_gz_and_jsonl_gz_give_equal_rows(tmp_path):
-    lines = "".join(json.dumps(citation(i)) + "\n" for i in range(6)).encode()
-    with tarfile.open(tmp_path / "wafer.jsonl.tar.gz", "w:gz") as archive:
-        entry = tarfile.TarInfo("wafer.jsonl")
-        entry.size = len(lines)
-        archive.addfile(entry, io.BytesIO(lines))
-    (tmp_path / "wafer.jsonl.gz").write_bytes(gzip.compress(lines))
-    for name in ("wafer.jsonl.tar.gz", "wafer.jsonl.gz"):
-        Wafer(tmp_path / name[:-3], train=[str(tmp_path / name)]).build()
-    rows_of_tar = read(tmp_path / "wafer.jsonl.tar/train.jsonl")
-    assert len(rows_of_tar) == 6
-    assert rows_of_tar == read(tmp_path / "wafer.jsonl/train.jsonl")
-
-
 def test_text_is_read_from_passages_file(tmp_path):
     row = citation(4)
     for part in row["output"][0]["provenance"]:
@@ -203,19 +151,6 @@ def test_marked_sentence_of_input_is_the_claim(tmp_path, mark):
     source = write(tmp_path / "in.jsonl", [row])
     Wafer(tmp_path / "out", train=[source]).build()
     assert read(tmp_path / "out/train.jsonl")[0]["claim"] == claim + strip_mark(mark)
-
-
-def test_sample_is_seeded_and_limit_takes_first_rows(tmp_path):
-    source = write(tmp_path / "wafer.jsonl", [citation(i) for i in range(30)])
-    for name, seed in (("one", 0), ("again", 0), ("other", 1)):
-        folder = tmp_path / name
-        Wafer(folder, train=[source], sample=5, seed=seed, near_duplicate=1.1).build()
-        assert len(read(folder / "train.jsonl")) == 5
-        assert manifest(folder)["dropped"] == {"not drawn into the sample": 25}
-    drawn = {n: (tmp_path / n / "train.jsonl").read_bytes() for n in ("one", "again", "other")}
-    assert drawn["one"] == drawn["again"] != drawn["other"]
-    Wafer(tmp_path / "few", train=[source], limit=3).build()
-    assert [row["id"] for row in read(tmp_path / "few/train.jsonl")] == ["0", "1", "2"]
 
 
 def test_incomplete_sentences_are_fragments():

@@ -13,13 +13,8 @@ from components.overlap import covered_share, stem_weights
 from components.statistics import best_threshold
 from eval.experiments.agreement.agreement import Agreement
 from eval.experiments.agreement.agreement_values import halves_of
-from eval.models.encoder import Entailment
-from eval.models.openai_server import OpenAIServer
 from eval.retrieve.bm25 import BM25
-from eval.verify.factscore import FActScore
-from eval.verify.nli import NLI
-from records import UserError, Verdict, read_results, write_jsonl
-from tests.model_server import ModelServer
+from records import Verdict, read_results, write_jsonl
 
 
 class Oracle:
@@ -155,15 +150,6 @@ def test_fitted_threshold_labels_the_other_part():
     assert sorted(halves[[0, 1, 3, 4]]) == [0, 0, 1, 1]
 
 
-def test_claims_without_source_count_in_all_only():
-    rows = [row("0.9", 1, "A", "x"), row("0.1", 0, "B", "x"), row("0.8", 1, "C", "y")]
-    rows += [row("0.2", 0, "D", "y"), row("0.1", 1, "E", None), row("0.9", 0, "F", None)]
-    file = run(rows)
-    assert value_of(file, "balanced_accuracy")[:2] == (pytest.approx(2 / 3), 6)
-    assert {r.group for r in file.results} == {"all", "macro", "x", "y"}
-    assert value_of(file, "balanced_accuracy", group="macro")[0] == 1
-
-
 def test_the_best_threshold():
     def best(scores, positive):
         return best_threshold(np.asarray(scores, dtype=float), np.asarray(positive, dtype=bool))
@@ -182,13 +168,6 @@ def test_verdicts_without_probabilities_are_used_as_scores():
     assert value_of(file, "ece") is None
 
 
-def test_several_verdicts_of_an_assessor_are_several_assessors():
-    both = {"assessors": {"two": Oracle(("plain", "grouped"))}}
-    file = run([row("0.9", 1, "A"), row("0.1", 0, "B")], **both)
-    assert value_of(file, "auroc", "two: plain") == value_of(file, "auroc", "two: grouped")
-    assert value_of(file, "auroc", "two") is None
-
-
 VOTED = [
     ("SUPPORTS", ["SUPPORTS", "SUPPORTS", None], 0.9),
     ("REFUTES", ["REFUTES", "SUPPORTS", None], 0.4),
@@ -204,24 +183,6 @@ def climate(number, label, score="0.5"):
     ]  # fmt: skip
     claim = f"Seas rise {number} [{score}]"
     return {"claim_id": str(number), "claim": claim, "claim_label": label, "evidences": evidences}
-
-
-def test_climate_fever_is_judged_by_passage_and_by_claim():
-    rows = [climate(1, "SUPPORTS", "0.8"), climate(2, "DISPUTED", "0.6"), climate(3, "REFUTES")]
-    file = run(rows)
-    assert value_of(file, "auroc")[1:] == (3, 0)
-    assert value_of(file, "auroc", variant="against refuted")[0] == 0.5
-    assert value_of(file, "auroc", kind="set, claims") == (1, 3, 0)
-    # What people disagree on has no label, but is judged.
-    share_of = partial(value_of, file, "called_supported", kind="set, claims")
-    assert share_of(variant="disputed")[0] == 1
-    assert share_of(variant="refuted")[0] == 0
-    assert len(claims()) == 9 + 3
-    shares = [claim["share"] for claim in claims()[:3]]
-    assert shares == [1, 0.5, 0]
-    Path("run/results.json").unlink()
-    alone = run(rows, levels=["claims"])
-    assert {r.kind for r in alone.results} == {"set, claims"}
 
 
 def test_votes_are_correlated_with_scores():
@@ -255,42 +216,6 @@ def test_a_person_is_judged_by_the_others():
     assert value_of(file, "coverage", "a person") is None
 
 
-def test_ambigbio_has_atoms_and_citations():
-    def title(name):
-        return f"Title: {name}\n{name} is a person."
-
-    row_of_ann = {"name": "Ann", "output": "x", "atoms_grouped": []}
-    row_of_ann["atoms_independent"] = [
-        {"atom": "Ann sang [0.9].", "is_supported": True, "supporting_topic": "Ann"},
-        {"atom": "Ann ran [0.2].", "is_supported": False, "supporting_topic": None},
-    ]
-    row_of_ann["citations"] = [
-        {"claim": "Ann is a person [0.9].", "passage": [title("Ann")], "entailed": 1},
-        {"claim": "Ann flew [0.8].", "passage": [title("Ann")], "entailed": 0},
-    ]
-    file = run([row_of_ann])
-    assert value_of(file, "auroc")[0] == value_of(file, "auroc", kind="set, citations")[0] == 1
-
-
-def test_ragtruth_is_joined_by_its_sources():
-    spans = [{"label_type": "Evident Conflict"}]
-    texts = [
-        {"id": str(n), "source_id": f"s{n % 2}", "labels": labels, "response": f"Ada sang [{p}]"}
-        for n, (labels, p) in enumerate([([], "0.9"), (spans, "0.1"), ([], "0.8")])
-    ]
-    sources = [
-        {"source_id": f"s{n}", "task_type": "QA", "source_info": "Ada sang."} for n in (0, 1)
-    ]
-    write_jsonl("response.jsonl", texts)
-    write_jsonl("source.jsonl", sources)
-    files = {"rag": ["response.jsonl", "source.jsonl"]}
-    file = Agreement(files, {"one": Oracle()}).run(Path("run"), {})
-    assert value_of(file, "auroc", kind="rag") == (1, 2, 0)
-    assert claims()[0]["overlap"] > 0
-    with pytest.raises(UserError, match=r"'s0' is in no file; set both files"):
-        Agreement({"rag": "response.jsonl"}).run(Path("other"), {})
-
-
 def test_claims_without_evidence_are_retrieved_for_or_fail():
     labels = {"Ada was born in London [0.9].": "S", "Ada was born in Paris [0.1].": "NS"}
     labels["London is nice [0.1]."] = "IR"
@@ -304,44 +229,6 @@ def test_claims_without_evidence_are_retrieved_for_or_fail():
     Path("run/results.json").unlink()
     file = run([row], retrieve=BM25("passages.jsonl", k=1))
     assert value_of(file, "auroc", "overlap") == (1, 1, 0)
-
-
-def test_a_relation_model_and_a_language_model_are_judged_alike(relation):
-    queried = []
-
-    def reply(body):
-        queried.append(body["messages"][-1]["content"])
-        return str("Input: London" in queried[-1])
-
-    rows = [row(0, place % 2, f"Ada {place} lived.", claim="London" if place % 2 else "Rome")
-            for place in range(6)]  # fmt: skip
-    with ModelServer(reply) as server:
-        writer = OpenAIServer("m", server.url, retries=0, concurrency=1)
-        assessors = {"nli": NLI(Entailment(str(relation))), "asked": FActScore(writer)}
-        file = run(rows, assessors=assessors)
-    assert value_of(file, "auroc", "asked")[0] == 1
-    assert value_of(file, "coverage", "nli")[0] == 1
-    assert value_of(file, "ece", "nli")[0] is not None
-    assert file.provenance["usage"][0]["answers"] == len(queried) > 0
-
-
-def test_claims_called_irrelevant_are_not_in_the_calibration_plot():
-    labels = ["supported"] * 10 + ["irrelevant"] * 10
-    place = {"set": "s", "claim": "c", "unit": "u", "text": "x", "label": "S", "finer": "supported"}
-    rows = [
-        {**place, "document": str(n), "verdicts": {"one": {"label": label, "p": n / 20}}}
-        for n, label in enumerate(labels)
-    ]
-    write_jsonl("run/claims.jsonl", rows)
-    (calibration,) = Agreement.page.figures
-    (plot,) = calibration(None, Path("run"))
-    assert max(p for p, _, _ in plot.series["one"]) < 0.5
-
-
-def test_a_part_of_the_units_is_drawn():
-    file = run([row("0.9", n % 2, f"doc {n // 2}") for n in range(20)], units=3)
-    assert value_of(file, "coverage")[1] == 3
-    assert len(claims()) == 6
 
 
 def test_auroc_at_equal_overlap_removes_the_effect_of_overlap():

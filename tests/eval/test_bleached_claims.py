@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,9 +11,7 @@ from jsonargparse import ArgumentParser
 from components.encoding import Pair
 from eval.select.core import Core
 from eval.select.weights import BLEACHED, Bleached, load_bleached
-from records import Claim, Document, UserError
-
-QUESTION = "Which treatments are there for a sprained ankle?"
+from records import Document, UserError
 
 
 def document(topic="Ada", **fields):
@@ -34,17 +31,6 @@ class Keeps:
     def relations(self, pairs: Sequence[Pair]) -> np.ndarray:
         self.pairs += pairs
         return np.tile([0.0, 1.0, 0.0], (len(pairs), 1))
-
-
-def test_forty_bleached_claims_are_all_queried():
-    claims = [f"{{topic}} is no. {number}." for number in range(40)]
-    assert load_bleached(claims) == claims
-    model = Keeps()
-    Core(model, model, claims, p=0)(
-        [document()], [[Claim(id="c", text="Ada sang.", source="Ada sang.")]]
-    )
-    premises = [premise for premise, claim in model.pairs if claim == "Ada sang."]
-    assert {p for p in premises if "no." in p} == {f"Ada is no. {n}." for n in range(40)}
 
 
 @pytest.mark.parametrize(
@@ -68,23 +54,6 @@ def test_domain_selects_the_bleached_set():
         message = f"document 'd': domain: .* got {domain_name}"
         with pytest.raises(UserError, match=message):
             bleached.claims_for(document(**fields))
-
-
-def test_json_file_maps_topics_to_claims(tmp_path):
-    path = tmp_path / "bleached.json"
-    by_topic = {
-        QUESTION: ["An ankle can be treated.", "{topic} is a question."],
-        "Ada": ["Ada is."],
-    }
-    path.write_text(json.dumps(by_topic))
-    bleached = Bleached(str(path))
-    assert bleached.claims_for(document(QUESTION)) == [
-        "An ankle can be treated.",
-        f"{QUESTION} is a question.",
-    ]
-    assert bleached.claims_for(document()) == ["Ada is."]
-    with pytest.raises(UserError, match=r"document 'd': .*'Bob'"):
-        bleached.claims_for(document("Bob"))
 
 
 @pytest.mark.parametrize(

@@ -126,20 +126,6 @@ def test_completions_endpoint_gets_one_joined_prompt(echo, tmp_path):
     assert identity(rerun) == identity(ask(echo, extra={"stop": ["\n\n"]})) | TEXTS
 
 
-def test_completions_endpoint_returns_texts_and_tokens(server):
-    writer = ask(server, **TEXTS)
-    results = writer.answer(PROMPTS, logprobs=True, **FAST)
-    assert results == ask(server).answer(PROMPTS, logprobs=True, **FAST), "one user message each"
-    for (answer,) in results:
-        assert answer.failed is None
-        assert "".join(token.text for token in answer.tokens).strip().startswith(answer.text[:3])
-    # A number of alternatives; true, which the chat takes, is none (and in Python equal to 1).
-    assert {repr(body["logprobs"]) for body in server.asked if "prompt" in body} == {"1"}
-    server.faults.append('logprobs {"tokens": ["a", "b"], "token_logprobs": [-0.1]}')
-    ((none,),) = ask(server, **TEXTS).answer(PROMPTS[:1], logprobs=True, **FAST)
-    assert none.failed == "the server gives no token probabilities"
-
-
 def test_temperature_zero_requests_each_prompt_once(echo):
     results = ask(echo).answer([*PROMPTS, PROMPTS[0]], n=2, temperature=0)
     assert len(echo.asked) == 3
@@ -274,14 +260,6 @@ def test_dead_server_raises_one_line_and_keeps_finished_answers(echo, tmp_path):
     assert len(echo.answered) == 30  # nothing twice
 
 
-def test_permanent_error_stops_the_other_requests(echo):
-    echo.faults.append("401 |no key")
-    prompts = numbered(30)
-    with pytest.raises(UserError, match="no key"):
-        ask(echo, concurrency=2).answer(prompts)
-    assert len(echo.asked) < 10
-
-
 def test_api_key_is_not_in_messages_or_files(echo, tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1234")
     caplog.set_level(0)
@@ -296,13 +274,6 @@ def test_api_key_is_not_in_messages_or_files(echo, tmp_path, monkeypatch, caplog
     files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     for place in (str(error.value), str(identity(writer)), caplog.text, str(files)):
         assert "sk-secret" not in place
-
-
-def test_two_paths_of_a_host_have_separate_caches():
-    at = [f"http://host{path}" for path in ("/v1", "/v1/", "/a/v1", "/b/v1")]
-    first, same, *variants = (identity(OpenAIServer("m", url)) for url in at)
-    assert first == same
-    assert [other["path"] for other in variants] == ["/a/v1", "/b/v1"]
 
 
 def test_answers_inside_a_running_event_loop(echo, tmp_path):
@@ -348,21 +319,6 @@ def test_local_prompts_use_an_available_chat_template(tiny_llama, letter_tokeniz
     assert writer.answer([*long, *PROMPTS[:1]], max_new_tokens=4)[0] == [
         Answer("", "prompt too long for the model")
     ]
-
-
-def test_local_model_identity_is_its_content_hash(tiny_llama, adversary, tmp_path):
-    writer = LocalModel(str(tiny_llama), dtype="float32", cache=tmp_path / "a.sqlite")
-    results = writer.answer(PROMPTS, **FAST)
-    rerun = LocalModel(str(tiny_llama), dtype="float32", cache=tmp_path / "a.sqlite")
-    assert rerun.answer(PROMPTS, **FAST) == results
-    assert (rerun.usage.calls, rerun.usage.cached) == (0, 3)
-    assert rerun.usage.completion_tokens == writer.usage.completion_tokens > 0
-    assert "_model" not in vars(rerun._engine)  # not even loaded
-    tuned = LocalModel(str(adversary), dtype="float32", cache=tmp_path / "a.sqlite")
-    assert identity(tuned)["model"]["sha256"] != identity(writer)["model"]["sha256"]
-    assert tuned.chat is False
-    tuned.answer(PROMPTS, **FAST)
-    assert tuned.usage.calls == 3
 
 
 def test_adversary_identity_includes_its_base(tiny_llama, adversary, tmp_path):

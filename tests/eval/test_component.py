@@ -24,15 +24,6 @@ RELATION = [
     }
     for i in range(24)
 ]
-WICE = [
-    {
-        "claim": f"Claim {i} holds.",
-        "evidence": [f"Sentence {i} of some evidence." for _ in range(1 + i % 4)],
-        "label": ("supported", "partially_supported")[i % 2],
-        "meta": {"id": f"dev{i // 2}"},
-    }
-    for i in range(12)
-]
 LSS = [
     {
         "reference": f"Ada wrote note {i // 2}.",
@@ -43,16 +34,6 @@ LSS = [
         ],
     }
     for i in range(10)
-]
-TOKENS = [
-    {
-        "claim_tokens": ["Ada", "sang", "."],
-        "non_supported_spans": [False, True, False],
-        "evidence": ["Ada spoke.", f"Number {i}."],
-        "supporting_sentences": [[0]],
-        "label": "partially_supported",
-    }
-    for i in range(3)
 ]
 TEXTS = [{"topic": f"Ada {i // 2}", "text": f"Ada is a person, number {i}."} for i in range(6)]
 
@@ -100,21 +81,9 @@ def test_two_checkpoints_on_the_same_rows_give_paired_differences(component, mak
     assert same["pearson_difference"] == {"value": 0.0, "ci95": [0.0, 0.0]}
 
 
-@pytest.mark.parametrize(("checkpoint_name", "other"), [("unli", "relation"), ("lss", "lss")])
-def test_only_like_encoders_are_compared(request, tmp_path, checkpoint_name, other):
-    first, second = (str(request.getfixturevalue(name)) for name in (checkpoint_name, other))
-    with pytest.raises(UserError, match="--against"):
-        main(["component", "--checkpoint", first, "--data", "x", "--against", second])
-
-
 def test_relation_checkpoint_has_its_measures(component, relation):
     keys = "accuracy macro_f1 entailment_auroc brier ece"
     check(component(relation, RELATION), "relation", 24, 0, keys)
-
-
-def test_wice_has_two_classes_and_its_own_groups(component, relation):
-    result = component(relation, WICE)
-    check(result, "relation", 12, 0, "entailment_auroc brier ece")
 
 
 def test_lss_counts_unaligned_annotations_but_keeps_their_rows(component, lss):
@@ -130,13 +99,6 @@ def test_lss_rows_that_do_not_fit_have_failed(component, lss):
     assert component(lss, [*LSS, endless])["failed"] == 1
     without = component(lss, LSS)["metrics"]["rouge_l_best"]["value"]
     assert component(lss, [*LSS, endless])["metrics"]["rouge_l_best"]["value"] == without
-
-
-def test_wice_token_rows_have_no_rating(component, lss):
-    result = component(lss, TOKENS)
-    assert (result["n"], result["failed"]) == (3, 0)
-    assert result["metrics"]["pearson_bleu_rating"] == {"value": None, "ci95": None}
-    assert 0 <= result["metrics"]["word_f1"]["value"] <= 1
 
 
 def test_adversary_is_judged_at_corpus_level(component, adversary):
@@ -158,12 +120,6 @@ def test_overlong_texts_have_failed_and_are_not_in_the_perplexity(component, adv
         assert result["metrics"][name]["value"] == pytest.approx(measure["value"], rel=1e-6)
     with pytest.raises(UserError, match="none of 1 rows could be judged"):
         component(adversary, [endless])
-
-
-def test_the_prompt_can_be_replaced(component, adversary):
-    unchanged = component(adversary, TEXTS)
-    assert component(adversary, TEXTS, "--prompt", "Tell me of {topic}.") == unchanged
-    assert component(adversary, TEXTS, "--prompt", "What of {topic}?") != unchanged
 
 
 def test_the_result_does_not_depend_on_order_or_batch_size(component, relation):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eval.select.core import Core
-from eval.select.weights import capped, information, normalise
+from eval.select.weights import capped, information
 from records import Claim, Document
 
 ENTAILS, NEUTRAL = (0.9, 0.08, 0.02), (0.1, 0.7, 0.2)
@@ -82,11 +82,6 @@ def test_entailed_claim_weighs_minus_epsilon():
 def test_information_is_finite_at_zero_and_zero_at_one():
     assert information(0.0, floor=1e-6) == pytest.approx(6 * math.log(10))
     assert information(1.0 + 1e-7, floor=1e-6) == 0
-
-
-def test_normalise_ignores_case_blanks_and_full_stop():
-    assert normalise("  Ada  WROTE code. ") == normalise("Ada wrote code")
-    assert normalise("Ada wrote code") != normalise("Ada wrote codes")
 
 
 # The stage.

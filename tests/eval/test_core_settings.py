@@ -199,55 +199,6 @@ def test_scored_jsonl_provides_claims_and_verdicts(files, tmp_path):
         read_texts("scored.jsonl", "honest", "nli")
 
 
-def test_texts_without_claims_are_split_and_empty_ones_counted(files, tmp_path):
-    write_jsonl(
-        "plain.jsonl",
-        [{"topic": t, "text": f"{t} sang. {t} ran." if t != "Ann" else ""} for t in TOPICS],
-    )
-    files["info"] = Source(file="plain.jsonl")
-    run = experiment(files, p=(0.0,), epsilon=(0.1,), per_topic=1).run(tmp_path / "run", {})
-    assert run.provenance["left_out"] == {"text without a claim": 1}
-    assert sum(r.n for r in run.results if (r.metric, r.kind, r.variant) == ("kept_share", "info", 0)) == 5  # noqa: E501  # fmt: skip
-
-
-def test_labels_of_the_held_back_half_alone_raise_an_error(files, tmp_path):
-    """No text of the tuning half has labels: there is nothing to choose by."""
-    for kind, label in (("honest", "S"), ("info", "NS")):
-        test_topics = [t for t in TOPICS if half_of(t, 0) == "test"]
-        tuning_topics = [t for t in TOPICS if t not in test_topics]
-        documents = [
-            *texts_of(kind, topics=test_topics, label=label),
-            *texts_of(kind, topics=tuning_topics),
-        ]
-        write_jsonl(f"{kind}.jsonl", documents)
-    with pytest.raises(UserError, match="choose_by: precision is unknown"):
-        experiment(files, choose_by="precision").run(tmp_path / "run", {})
-
-
-def test_a_text_of_which_no_claim_could_be_judged_has_no_kept_share(files, tmp_path):
-    class Silent:
-        """Has no answer about Ann."""
-
-        def __call__(self, documents, sentences):
-            return [
-                [None if document.topic == "Ann" else 1 for _ in group]
-                for document, group in zip(documents, sentences, strict=True)
-            ]
-
-    run = experiment(files, p=(0.0,), epsilon=(0.8,), entail_threshold=(None,), relevance=Silent())
-    file = run.run(tmp_path / "run", {})
-    half = HELD_BACK if half_of("Ann", 0) == "test" else TUNING
-    rows = [r for r in file.results if (r.metric, r.kind) == ("kept_share", "info")]
-    (row,) = [r for r in rows if r.group == half]
-    other_topics = [t for t in TOPICS if t != "Ann" and half_of(t, 0) == half_of("Ann", 0)]
-    core = Core(Graded(), Graded(), ["{topic} is.", "{topic} was."], p=0.0, epsilon=0.8)
-    texts = texts_of("info", topics=other_topics)
-    chosen = core(texts, [text.claims for text in texts])
-    share = np.mean([np.mean([s.selected for s in group]) for group in chosen])
-    assert (row.n, row.failed) == (len(other_topics), 4)
-    assert row.value == pytest.approx(share)
-
-
 def test_a_selection_of_which_no_claims_truth_is_known_has_no_precision(files, tmp_path):
     grid = {"p": (0.0,), "epsilon": (0.3,), "entail_threshold": (None,)}
     labelled = texts_of("honest", label="S")
@@ -273,14 +224,6 @@ def test_a_selection_of_which_no_claims_truth_is_known_has_no_precision(files, t
         np.mean([any(selected[n]) for n in other_places]),
         len(other_places),
     )
-
-
-def test_failed_claims_are_skipped(files):
-    failed = Claim(id="f", text="Who?", failed="no claim")
-    documents = [d.model_copy(update={"claims": [*d.claims, failed]}) for d in texts_of("info")]
-    write_jsonl("info.jsonl", documents)
-    read = read_texts("info.jsonl", "info", None)
-    assert [[claim.id for claim in text.claims] for text in read] == [["c0", "c1", "c2", "c3"]] * 6
 
 
 def test_the_command_and_its_page(files, tmp_path, capsys, relation, unli):

@@ -1,7 +1,6 @@
 """Sentences, and decomposers that prompt a model: examples, windows, parses, failures, seeds."""
 
 import os
-import random
 import re
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from components.sentences import split_sentences
 from eval.decompose.by_sentence import Failed, Place
 from eval.decompose.claim_lists import ask_for_claims
 from eval.decompose.entity_check import check_entities
-from eval.decompose.given import Given, add_sources
+from eval.decompose.given import Given
 from eval.decompose.prompted import METHODS, Prompted, window
 from eval.decompose.sentences import Sentences
 from eval.decompose.ud.tree import Token, Tree, join_words, read_conllu
@@ -310,19 +309,6 @@ def test_windows_show_neighbours_and_the_question():
     assert "Facts:\nNo verifiable claim.\n" in model.calls[0][0]
 
 
-def test_custom_prompt_and_bank_are_used(tmp_path):
-    prompt, bank = tmp_path / "own.jinja", tmp_path / "own.txt"
-    prompt.write_text("{% for e in examples %}{{ e.sentence }}={{ e.claims|length }};{% endfor %}")
-    bank.write_text("# mine\nAda sang.\n- Ada sang.\n\nBob ate and slept.\n- Bob ate.\n- He slept.")
-    model = Model()
-    options = {"prompt": prompt, "examples": bank, "static": 0, "retrieved": 1}
-    Prompted(model, **options)([document("Bob slept.")])
-    assert model.calls == [["Bob ate and slept.=2;"]]
-    bank.write_text("Ada sang.\n- Ada sang.\nBob ate.\n- Bob ate.")  # as pasted from a table
-    with pytest.raises(UserError, match="separate examples by a blank line"):
-        Prompted(model, **options)
-
-
 SPLITS = [
     ["He weighs 220 lbs.", "Memović plays forward."],
     ["He was born in Centerville, Iowa.", "His father was a miner."],
@@ -458,19 +444,6 @@ def test_claim_without_source_gets_the_most_similar_sentence():
     assert Given()([document(text, claims=claims)]) == [claims]
 
 
-def test_tied_sentences_give_the_first_as_source():
-    """Whatever the order in which a process goes through their words, which are a set."""
-    draw = random.Random(0)
-    words = [f"amber{letter}" for letter in "abcdefghijkl"]
-    for _ in range(100):
-        draw.shuffle(words)
-        halves = [" ".join(half).capitalize() + "." for half in (words[:6], words[6:])]
-        # The more sentences have a word, the less it counts; both halves have the same weights.
-        rest = [f"{words[i].capitalize()} {words[6 + i]}." for i in range(6) for _ in range(i)]
-        (claim,) = add_sources([Claim(id="c", text=" ".join(words))], " ".join([*halves, *rest]))
-        assert claim.source == halves[0]
-
-
 @pytest.mark.parametrize(
     ("text", "cut", "claims"),
     [
@@ -489,14 +462,6 @@ def test_cut_list_of_claims_fails(text, cut, claims):
     asker = Asker(Cut(), 0.0, 9, 0, 0)
     (answer,) = ask_for_claims(asker, [[example]], ["Ada sang and left."])
     assert answer == (Failed(claims) if isinstance(claims, str) else claims)
-
-
-def test_examples_of_a_folder_are_those_of_the_method_and_retrieved_from_all(tmp_path):
-    blocks = [f"Ann sings {n}.\n- Ann sings {n}.\n" for n in ("loud", "low", "well")]
-    (tmp_path / "rnd.txt").write_text("\n".join(blocks))
-    bank = Prompted(None, "rnd", examples=tmp_path, static=1, retrieved=1).bank
-    nearest = [bank.choose(["Ann sings loud, Bob."], 1, 1, from_all) for from_all in (True, False)]
-    assert [group[1].sentence for (group,) in nearest] == ["Ann sings loud.", "Ann sings low."]
 
 
 @pytest.mark.parametrize(

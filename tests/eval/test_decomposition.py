@@ -1,6 +1,5 @@
 """DecompScore by hand, and the experiment over it: same numbers, same bytes, no text that runs."""
 
-import json
 import re
 from functools import partialmethod
 from pathlib import Path
@@ -12,10 +11,7 @@ import yaml
 
 from eval.commands.report import build_report
 from eval.decompose.given import Given
-from eval.decompose.predpatt.stage import PredPatt
-from eval.decompose.prompted import Prompted
 from eval.decompose.sentences import Sentences
-from eval.decompose.ud.parsers import ConlluFiles
 from eval.experiments.decomposition import decomposition_values
 from eval.experiments.decomposition.decomposition import Decomposition
 from eval.experiments.decomposition.decomposition_values import JudgedPassage
@@ -23,7 +19,6 @@ from eval.metrics.claim_matches import ByCosine, ByEntailment, Matches
 from eval.metrics.decomposition import decision, judge_by_source, one_of_each, same_claims
 from eval.metrics.document import DocumentScore, Scored, tally
 from eval.models.chat import Answer
-from eval.models.openai_server import OpenAIServer
 from eval.run.run import Run
 from eval.verify.factscore import FActScore
 from eval.verify.nli import NLI
@@ -35,7 +30,6 @@ from records import (
     read_records,
     write_jsonl,
 )
-from tests.model_server import ModelServer
 
 COUNTS = ("claims", "kept", "supported", "contradicted", "undecided", "irrelevant", "failed")
 COUNTS += ("judged", "empty_selection")
@@ -346,15 +340,6 @@ def test_abstentions_keep_keeps_passages_that_do_not_respond(passages):
     )
 
 
-def test_decomposers_by_sentence_cut_a_refusal_that_is_kept():
-    parser = ConlluFiles(["configs/experiments/small/decomposition_parses.conllu"])
-    text = "I'm sorry, I do not know."
-    refusal = Document(id="d", topic="Ann", text=text)
-    assert PredPatt(parser)([refusal]) == [[]]
-    kept = refusal.model_copy(update={"responds": True})
-    assert [claim.failed for claim in PredPatt(parser)([kept])[0]] == ["no parse"]
-
-
 # Table 7 of 2403.11903: FActScore (%) and subclaims with gpt-3.5-turbo-instruct as decomposer, and
 # as FActScore's authors reported them with text-davinci-003; generators in the table's order.
 TABLE_7 = {
@@ -422,16 +407,6 @@ def test_the_correlations_of_table_7_from_its_columns():
     assert {(r["generator"], r["n"]) for r in actual.values()} == {("all", 12)}
 
 
-def test_a_correlation_counts_the_topics_of_what_it_compares():
-    names = ["a", "b", "c", "d"]
-    counts = zip(names, [1, 2, 4, 9], [0, 1, 0, 7], strict=True)
-    run = [passage_of(name, name, usable, failed) for name, usable, failed in counts]
-    reported = {"subclaims": {"a": 1.0, "b": 2.0, "c": 4.0}}
-    rows = decomposition_values.values_of({"cut": run}, 0, reported)
-    (actual,) = [r for r in rows if r["metric"] == "pearson_with_reported"]
-    assert (actual["value"], actual["n"], actual["failed"]) == (pytest.approx(1), 3, 1)
-
-
 def test_claims_on_which_a_judge_failed_are_not_compared():
     rising = [[1] * count + [0] * (4 - count) for count in range(5)]
     left = [*rising, [1] * 4, [1] * 4]
@@ -481,70 +456,6 @@ def test_interrupted_run_resumes_to_the_same_bytes(passages, monkeypatch):
         assert (Path("killed") / name).read_bytes() == (Path("whole") / name).read_bytes(), name
     # The chunk that was done is not done again.
     assert cut.seen.count("one/t1") == 1
-
-
-def test_calls_of_all_decomposers_are_cached_and_usage_is_summed(passages, pytestconfig):
-    text = "Marta Ilvesoo was a potter. She taught at a school."
-    write_jsonl("marta.jsonl", [{"id": "m", "topic": "Marta", "text": text}])
-    parses = pytestconfig.rootpath / "configs/experiments/small/decomposition_parses.conllu"
-
-    def reply(body):
-        prompt = body["messages"][-1]["content"]
-        if "True or False" in prompt:
-            return str("good" not in prompt)
-        answer = "- Somebody did it."
-        return (
-            answer if "Statements:" in prompt else f"Sure, here they are:\n{answer}\n- It was good."
-        )
-
-    def run(server, output):
-        def writer():
-            return OpenAIServer("m", server.url, retries=0, concurrency=1, prices=(1e6, 2e6))
-
-        parser = ConlluFiles([str(parses)])
-        methods = ("factscore", "fs2", "wice", "chen", "conllu", "rnd")
-        decomposers = {
-            name: Prompted(writer(), name, parser=parser if name == "conllu" else None)
-            for name in methods
-        }
-        decomposers |= {"predpatt": PredPatt(parser, writer=writer()), "by rules": PredPatt(parser)}
-        decomposers |= {"sentences": Sentences()}
-        judges = {"llm": FActScore(writer())}
-        return Decomposition({"one": "marta.jsonl"}, decomposers, judges).run(Path(output), {})
-
-    with ModelServer(reply) as server:
-        file = run(server, "calm")
-        # Two sentences by six methods and PredPatt's model; the same four claims are judged once.
-        assert len(server.asked) == 7 * 2 + 4
-        server.asked.clear()
-        server.faults.extend([None] * 9 + ["503"])
-        with pytest.raises(UserError, match="503"):
-            run(server, "rough")
-        run(server, "rough")
-        assert len(server.asked) == 7 * 2 + 4 + 1
-    assert Path("calm/results.json").read_bytes() == Path("rough/results.json").read_bytes()
-    assert {m["model"] for m in file.provenance["models"] if "model" in m} == {"m"}
-    # Answers that several decomposers share count for each of them.
-    (row,) = file.provenance["usage"]
-    assert row["answers"] == 7 * 2 + (6 * 4 + 2)
-    assert (row["prompt_tokens"], row["cost"]) == (7 * row["answers"], 13 * row["answers"])
-    assert value_of(file, "rnd", "decomp_score", "macro", "llm") == (2, 1, 0)
-    assert value_of(file, "rnd", "coherence", "macro", "llm")[0] == 0.5
-    assert value_of(file, "predpatt", "subclaims", "macro") == (2, 1, 0)
-    assert value_of(file, "by rules", "coherence", "macro", "llm")[0] == 1
-
-
-def test_report_escapes_hostile_text(passages):
-    evil = {ATTACK: passages["one"], "two": passages["two"]}
-    decomposers = {ATTACK: Cut(), "whole": Sentences()}
-    cut_by_nli(evil, decomposers=decomposers, verify=[]).run(Path("run"), {})
-    page = build_report("run").read_text(encoding="utf-8")
-    assert "<img src=x" not in page
-    assert "<script" not in page
-    assert "&lt;img src=x" in page
-    assert "2.50 [2.00, 3.00]" in Path("run/tables.md").read_text(encoding="utf-8")
-    rows = [json.loads(line) for line in Path("run/sentences.jsonl").read_text().splitlines()]
-    assert [len(row["subclaims"]) for row in rows] == [2, 1]
 
 
 def test_given_facts_of_labelled_biographies_are_decomposers(tmp_path):
@@ -684,22 +595,3 @@ def test_failed_decomposition_is_excluded_from_claim_recall():
     assert actual["claim_f1"] == (2 / 7, 2, 1)
     assert actual["element_coverage"] == (2 / 5, 2, 1)
     assert actual["claim_precision"] == (1 / 2, 1, 1)
-
-
-def test_factscore_sentences_have_both_lists_and_no_other_form(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    sentence = {"human-atomic-facts": [{"text": "Ann sang.", "label": "S"}]}
-    sentence |= {"text": "Ann sang.", "model-atomic-facts": [{"text": "Ann sang."}, {"text": "x"}]}
-    other = {"text": "Bob.", "human-atomic-facts": None, "model-atomic-facts": [{"text": "y"}]}
-    row = {"topic": "Ann", "output": "Ann sang. Bob.", "annotations": [sentence, other]}
-    write_jsonl(
-        "bios.jsonl", [row, {"topic": "Bob", "output": "No claims here.", "annotations": None}]
-    )
-    options = {"match": ByEntailment(Words()), "texts": "sentences"}
-    decomposers = {"model": Given(field="model_claims")}
-    nli = {"nli": NLI(Words())}
-    file = Decomposition({"g": "bios.jsonl"}, decomposers, nli, **options).run(Path("run"), {})
-    actual = {r.metric: r.value for r in file.results if r.generator == "g"}
-    assert file.provenance["left_out"]["no claims of people"] == 1
-    assert (actual["claim_precision"], actual["claim_recall"]) == (1 / 2, 1)
-    assert "context_changes" not in actual

@@ -177,18 +177,6 @@ def test_an_evaluate_module_scores_each_text_by_its_passages(tmp_path):
     assert topic.score(documents) == [0, 0, 1]
 
 
-def test_a_wrong_module_or_result_of_evaluate_is_one_line(tmp_path):
-    script = tmp_path / "shared.py"
-    write_text(script, MODULE)
-    for module, result, message in (
-        (script, "words", "result: expected one of shared, got 'words'"),
-        (tmp_path / "none.py", "shared", "module: .*none.py' cannot be loaded .*hub, a script"),
-    ):
-        with pytest.raises(UserError, match=message) as error:
-            EvaluateModule(str(module), result).score([document()])
-        assert "\n" not in str(error.value)
-
-
 def test_a_language_models_number_is_a_score_and_an_answer_without_one_a_failure(tmp_path):
     prompts = []
 

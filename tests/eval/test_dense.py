@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from jsonargparse import ArgumentParser
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from transformers import BertModel, T5Config, T5EncoderModel
 
 from components.identity import identity
@@ -108,14 +107,6 @@ def test_gtr_vectors_equal_mean_pooling_and_linear_layer(gtr, word_tokenizer):
         np.testing.assert_allclose(vector, expected, atol=1e-5)
 
 
-def test_vectors_do_not_depend_on_padding_or_batches(plain):
-    texts = [text for _, text in TEXTS]
-    single = SentenceEncoder(str(plain), batch_size=1, device="cpu").encode(texts)
-    batched = SentenceEncoder(str(plain), batch_size=5, device="cpu").encode(texts)
-    np.testing.assert_allclose(single, batched, atol=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(single, axis=1), 1, atol=1e-6)
-
-
 @torch.inference_mode()
 @pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token", "max_tokens"])
 def test_pooling_ignores_padding(save_bert, word_tokenizer, pooling):
@@ -135,60 +126,6 @@ def test_pooling_ignores_padding(save_bert, word_tokenizer, pooling):
         )
 
 
-def test_folder_without_model_or_safetensors_raises(gtr, save_bert, word_tokenizer, tmp_path):
-    folder = save_bert(BertModel, word_tokenizer(pairs=True))
-    write_modules(folder, "mean_tokens", step="Odd")
-    with pytest.raises(UserError, match="cannot load the model"):
-        SentenceEncoder(str(folder), device="cpu").encode(["ada"])
-    pickled = tmp_path / "pickled"
-    shutil.copytree(gtr, pickled)
-    weights = pickled / "2_Dense" / "model.safetensors"
-    torch.save(load_file(weights), weights.with_name("pytorch_model.bin"))
-    weights.unlink()
-    with pytest.raises(UserError, match=r"2_Dense: no model\.safetensors"):
-        SentenceEncoder(str(pickled), device="cpu").encode(["ada"])
-
-
-def test_max_length_is_limited_by_positions(save_bert, word_tokenizer):
-    folder = save_bert(BertModel, word_tokenizer(pairs=True), max_position_embeddings=16)
-    long = "ada wrote " * 40
-    cut, *longer = (
-        SentenceEncoder(str(folder), max_length=n, device="cpu") for n in (16, None, 17)
-    )
-    np.testing.assert_array_equal(longer[0].encode([long]), cut.encode([long]))
-    with pytest.raises(UserError, match=r"takes at most 16 tokens, got 17"):
-        longer[1].encode([long])
-
-
-def test_settings_of_older_models_are_read(save_bert, word_tokenizer, tmp_path):
-    made = save_bert(BertModel, word_tokenizer(pairs=True))
-    write_modules(made, "mean_tokens")
-    folder = tmp_path / "old"
-    inner = folder / "0_Transformer"
-    shutil.copytree(made, inner)
-    for name in ("modules.json", "1_Pooling"):
-        shutil.move(inner / name, folder / name)
-    (inner / "sentence_bert_config.json").rename(inner / "sentence_roberta_config.json")
-    modules = json.loads((folder / "modules.json").read_text())
-    modules[0]["path"] = inner.name
-    put(folder / "modules.json", modules)
-    texts = ["ada wrote the first program . " * 4]
-    encoders = [SentenceEncoder(str(single), device="cpu") for single in (folder, made)]
-    assert [single.max_length for single in encoders] == [12, 12]
-    np.testing.assert_array_equal(*(single.encode(texts) for single in encoders))
-
-
-def test_model_prompts_are_not_prepended(gtr, tmp_path):
-    folder = tmp_path / "prompted"
-    shutil.copytree(gtr, folder)
-    put(
-        folder / "config_sentence_transformers.json",
-        {"prompts": {"query": "poet poet"}, "default_prompt_name": "query"},
-    )
-    results = [SentenceEncoder(str(f), device="cpu").encode(["ada wrote"]) for f in (gtr, folder)]
-    np.testing.assert_array_equal(*results)
-
-
 def test_nearest_passages_equal_brute_force(plain, passages):
     encoder = SentenceEncoder(str(plain), device="cpu")
     index = DenseIndex(PassageFile(passages), encoder)
@@ -202,25 +139,6 @@ def test_nearest_passages_equal_brute_force(plain, passages):
     (everything,) = index.search(["who wrote ?"], 99)
     assert len(everything) == 5
     assert index.search([], 3) == []
-
-
-def test_results_do_not_depend_on_block_and_chunk_sizes(plain, passages, monkeypatch):
-    encoder = SentenceEncoder(str(plain), device="cpu")
-    queries = ["who wrote ?", "london", "a poet"]
-    whole = DenseIndex(PassageFile(passages), encoder).search(queries, 3)
-    monkeypatch.setattr(dense, "CHUNK", 2)
-    monkeypatch.setattr(dense, "BLOCK", 2)
-    monkeypatch.setattr(dense, "QUERIES", 2)
-    assert DenseIndex(PassageFile(passages), encoder).search(queries, 3) == whole
-
-
-def test_equal_scores_go_to_the_first_passage(plain, tmp_path):
-    path = tmp_path / "same.jsonl"
-    write_jsonl(path, [{"id": f"p{n}", "title": "", "text": "the same"} for n in range(9)])
-    (hits,) = DenseIndex(PassageFile(path), SentenceEncoder(str(plain), device="cpu")).search(
-        ["same"], 4
-    )
-    assert [hit.row for hit in hits] == [0, 1, 2, 3]
 
 
 def test_vectors_are_cached_and_a_killed_run_resumes(plain, passages, tmp_path, monkeypatch):
@@ -265,24 +183,6 @@ def test_stage_sets_contexts_of_claims(plain, passages, tmp_path):
     assert str(tmp_path) not in json.dumps(identity(rerun))
 
 
-def test_models_and_files_change_the_cache_key(plain, gtr, passages, tmp_path):
-    cache = tmp_path / "cache"
-    question = [Document(id="d", topic="ada", text="")], [[Claim(id="a", text="ada wrote")]]
-    common = {"k": 2, "device": "cpu", "cache_dir": cache}
-    first = Dense(str(passages), str(plain), **common)
-    other = Dense(str(passages), str(gtr), **common)
-    for stage in (first, other):
-        stage(*question)
-    assert len(list(cache.glob("*.npy"))) == 2
-    assert identity(first) != identity(other)
-    described, before = identity(first), passages.read_text(encoding="utf-8")
-    passages.write_text(before.replace("paris", "rome"), encoding="utf-8")
-    changed = Dense(str(passages), str(plain), **common)
-    changed(*question)
-    assert len(list(cache.glob("*.npy"))) == 3, "other passages, other vectors"
-    assert identity(changed) != described
-
-
 def test_dense_stage_searches_and_ranks_pages(plain, passages):
     parser = ArgumentParser(exit_on_error=False)
     parser.add_argument("--search", type=Searcher)
@@ -305,18 +205,3 @@ def test_dense_stage_searches_and_ranks_pages(plain, passages):
             assert results[0] == results[2]
             assert all(isinstance(passage, Passage) for hits in results for passage in hits)
             assert len(identity(searcher)["passages"]["sha256"]) == 64
-
-
-def test_blank_lines_between_passages_are_skipped(passages):
-    passages.write_text(passages.read_text("utf-8").replace("\n", "\n\n"), encoding="utf-8")
-    assert PassageFile(passages)[3].title == "he"
-
-
-def test_table_of_passages_is_read(plain, tmp_path):
-    path = tmp_path / "passages.tsv"
-    path.write_text("id\ttitle\ttext\n1\tada\tada wrote\n2\the\the was\n", encoding="utf-8")
-    stage = Dense(str(path), str(plain), k=1, device="cpu", topic_in_query=False)
-    (results,), _ = stage(
-        [Document(id="d", topic="x", text="")], [[Claim(id="a", text="ada wrote")]]
-    )
-    assert len(results[0].contexts) == 1

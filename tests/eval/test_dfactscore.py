@@ -308,14 +308,6 @@ def test_the_evidence_of_a_claim_is_of_a_title_that_was_asked_about():
     assert next((v.name, v.evidence) for v in actual) == ("independent", ["Eva"])
 
 
-def test_passage_without_title_is_a_separate_page():
-    bare = [passage.model_copy(update={"title": ""}) for passage in PASSAGES]
-    merged = f"{PAINTER} Holm won two medals. She lived in Oslo."
-    actual = [v for v in verify(merged, bare) if v.name == "grouped"]
-    assert {v.entity for v in actual} == {"p1"}
-    assert [v.label for v in actual] == ["not_supported", "not_supported", "supported", "supported"]
-
-
 def test_failed_groups_are_retried_and_equal_ids_are_kept_apart():
     answers = [[["g0", None]], [["g0", "g1"]], [["g0"], ["g0"]]]
     stage = DFActScore(Words(), lambda documents, claims: answers.pop(0))

@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from functools import partialmethod
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +15,10 @@ from eval.experiments.dfactscore.dfactscore import DFActScore
 from eval.experiments.dfactscore.page_views import Views
 from eval.metrics.citations import Citations
 from eval.metrics.judged_texts import JudgedClaim, JudgedText, output_type
-from eval.run.run import Run
 from eval.verify.dfactscore.local_groups import LocalGroups
 from eval.verify.dfactscore.stage import DFActScore as Verifier
 from records import UserError, read_records, write_jsonl
 
-ATTACK = "</script><img src=x onerror=alert(1)> $x_{$ | a\\b"
 PAGES = {
     "Ann Lee (painter)": "Ann Lee was a painter from Oslo who won the Brush.",
     "Ann Lee (politician)": "Ann Lee was a politician from Rome who sat in the house.",
@@ -46,17 +43,6 @@ class Words:
             raise KeyboardInterrupt
         words = [[set(re.findall(r"\w+", text.lower())) for text in pair] for pair in pairs]
         return np.array([[0.9, 0.1, 0] if h <= p else [0.2, 0.7, 0.1] for p, h in words])
-
-
-class Independent(Verifier):
-    """A verifier that knows no groups."""
-
-    def __init__(self):
-        super().__init__(Words(), LocalGroups())
-
-    def __call__(self, documents, claims, passages):
-        actual = super().__call__(documents, claims, passages)
-        return [[v for v in group if v.name == "independent"] for group in actual]
 
 
 def text(generator, name, sentences, number=0, **more):
@@ -408,45 +394,3 @@ def test_page_views(tmp_path):
     averages = [{"title": "a", "views": 0.4}, {"title": "b", "views": "0.2"}]
     write_jsonl(tmp_path / "averages.jsonl", averages)
     assert Views(tmp_path / "averages.jsonl").is_first("b", ["a", "b"]) == 0
-
-
-def test_interrupted_run_resumes(tmp_path, monkeypatch):
-    monkeypatch.setattr(Run, "process", partialmethod(Run.process, chunk=2))
-    path = documents(tmp_path)
-    whole, _ = run(tmp_path, [path], output="whole")
-    model = Words(dies_at="Eva Moe")
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, [path], model)
-    before = model.asked
-    actual, folder = run(tmp_path, [path], model)
-    assert actual == whole
-    assert (folder / "texts.jsonl").read_bytes() == (tmp_path / "whole/texts.jsonl").read_bytes()
-    assert not list(folder.glob(".*.partial.jsonl"))
-    counting = Words()
-    run(tmp_path, [path], counting, output="third")
-    assert 0 < model.asked - before < counting.asked
-
-
-def test_hostile_texts_do_not_run_in_the_page(tmp_path):
-    row = text(ATTACK, ATTACK, [(f"{ATTACK} was.", [f"{ATTACK} sat."])])
-    path = tmp_path / "attack.jsonl"
-    path.write_text(json.dumps(row | {"passages": [{"id": "p", "title": ATTACK, "text": "x"}]}))
-    _, folder = run(tmp_path, [str(path)])
-    assert ATTACK not in build_report(folder).read_text()
-
-
-def test_page_of_a_text_without_claims_is_built(tmp_path):
-    silent = text("g", "Ann", [("I could not find any information.", [])])
-    write_jsonl(tmp_path / "silent.jsonl", [silent])
-    actual, folder = run(tmp_path, [str(tmp_path / "silent.jsonl")])
-    assert actual[of("respond_ratio", "automatic", "g")].value == 0
-    assert build_report(folder).is_file()
-
-
-def test_run_without_citations_has_no_citation_values(tmp_path):
-    path = documents(tmp_path)
-    nobody = DFActScore([path], Given(), Independent())
-    with pytest.raises(UserError, match="named `grouped`"):
-        nobody.run(tmp_path / "nobody", {"documents": [path]})
-    actual, _ = run(tmp_path, [path], output="bare", citations=None, names=1)
-    assert not [key for key in actual if "citation" in key[0]]

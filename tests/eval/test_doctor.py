@@ -43,13 +43,13 @@ def repository(tmp_path, monkeypatch):
     return tmp_path
 
 
-def said(capsys):
+def printed(capsys):
     assert main([]) == 0
     return capsys.readouterr().out.splitlines()
 
 
 def test_it_names_what_is_missing_and_what_makes_it(repository, capsys):
-    lines = said(capsys)
+    lines = printed(capsys)
     place = lines.index("  configs/eval/small/mine.yaml")
     assert [line.strip() for line in lines[place + 1 : place + 3]] == [
         "missing checkpoints/small/relation: `python -m train fit --config "
@@ -61,40 +61,8 @@ def test_it_names_what_is_missing_and_what_makes_it(repository, capsys):
     assert lines[place + 5] == "  configs/train/small/pages.yaml: nothing missing"
 
 
-def test_what_is_there_is_not_missing(repository, capsys):
-    (repository / "data/kb/passages.jsonl").write_text("")
-    (repository / "checkpoints/small/relation").mkdir(parents=True)
-    (repository / "checkpoints/small/relation/component.json").write_text("{}")
-    assert "  configs/eval/small/mine.yaml: nothing missing" in said(capsys)
-
-
-def test_weighed_files_other_configs_and_folders_of_a_fresh_clone_are_looked_for(
-    repository, capsys
-):
-    """A file of ``{file: weight}``, what a config named by another lacks, and ``downloads/…``."""
-    texts = {
-        "data/small/pages.yaml": "input: [downloads/texts, downloads/a.xml.bz2]\n",
-        "data/small/sampled.yaml": "pipeline: configs/eval/small/mine.yaml\n",
-        "train/small/weighed.yaml": "data:\n  train: {data/kb/a.jsonl: 1, data/kb/b.jsonl: 0.5}\n",
-        "train/small/sweep.yaml": "command: [--config, configs/train/small/weighed.yaml]\n",
-    }
-    write_configs(repository, texts)
-    lines = said(capsys)
-    lacks = {
-        line.strip(): lines[place + 1 : place + 3]
-        for place, line in enumerate(lines)
-        if line.endswith(".yaml")
-    }
-    named = {name: "\n".join(lacks.get(f"configs/{name}", [])) for name in texts}
-    assert "missing downloads/a.xml.bz2, downloads/texts:" in named["data/small/pages.yaml"]
-    assert "missing checkpoints/small/relation:" in named["data/small/sampled.yaml"]
-    assert "missing data/kb/passages.jsonl:" in named["data/small/sampled.yaml"]
-    for name in ("train/small/weighed.yaml", "train/small/sweep.yaml"):
-        assert "missing data/kb/a.jsonl, data/kb/b.jsonl:" in named[name]
-
-
 def test_it_runs_in_the_repository(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
-    lines = said(capsys)
+    lines = printed(capsys)
     configs = {str(p.relative_to(ROOT)) for p in (ROOT / "configs").rglob("*.yaml")}
     assert {line.strip().split(":")[0] for line in lines} >= configs

@@ -1,7 +1,6 @@
 """The FactReasoner experiment: its tables and tests, and the picture of a document's graph."""
 
 import json
-import re
 from functools import partial
 from pathlib import Path
 
@@ -13,15 +12,11 @@ from components.statistics import bootstrap
 from eval.commands.report import build_report
 from eval.decompose.given import Given
 from eval.experiments import quantities
-from eval.experiments.factreasoner import factreasoner
 from eval.experiments.factreasoner.factreasoner import FactReasoner as Experiment
 from eval.report.render import terminal_summary
-from eval.retrieve.cut import Cut
-from eval.retrieve.given import Given as GivenPassages
 from eval.verify.factreasoner.stage import FactReasoner
 from eval.verify.majority import Majority
 from records import (
-    Passage,
     Verdict,
     write_jsonl,
 )
@@ -194,13 +189,6 @@ def test_probabilities_are_compared_and_tested_by_hand(sets):
     assert holm[0] == pytest.approx(2 * less)
 
 
-def test_documents_of_one_topic_are_all_counted_in_the_tests(sets):
-    rows = [json.loads(line) for line in Path("bios.jsonl").read_text("utf-8").splitlines()]
-    write_jsonl("bios.jsonl", [row | {"topic": "one"} for row in rows])
-    file = experiment(sets).run(Path("run"), {})
-    assert value_of(file, "A", "accuracy", against="B")[:2] == (0.5, 2)
-
-
 def test_relations_are_swapped_and_challengers_are_tested_against_the_others(sets):
     assessors = {"FR": FactReasoner(Marks()), "vote": Majority(Marks()), "A": Script(A)}
     swapped = {"sure": Marks(0.95), "unsure": Marks(0.4)}
@@ -274,43 +262,3 @@ def test_the_claims_of_a_text_that_does_not_respond_are_in_no_measure(sets):
         assert actual[0] is not None
     # Its recall is 0 and counts.
     assert value_of(file, "FR fr1", "recall_at_k")[1] == 4
-
-
-def test_each_source_of_evidence_has_a_table(sets):
-    retrieve = {"all": GivenPassages(), "beginnings": Cut(GivenPassages(), 4)}
-    file = experiment(sets, {"vote": Majority(Marks())}, retrieve=retrieve).run(Path("run"), {})
-    assert value_of(file, "vote", "supported", "all")[0] == pytest.approx(4 / 3)
-    # Of "+w0 -w1" only "+w0" is read, and of "-w2 and more" "-w2".
-    assert value_of(file, "vote", "contradicted", "all")[0] == pytest.approx(2 / 3)
-    assert value_of(file, "vote", "contradicted", "beginnings")[0] == pytest.approx(1 / 3)
-    assert Cut(GivenPassages(), 10)._cut(Passage(id="p", text="a bcdefghijkl")).text == "a bcdefghi"
-
-
-def test_interrupted_run_resumes_to_the_same_bytes(sets, monkeypatch):
-    monkeypatch.setattr(factreasoner, "CHUNK", 1)
-    model = Marks()
-
-    def assessors(dies_at=0):
-        return {"FR": FactReasoner(model), "A": Script(A, dies_at)}
-
-    experiment(sets, assessors()).run(Path("whole"), {})
-    broken = experiment(sets, assessors(dies_at=3))
-    with pytest.raises(KeyboardInterrupt):
-        broken.run(Path("killed"), {})
-    assert not Path("killed/results.json").exists()
-    model.calls = 0
-    broken.run(Path("killed"), {})
-    assert model.calls == 1  # two of three documents were done
-    files = sorted(path.name for path in Path("whole").iterdir())
-    assert files == ["results.json", "scored.jsonl"]
-    assert files == sorted(path.name for path in Path("killed").iterdir())
-    for name in files:
-        assert (Path("killed") / name).read_bytes() == (Path("whole") / name).read_bytes(), name
-
-
-def test_the_page_names_relations_of_claims(sets):
-    experiment(sets, {"FR": FactReasoner(Marks()), "A": Script(A)}).run(Path("run"), {})
-    page = build_report("run").read_text(encoding="utf-8")
-    assert "<script" not in page
-    text = re.sub(r"<[^>]+>", "", page)
-    assert "contradiction by [1] 0.90" in text

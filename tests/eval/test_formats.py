@@ -24,8 +24,8 @@ def test_veriscores_verification_files_are_read(tmp_path):
     path.write_text("\n".join(map(json.dumps, [row, silent])))
     first, second = read_records(path, Document)
     # What its evidence does not decide counts as not supported, as in VeriScore's own score.
-    found = {c.text: (c.label, c.sentence) for c in first.claims}
-    assert found == {
+    labels = {c.text: (c.label, c.sentence) for c in first.claims}
+    assert labels == {
         "Ann painted.": ("S", 0),
         "Ann boxed.": ("NS", 3),
         "It is.": ("NS", 3),
@@ -58,11 +58,14 @@ def test_safes_result_files_are_read(tmp_path):
     row = {"prompt": "Who?", "side1_response": "She.", "side1_posthoc_eval_data": data}
     sides = {"side_1": "m", "side_2": "none", "per_prompt_data": [row | {"side2_response": ""}]}
     (tmp_path / "safe.json").write_text(json.dumps(sides))
-    (found,) = read_records(tmp_path / "safe.json", Document)
-    assert found.generator == "m"
-    assert [(c.label, c.sentence) for c in found.claims] == [("S", 0), ("NS", 1), ("IR", 1)]
-    assert (found.claims[0].text, found.claims[0].original) == ("Ann painted.", "She painted.")
-    assert found.claims[0].source == "She painted birds."
+    (document,) = read_records(tmp_path / "safe.json", Document)
+    assert document.generator == "m"
+    assert [(c.label, c.sentence) for c in document.claims] == [("S", 0), ("NS", 1), ("IR", 1)]
+    assert (document.claims[0].text, document.claims[0].original) == (
+        "Ann painted.",
+        "She painted.",
+    )
+    assert document.claims[0].source == "She painted birds."
 
 
 def test_factreasoners_outputs_of_many_lines_are_read(tmp_path):
@@ -91,22 +94,6 @@ def test_factscores_released_predictions(tmp_path):
         "ChatGPT_Labels": ["S", "NS"],
     }
     (tmp_path / "a.jsonl").write_text(json.dumps(row))
-    (found,) = read_records(tmp_path / "a.jsonl", Document)
-    assert [c.label for c in found.claims] == ["S", "NS"]
-    assert found.text == "Ann Lee painted. Ann Lee boxed."
-
-
-def test_texts_without_a_question_or_a_rating_are_read(tmp_path):
-    hits = {"Ann ran.": [{"title": "", "snippet": "", "link": ""}]}
-    row = {"response": "Ann ran.", "model": "m", "prompt_source": "wiki"}
-    rows = [row, row | {"claim_list": [["Ann ran."]], "claim_search_results": hits}]
-    # As written on Windows, with a byte order mark.
-    path = tmp_path / "veriscore.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8-sig")
-    first, second = read_records(path, Document)
-    assert (first.topic, second.topic, second.passages) == ("d1", "d2", [])
-    row = {"prompt": "Who?", "side1_response": "Ann.", "side2_response": "placeholder"}
-    sides = {"side_1": "m", "side_2": "placeholder", "per_prompt_data": [row]}
-    (tmp_path / "safe.json").write_text(json.dumps(sides))
-    (found,) = read_records(tmp_path / "safe.json", Document)
-    assert (found.topic, found.text, found.generator) == ("Who?", "Ann.", "m")
+    (document,) = read_records(tmp_path / "a.jsonl", Document)
+    assert [c.label for c in document.claims] == ["S", "NS"]
+    assert document.text == "Ann Lee painted. Ann Lee boxed."

@@ -60,8 +60,3 @@ def test_dissimilar_pairs_are_not_queried():
     assert {frozenset(pair) for pair in gated_pairs} == {frozenset(TEXTS[:2])}
     assert gated_pairs == [(TEXTS[0], TEXTS[1])]
     assert len(all_pairs) == 2 * len(list(combinations(TEXTS, 2))) - 1
-
-
-def test_small_documents_are_compared_in_full():
-    assert selected(Gate(skip_below=1.0, from_claims=5)) == selected(None)
-    assert len(selected(Gate(skip_below=1.0, from_claims=4))[1]) < len(selected(None)[1])

@@ -7,8 +7,6 @@ import pytest
 
 from eval.__main__ import main
 from eval.experiments.core.informativeness import (
-    Informativeness,
-    Source,
     compute_values,
     max_likelihoods,
 )
@@ -120,25 +118,3 @@ def test_the_command_writes_results(config, tmp_path, capsys):
     first = (tmp_path / "run/results.json").read_bytes()
     assert main([*command, "--output", "run"]) == 0
     assert (tmp_path / "run/results.json").read_bytes() == first
-
-
-class Asked:
-    """Finds everything likely, and knows what it was asked."""
-
-    def __init__(self):
-        self.texts = set()
-
-    def likelihood(self, pairs):
-        self.texts |= {text for _, text in pairs}
-        return np.full(len(pairs), 0.5)
-
-
-def test_failed_and_irrelevant_claims_are_skipped(tmp_path):
-    row_claims = [{"text": "Ann sang."}, {"text": "Who?", "failed": "no claim"}]
-    row_claims.append({"text": "Nice.", "label": "IR"})
-    claims = [claim | {"id": f"c{place}"} for place, claim in enumerate(row_claims)]
-    write_jsonl(tmp_path / "a.jsonl", [{"id": "d", "topic": "Ann", "text": "", "claims": claims}])
-    source, model = Source(file=str(tmp_path / "a.jsonl")), Asked()
-    run = Informativeness({"a": source, "b": source}, model, ["{topic} is."])
-    run.run(tmp_path / "run", {})
-    assert model.texts == {"Ann sang."}

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-import string
 
-import numpy as np
 import pytest
 
-from components.identity import identity
 from components.words import name_key
 from eval.retrieve.knowledge import SEPARATOR, Knowledge, SqliteKnowledge, passages_of, plain_text
-from eval.retrieve.search import with_contexts
-from records import Claim, Document, Passage, UserError
+from records import Claim, Document
 
 ADA = (
     f"<s>Ada Lovelace was a mathe{SEPARATOR}matician.</s><s>She wrote notes on an engine.</s>"
@@ -68,19 +64,6 @@ def test_passages_have_the_given_words_or_those_of_the_file(path):
     assert passages_of("Empty", "", 10) == []
 
 
-def test_titles_are_distinct_and_iterated(path):
-    knowledge = Knowledge(path)
-    assert "Ada Lovelace" in knowledge
-    assert "ada_lovelace" in knowledge
-    assert "Nobody" not in knowledge
-    titles = iter(knowledge)
-    assert next(titles) == "Ada Lovelace"
-    assert [*titles] == [title for title, _ in PAGES[1:]]
-    assert len(knowledge) == 4
-    with pytest.raises(KeyError):
-        knowledge.passages("Nobody")
-
-
 def test_redirect_resolves_to_its_page(path):
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE redirects (title PRIMARY KEY, target)")
@@ -115,19 +98,6 @@ def test_query_operators_are_read_as_words(path, query):
     assert Knowledge(path).pages(query, 1) == ["Müller-Lüdenscheid"]
 
 
-@pytest.mark.parametrize("query", ["", "  ", '"*:^()-', "zzz"])
-def test_query_without_matches_has_no_hits(path, query):
-    assert Knowledge(path).pages(query) == []
-    assert SqliteKnowledge(str(path)).search([query, "duck"], 5)[0] == []
-
-
-def test_missing_index_error_names_the_build_command(tmp_path):
-    path = write(tmp_path / "kb.db", PAGES, index=False)
-    assert not Knowledge(path).searchable
-    with pytest.raises(UserError, match="python -m data_builders knowledge --source sqlite"):
-        Knowledge(path).pages("duck")
-
-
 def test_title_is_normalised_like_the_wiki(path):
     knowledge = Knowledge(path)
     for title in ("Ada_Lovelace", "  Ada   Lovelace "):
@@ -136,13 +106,6 @@ def test_title_is_normalised_like_the_wiki(path):
     for title in ("Ada lovelace", "ada LOVELACE", "the who", "mu\u0308ller-lu\u0308denscheid"):
         assert name_key(knowledge.resolve(title)) == name_key(title)
     assert knowledge.resolve("Ada") is None
-
-
-def test_title_in_another_case_of_two_pages_is_ambiguous(tmp_path):
-    pages = [("Turn ON", "A switch."), ("tuRn On", "A song."), ("Off", "A state.")]
-    knowledge = Knowledge(write(tmp_path / "kb.db", pages))
-    assert knowledge.resolve("turn on") is None
-    assert knowledge.resolve("OFF") == "Off"
 
 
 def test_redirect_into_a_section_reads_the_section(path):
@@ -173,29 +136,6 @@ def test_topic_of_a_disambiguation_page_is_searched(tmp_path, index, text):
     assert [passage.title for passage in passages] == ["Jo Fry (poet)"]
 
 
-def test_titles_with_all_words_are_returned(tmp_path):
-    names = [
-        "A. Lee of York (Ann)",
-        "Ann Lee",
-        "Ann Lee (poet)",
-        "Lee, Ann-Marie",
-        "Annie Lee",
-        "MÜLLER (Ann)",
-        "100%",
-    ]
-    knowledge = Knowledge(write(tmp_path / "kb.db", [(n, "x") for n in names], index=False))
-    expected = ["Ann Lee", "Ann Lee (poet)", "Lee, Ann-Marie", "A. Lee of York (Ann)"]
-    assert knowledge.titles_with("lee ann") == expected
-    assert knowledge.titles_with("Ann Lee", 1) == ["Ann Lee"]
-    assert knowledge.titles_with("müller") == ["MÜLLER (Ann)"]
-    assert knowledge.titles_with("%") == knowledge.titles_with("") == []
-
-
-def test_long_text_is_cut_into_passages(path):
-    assert [len(p.text.split()) for p in passages_of("T", "word " * 400, None)] == [190, 190, 20]
-    assert len(passages_of("T", "word " * 256, None)) == 1
-
-
 def documents(*topics):
     claims = [[Claim(id="c0", text="She died in London."), Claim(id="c1", text="Zzz.")]]
     return [Document(id=t, topic=t, text="x") for t in topics], claims * len(topics)
@@ -216,18 +156,6 @@ def test_topic_without_page_is_searched(path):
     assert {p.title for p in passages[0]} == {"Ada Lovelace"}
 
 
-def test_search_without_index_raises(tmp_path, capsys):
-    path = write(tmp_path / "kb.db", PAGES, index=False)
-    stage = SqliteKnowledge(str(path), k=1)
-    claims, passages = stage(*documents("Ada Lovelace", "The Countess"))
-    assert [claim.contexts for claim in claims[1]] == [[], []]
-    assert [bool(row) for row in passages] == [True, False]
-    assert capsys.readouterr().err == ""
-    # Alone, as in the last documents of a run, it is found no less.
-    assert stage(*documents("The Countess")) == ([claims[1]], [[]])
-    assert "none of 1 topics has a page, e.g. 'The Countess'" in capsys.readouterr().err
-
-
 def test_without_index_titles_are_searched(tmp_path):
     pages = [
         *PAGES,
@@ -242,51 +170,7 @@ def test_without_index_titles_are_searched(tmp_path):
     assert claims[1].contexts == []
 
 
-class Letters:
-    """An encoder of our own: how often each letter stands in a text."""
-
-    identity = "letters"
-
-    def __init__(self):
-        self.calls = []
-
-    def encode(self, texts):
-        self.calls.append(list(texts))
-        counts = np.array(
-            [[text.lower().count(c) for c in string.ascii_lowercase] for text in texts]
-        )
-        return counts / np.linalg.norm(counts, axis=1, keepdims=True)
-
-
-def test_encoder_ranks_passages(path):
-    encoder = Letters()
-    stage = SqliteKnowledge(str(path), k=2, words=6, topic_in_query=False, encoder=encoder)
-    claims, passages = stage(*documents("Ada Lovelace", "Engine", "Ada Lovelace"))
-    texts = [p.text for p in Knowledge(path, 6).passages("Ada Lovelace")]
-    vectors = Letters().encode([*(f"Ada Lovelace {text}" for text in texts), "She died in London."])
-    order = np.argsort(-(vectors[:3] @ vectors[3]))[:2]
-    assert claims[0][0].contexts == [f"Ada Lovelace#{place}" for place in order]
-    assert len(claims[0][1].contexts) == 2, "the nearest, however far"
-    assert claims[2] == claims[0]
-    assert passages[1][0].title == "Engine"
-    (prompts,) = encoder.calls
-    assert len(prompts) == len(set(prompts)), "one call, each text once"
-    assert len(stage.search(["duck", "zzz"], 2)[0]) == 2
-    assert stage.search(["zzz"], 2) == [[]]
-    assert identity(stage)["encoder"]["identity"] == "letters"
-
-
 def test_per_topic_searches_once_per_document(path):
     stage = SqliteKnowledge(str(path), k=1, words=6, per="topic")
     (claims,), (passages,) = stage(*documents("Ada Lovelace"))
     assert claims[0].contexts == claims[1].contexts == [passages[0].id]
-
-
-def test_two_texts_with_an_id_raise_and_failed_search_is_none():
-    ours = [[Claim(id="a", text="x"), Claim(id="b", text="y"), Claim(id="c", text="z")]]
-    first, other = Passage(id="p", text="one"), Passage(id="p", text="other")
-    (results,), (used,) = with_contexts(ours, [[[first], None, [first]]])
-    assert [claim.contexts for claim in results] == [["p"], None, ["p"]]
-    assert used == [first]
-    with pytest.raises(UserError, match="'p' has two texts"):
-        with_contexts(ours, [[[first], [], [other]]])

@@ -9,9 +9,7 @@ import torch
 
 from components.base import random_t5
 from components.identity import identity
-from eval.models.chat import NO_TOKENS
 from eval.models.local_seq2seq import LocalSeq2Seq
-from records import UserError
 
 SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
 SIZES |= {"initializer_factor": 3.0}
@@ -41,17 +39,3 @@ def test_answers_do_not_depend_on_other_prompts(t5: str) -> None:
     beams = LocalSeq2Seq(t5, num_beams=4)
     assert identity(beams) != identity(LocalSeq2Seq(t5))
     assert len(beams.answer(PROMPTS, **GREEDY)) == 3
-
-
-def test_long_prompts_cut_texts_and_sampling_fail(t5: str) -> None:
-    short = LocalSeq2Seq(t5, max_length=4)
-    failed = [answer.failed for (answer,) in short.answer(PROMPTS, **GREEDY)]
-    assert failed == ["prompt too long for the model", None, "prompt too long for the model"]
-    cut = LocalSeq2Seq(t5, when_cut="fail").answer(PROMPTS, temperature=0.0, max_new_tokens=1)
-    assert [answer.failed for (answer,) in cut] == ["cut at max_new_tokens"] * 3
-    (answer,) = LocalSeq2Seq(t5).answer(PROMPTS[:1], logprobs=True, **GREEDY)[0]
-    assert answer.failed == NO_TOKENS
-    with pytest.raises(UserError, match="set temperature to 0"):
-        LocalSeq2Seq(t5).answer(PROMPTS)
-    with pytest.raises(UserError, match=r"nowhere"):
-        LocalSeq2Seq("nowhere/at-all").answer(PROMPTS, **GREEDY)

@@ -8,7 +8,7 @@ import pytest
 from components.lengths import balance_lengths, drop_full_length, length_class, length_ratio
 from eval.commands.report import build_report
 from eval.experiments.lss.lss_lengths import CLASSES, LssLengths, ratio_class
-from records import UserError, write_jsonl
+from records import write_jsonl
 
 CLAIM = "It rained all day in Rome and in Oslo."  # nine words
 
@@ -41,33 +41,26 @@ def test_words_are_counted_between_blanks() -> None:
 
 
 def test_shares_of_claims(tmp_path) -> None:
-    found = run(tmp_path)
-    row = found["train", "length_share", "1"]
+    actual = run(tmp_path)
+    row = actual["train", "length_share", "1"]
     assert (row.value, row.n, row.failed) == (5.5 / 8, 8, 0)  # one claim is shared by two answers
     assert row.ci95[0] < row.value < row.ci95[1]
-    assert found["train", "length_share", "0"].value == 1 / 8
-    assert found["train", "length_share", "to 0.3"].value == 1 / 8  # 2 of 9 words, two halves
-    assert found["train", "length_share", "to 0.4"].value == 0.5 / 8  # 3 of 9
-    mean = found["train", "length_mean", "all"].value
+    assert actual["train", "length_share", "0"].value == 1 / 8
+    assert actual["train", "length_share", "to 0.3"].value == 1 / 8  # 2 of 9 words, two halves
+    assert actual["train", "length_share", "to 0.4"].value == 0.5 / 8  # 3 of 9
+    mean = actual["train", "length_mean", "all"].value
     assert mean == pytest.approx((5 + 0 + 2.5 / 9 + (1 + 2 / 9) / 2) / 8)
     page = build_report(tmp_path / "run").read_text(encoding="utf-8")
     assert "Length of LSS" in page
     assert list((tmp_path / "run/figures").glob("*.svg"))
 
 
-def test_another_seed_is_another_run(tmp_path) -> None:
-    run(tmp_path, repeat=["train"])
-    run(tmp_path, repeat=["train"])
-    with pytest.raises(UserError, match="results of another configuration"):
-        run(tmp_path, repeat=["train"], seed=1)
-
-
 def test_drop_and_repeat_match_the_training(tmp_path) -> None:
-    found = run(tmp_path, drop={"train": 3}, repeat=["train"])
-    assert found["train, drop", "length_share", "1"].value == pytest.approx(2.5 / 5, abs=0.1)
-    assert found["train, drop", "length_share", "1"].n < 8
+    actual = run(tmp_path, drop={"train": 3}, repeat=["train"])
+    assert actual["train, drop", "length_share", "1"].value == pytest.approx(2.5 / 5, abs=0.1)
+    assert actual["train, drop", "length_share", "1"].n < 8
     # Whole claims, nothing, and 2 or 3 of 9 words: four tenths, each as full.
-    shares = [found["train, repeat", "length_share", name].value for name in CLASSES]
+    shares = [actual["train, repeat", "length_share", name].value for name in CLASSES]
     assert sum(shares) == pytest.approx(1)
     assert sum(share > 0 for share in shares) == 4
     draw = np.random.default_rng

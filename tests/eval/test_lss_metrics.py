@@ -28,7 +28,7 @@ from eval.experiments.lss.lss_metrics_values import (
 )
 from eval.experiments.lss.lss_pairs import read_pairs
 from eval.models.encoder import LssTagger
-from eval.models.lss import InWindows, SharedWords, Subsequence
+from eval.models.lss import Subsequence
 from eval.similarity import Measure
 from eval.similarity.bleu import Bleu
 from eval.similarity.kept_words import KeptWords
@@ -245,29 +245,6 @@ def test_judgements_of_factuality_of_several_models(tmp_path: Path) -> None:
     drawn = {x: value for x, value, _ in plot.series[f"{LSS}, human"]}
     best = max(actual["pearson", name, "human", LSS, "s2s", None] for name in metrics)
     assert drawn["s2s"] == best
-
-
-def test_null_removes_a_configured_entry() -> None:
-    experiment = LssMetrics(["x.jsonl"], {"bleu": Bleu(), "qa": None}, {"t5": None, "shy": Shy()})
-    assert (list(experiment.metrics), list(experiment.lss)) == (["bleu"], ["shy"])
-
-
-class Stars:
-    """Writes the reference for an LSS*."""
-
-    def subsequences(self, pairs: Sequence[tuple[str, str]]) -> list[Subsequence]:
-        return [Subsequence(None, reference) for _, reference in pairs]
-
-
-def test_windows_of_a_long_reference_are_united() -> None:
-    claim = "Ada was born in Paris"
-    pairs = [(claim, "x ada x x x x x x x x x x born paris"), ("Ada", "x")]
-    actual = InWindows(SharedWords(), 4).subsequences(pairs)
-    assert actual == SharedWords().subsequences(pairs)
-    assert actual[0].keep == [True, False, True, False, True]
-    (star, short) = InWindows(Stars(), 4).subsequences([(claim, "ada x x born in paris"), pairs[1]])
-    assert (star.text, short.text) == ("x born in paris", "x")
-    assert InWindows(Shy(), 2).subsequences([("Byron was", "a b c d"), pairs[1]])[0] is None
 
 
 def test_pairs_of_each_format_are_read(data: Path, tmp_path: Path) -> None:

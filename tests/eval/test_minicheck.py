@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from transformers import (
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
@@ -92,17 +91,6 @@ def test_seq2seq_first_token_decides_over_chunks(t5: Path) -> None:
     expected = [max(_by_hand(t5, f"predict: {c}[SEP]{CLAIM}") for c in chunks)]
     expected.append(_by_hand(t5, f"predict: {PAIRS[1][0]}[SEP]{PAIRS[1][1]}"))
     assert results[:2] == pytest.approx(expected, abs=1e-5)
-
-
-def test_headings_are_part_of_the_document(t5: Path) -> None:
-    checker = Checker(str(t5), chunk=8)
-    document = "# Ada Lovelace\nShe was born in London! Was she a poet?"
-    assert checker._chunks(document) == [
-        "# Ada Lovelace She was born in London!",
-        "Was she a poet?",
-    ]
-    joined = "# Ada Lovelace was born in London and wrote"
-    assert checker._chunks(joined) == ["# Ada Lovelace was", "born in London and wrote"]
 
 
 def test_true_template_has_premise_and_hypothesis(t5: Path) -> None:
@@ -201,18 +189,3 @@ def test_language_model_is_queried_per_passage_and_a_yes_supports() -> None:
     ]
     assert verdicts[0][1].reason == "no answer in the text"
     assert verdicts[1][0].reason == "retrieval failed"
-
-
-def test_length_penalty_is_set_only_in_factscore_configs() -> None:
-    folder = Path(__file__).parents[2] / "configs" / "eval" / "paper"
-    gammas = {
-        path.stem: yaml.safe_load(path.read_text())["pipeline"]["gamma"]
-        for path in folder.iterdir()
-    }
-    assert {name for name, gamma in gammas.items() if gamma} == {
-        "core_published",
-        "dfactscore",
-        "factscore",
-        "robust",  # FActScore's verdicts
-        "safe_core",  # as released
-    }

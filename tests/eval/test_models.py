@@ -89,26 +89,6 @@ def test_best_window_of_a_long_premise_counts(relation):
     np.testing.assert_allclose(results[0], each[each[:, 0].argmax()], atol=1e-6)
 
 
-def test_empty_input_gives_empty_output(relation, unli):
-    assert Entailment(relation).relations([]).shape == (0, 3)
-    assert Unli(unli).likelihood([]).shape == (0,)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_answers_do_not_depend_on_the_threads(relation, dtype):
-    before = torch.get_num_threads()
-    answers = []
-    try:
-        for threads in (1, 3):
-            torch.set_num_threads(threads)
-            engine = Entailment(relation, batch_size=2, dtype=dtype)
-            answers.append(engine.relations(PAIRS))
-            assert torch.get_num_threads() == threads
-    finally:
-        torch.set_num_threads(before)
-    np.testing.assert_array_equal(*answers)
-
-
 def test_bfloat16_is_close_to_float32(relation):
     exact = Entailment(relation, dtype="float32").relations(PAIRS)
     rough = Entailment(relation, dtype="bfloat16").relations(PAIRS)
@@ -141,11 +121,6 @@ def test_cached_answers_are_used_for_the_same_engine_only(relation, tmp_path):
     variants.append(Entailment(retrained, cache=cache, dtype="float32"))
     for other in variants:
         assert other.relations(PAIRS[:1])[0].tolist() != [0.25, 0.5, 0.25]
-
-
-def test_texts_with_equal_concatenation_have_different_cache_keys():
-    assert answer_key(b"e", ("ab", "c")) != answer_key(b"e", ("a", "bc"))
-    assert answer_key(b"e", ("a", "b")) != answer_key(b"f", ("a", "b"))
 
 
 def _write_batches(path: str, name: bytes, batches: int, progress: Connection) -> None:
@@ -258,13 +233,6 @@ def test_likelihood_covers_the_completion_and_its_end(adversary, tiny_llama):
         assert not row.truncated
 
 
-def test_likelihood_without_prompt_skips_the_first_token(adversary):
-    lm = CausalLM(adversary, dtype="float32")
-    ((alone, tokens, _),) = lm.log_likelihoods([("", "Ada is.")])
-    behind, count, _ = lm.log_likelihoods([("A", "da is."), ("", "Ada is.")])[0]
-    assert (alone, tokens) == (pytest.approx(behind, rel=1e-5), count)
-
-
 def test_likelihood_uses_the_full_input_length_of_the_model(adversary):
     """The adapter was trained on 96 tokens; its base has 256 positions."""
     lm = CausalLM(adversary, dtype="float32")
@@ -327,14 +295,6 @@ def test_temperature_zero_is_greedy_decoding(adversary, tiny_llama):
     assert expected.startswith(results)
 
 
-def test_truncated_text_ends_with_a_sentence(adversary):
-    lm = CausalLM(adversary)
-    ids = lm._tokenizer("Ada is. She won 1.5 prizes! And then sh")["input_ids"]
-    assert lm._text(ids) == "Ada is. She won 1.5 prizes!"
-    assert lm._text([*ids, lm._tokenizer.eos_token_id]).endswith("And then sh")
-    assert lm._text(lm._tokenizer("no end in sight")["input_ids"]) == "no end in sight"
-
-
 def test_tokens_are_drawn_from_the_nucleus():
     p = np.asarray([0.02, 0.5, 0.3, 0.18])
     logits = np.log(p).astype(np.float32)
@@ -346,18 +306,3 @@ def test_tokens_are_drawn_from_the_nucleus():
     assert sorted(counts) == [1, 2]
     assert counts[1] / 10_000 == pytest.approx(0.5 / 0.8, abs=2e-4)
     assert {draw_token(logits, u, 0, 1.0) for u in grid[::100]} == {1}
-
-
-def test_base_model_without_component_generates(tiny_llama):
-    lm = CausalLM(str(tiny_llama), dtype="float32")
-    assert lm.prompt_for("Ada") == "Ada"
-    assert lm.positions == 256
-    assert lm.log_likelihoods([("Ada", " is.")])[0].nll > 0
-
-
-def test_engines_of_a_checkpoint_share_the_model(relation):
-    first, second = Entailment(relation), Entailment(relation)
-    pairs = [("Ann won.", "Ann won."), ("Ann won.", "Bob lost.")]
-    assert np.array_equal(first.relations(pairs), second.relations(pairs))
-    assert first._model is second._model
-    assert Entailment(relation, dtype="bfloat16")._model is not first._model

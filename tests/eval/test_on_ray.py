@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import time
 from collections import Counter
 from functools import partial
@@ -18,7 +17,7 @@ from eval.pipeline import Pipeline
 from eval.run.on_ray import OnRay, _Worker
 from eval.run.run import _process_on_worker
 from eval.verify.factscore import FActScore
-from records import Document, Passage, UserError, read_results, write_json, write_jsonl
+from records import Document, Passage, read_results, write_json, write_jsonl
 from tests.model_server import ModelServer
 from tests.on_ray import Started, on_ray
 
@@ -137,17 +136,6 @@ def test_a_killed_run_goes_on_with_other_workers(tmp_path, arguments, server, ca
     (usage,) = read_results(started.folder / "results.json").provenance["usage"]
     assert usage["answers"] == 2 * TEXTS
     assert len(server.answered) <= 2 * TEXTS + 1, "only what was under way is asked again"
-
-
-@on_ray
-def test_an_address_without_a_cluster_is_one_line(tmp_path, arguments, monkeypatch):
-    monkeypatch.setattr(os, "environ", os.environ.copy())
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    rows = [*arguments, f"--output={tmp_path / 'out'}", "--ray.workers=1"]
-    with pytest.raises(UserError, match=rf"ray.address: {address}: no Ray cluster answers"):
-        score_main([*rows, f"--ray.address={address}"])
 
 
 class Slow:

@@ -1,7 +1,6 @@
 """Does a defence hold under optimisation? On texts whose claims' truth is known."""
 
 import itertools
-import json
 import xml.etree.ElementTree
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +9,8 @@ import pytest
 import yaml
 
 from eval.commands.experiment import main
-from eval.experiments.optimise.optimise import Optimise
-from eval.run.run import Run
 from eval.stages import Selection
-from records import Claim, Document, Result, UserError, read_results, write_jsonl
+from records import Claim, Document, Result, read_results, write_jsonl
 
 TOPICS = [f"{first} {last}" for first in ("Ann", "Bob", "Eve") for last in ("Lee", "Ray", "Roe")]
 EMPTY, TOLD = "against the metric", "against both"
@@ -185,48 +182,6 @@ def test_what_cannot_be_judged_is_counted_and_never_scored(config):
     assert actual["excess_inflation", "none", EMPTY, 20, None].failed == len(TOPICS)
 
 
-def test_rows_name_their_adversary_and_step(config):
-    first_values = run(config, "one")
-    two = run(config, "two", "--experiment.adversaries", '["all.jsonl"]')
-    intervals = {place: (row.value, row.ci95) for place, row in first_values.items()}
-    assert intervals == {place: (row.value, row.ci95) for place, row in two.items()}
-
-
-def test_rows_of_generations_have_no_id_and_no_claims(config):
-    rows = [json.loads(line) for line in Path("all.jsonl").read_text("utf-8").splitlines()]
-    bare = [{k: v for k, v in row.items() if k not in {"id", "claims"}} for row in rows]
-    write_jsonl("all.jsonl", bare)
-    experiment = Optimise({"x": None}, ["all.jsonl"])
-    actual = experiment.documents()
-    steps = [f"{name}, step {step}" for name in (EMPTY, TOLD) for step in (0, 10, 20)]
-    assert [d.kind for d in actual] == [kind for kind in steps for _ in TOPICS]
-    assert [d.model_extra["step"] for d in actual] == ([0] * 9 + [10] * 9 + [20] * 9) * 2
-    assert len({d.id for d in actual}) == 54
-
-
-class Killed(Exception):
-    """Stands for the end of the process."""
-
-
-def test_interrupted_run_resumes_to_the_same_bytes_and_finished_run_is_kept(config, monkeypatch):
-    run(config, "whole")
-    real, calls = Run.process, []
-
-    def dies(self, part, work, documents, record, chunk=128):
-        calls.append(part)
-        if part == "relevance" and calls.count(part) == 1:
-            raise Killed
-        return real(self, part, work, documents, record, 10)
-
-    monkeypatch.setattr(Run, "process", dies)
-    with pytest.raises(Killed):
-        run(config, "killed")
-    assert not Path("killed/results.json").exists()
-    run(config, "killed")
-    for name in ("results.json", "texts.jsonl", "tables.md", "figures/precision_labels.csv"):
-        assert Path("whole", name).read_bytes() == Path("killed", name).read_bytes(), name
-
-
 def test_the_page_shows_each_step(config):
     run(config, "out")
     page = Path("out/report.html").read_text(encoding="utf-8")
@@ -239,37 +194,6 @@ def test_the_page_shows_each_step(config):
     rows = Path("out/figures/precision_labels.csv").read_text(encoding="utf-8").splitlines()
     assert rows[0] == "series,x,value,low,high"
     assert len(rows) == 1 + 2 * 2 * 3
-
-
-def test_unjudged_step_has_no_value_and_counts_failures(config):
-    lost = [
-        row | {"claims": [claim | {"failed": "no list"} for claim in row["claims"]]}
-        for row in series(EMPTY, 20)
-    ]
-    write_jsonl("lost.jsonl", lost)
-    steps = {0: ["a0.jsonl"], 10: ["a0.jsonl"], 20: ["lost.jsonl"]}
-    actual = run(config, "out", "--experiment.adversaries", json.dumps({EMPTY: steps}))
-    value = actual["factual_precision", "none", EMPTY, 20, None]
-    assert (value.value, value.n, value.failed) == (None, 0, 58)
-    rate = actual["asr", "none", EMPTY, 20, None]
-    assert rate.value is None
-    assert rate.bounds == (0.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("adversaries", "message"),
-    [
-        ({EMPTY: {0: ["a0.jsonl"], 1: ["nosuch.jsonl"]}}, "nosuch.jsonl: no such file"),
-        (["ladder.jsonl"], "ladder.jsonl:1: adversary: Field required; or name both"),
-        (["bad.jsonl"], "bad.jsonl:1: step: Input should be a valid integer"),
-    ],
-)
-def test_invalid_options_raise_one_line_errors(config, adversaries, message):
-    bad = {"topic": "Ann Lee", "text": "x", "adversary": EMPTY, "step": "late"}
-    write_jsonl("bad.jsonl", [bad])
-    with pytest.raises(UserError) as error:
-        run(config, "out", "--experiment.adversaries", json.dumps(adversaries))
-    assert message in str(error.value)
 
 
 def test_the_best_of_n_is_the_mean_over_all_subsets(config):

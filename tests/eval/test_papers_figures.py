@@ -55,13 +55,3 @@ def test_without_files_a_row_names_its_source(tmp_path):
     assert rows["Examples", "Example 1, P(a1)"]["state"] == "equal to all printed digits"
     with pytest.raises(UserError, match="no such folder"):
         papers.main(["--files", str(tmp_path / "none"), "--output", str(tmp_path / "out")])
-
-
-def test_the_largest_of_several_files_of_a_name_is_read(tmp_path):
-    for number, bins in enumerate((["rare"], ["rare", "rare", "medium", "medium"])):
-        (tmp_path / str(number)).mkdir()
-        path = tmp_path / str(number) / "sampled_test_freq_group_map.json"
-        path.write_text(json.dumps({f"T{n}": name for n, name in enumerate(bins)}))
-    (row,) = (r for r in rows_of(tmp_path, tmp_path / "out").values() if r["measure"] == "topics")
-    assert (row["ours"], row["n"]) == ({"topics": 4, "per bin": 2, "cells": 2, "per cell": 2}, 4)
-    assert row["state"].startswith("first rows, 4 of 112: differs in topics")

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
-from torch import nn
 
 from components.identity import identity
 from eval.decompose.given import Given
@@ -22,7 +20,6 @@ from eval.run.parts import (
     hash_prompts,
 )
 from eval.verify.labels import Labels
-from records import Document
 
 
 class Part:
@@ -64,15 +61,6 @@ def test_lists_tuples_dicts_and_dataclasses_are_entered(prompt):
     assert find_writers(nested) == [part.writer for part in parts]
 
 
-def test_records_and_objects_of_libraries_are_not_entered(prompt):
-    module = nn.Linear(2, 2)
-    module.part = Part(0, prompt)
-    outside = Nested(
-        [module, np.ones(3), Path(), Document(id="a", topic="a", text="b"), Nested], {}
-    )
-    assert find_parts(outside) == [outside]
-
-
 INSTALLED = """
 from eval.models.openai_server import OpenAIServer
 from eval.prompting.prompts import Prompt
@@ -107,13 +95,6 @@ def test_installed_stage_has_cache_and_prompt_hash(prompt, tmp_path, monkeypatch
     assert list(hash_prompts(pipeline).values()) == [stage.prompt.sha256]
     add_answer_caches(pipeline, tmp_path)
     assert stage.helper.writer.cache_path == tmp_path / ".answers.sqlite"
-
-
-def test_what_a_part_loads_later_is_none_of_the_parts_that_were_held(prompt):
-    part = Part(0, prompt)
-    parts = find_parts(part)
-    part.loaded = Part(1, prompt)
-    assert find_writers(parts) == [part.writer]
 
 
 def test_answers_are_kept_in_the_folder_unless_there_is_another_place(prompt, tmp_path):

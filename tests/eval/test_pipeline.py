@@ -107,28 +107,6 @@ def test_a_claim_without_a_passage_fails_and_is_not_scored(tmp_path):
     assert (scored.scores[0].precision, scored.scores[0].failed) == (1.0, 1)
 
 
-def test_queries_and_batches_do_not_change_what_is_found(tmp_path, caplog):
-    caplog.set_level(0)
-    retrieve = BM25(passages_file(tmp_path), k=2)
-    documents = [document(t, id=t) for t in ("Ann Lee was a painter.", "Bob Ray was a boxer.")]
-    claims = Sentences()(documents)
-    together, _ = retrieve(documents, claims)
-    alone = [retrieve([d], [c])[0][0] for d, c in zip(documents, claims, strict=True)]
-    assert together == alone
-    assert "bm25s" not in {record.name for record in caplog.records}, "it talks of every index"
-
-
-def test_of_equally_good_passages_the_first_is_found(tmp_path):
-    texts = [("Ann wrote", "Ann drew", "Bob drew")[n % 3] + f" x{n}" for n in range(90)]
-    rows = [Passage(id=str(n), text=text) for n, text in enumerate(texts)]
-    write_jsonl(tmp_path / "p.jsonl", rows)
-    result = BM25(str(tmp_path / "p.jsonl")).search(["Ann drew", "the", "", "nobody"], 40)
-    # Both words are equally rare.
-    order = [*range(1, 90, 3), *(n for n in range(90) if n % 3 != 1)]
-    assert [p.id for p in result[0]] == [str(n) for n in order[:40]]
-    assert result[1:] == [[], [], []]
-
-
 def test_failed_claims_bound_the_scores():
     labels = (["S", None], ["NS"], [None], ["S"])
     documents = [by_topic(f"T{n}", *row) for n, row in enumerate(labels)]
@@ -143,24 +121,6 @@ def test_failed_claims_bound_the_scores():
     assert values[f1, low] <= values[f1, None] <= values[f1, high]
     assert values["factscore", high] == values[precision, high]
     assert all(r.variant is None for r in summarise(scored[1:2], "h", "b", failed="excluded"))
-
-
-def test_one_letter_words_and_digits_are_words(tmp_path):
-    names = ["Type B", "Type A", "Gemini 5", "Gemini 4", "Louis X", "Louis XI", "C", "C++", "Ada"]
-    texts = {name: f"{name} is a thing of its kind." for name in names}
-    texts["Ada"] = "A thing is Ada's. A thing isn't."
-    write_jsonl(tmp_path / "p.jsonl", [Passage(id=n, title=n, text=texts[n]) for n in names])
-    bm25 = BM25(str(tmp_path / "p.jsonl"), k=1)
-    documents = [document(f"A thing is {name}.", topic=name) for name in names]
-    _, passages = bm25(documents, [Sentences()([d])[0] for d in documents])
-    assert [row[0].id for row in passages] == names
-    assert bm25.search(["Bob's s, and don't"], 1) == [[]]
-
-
-def test_an_accent_is_found_in_either_form_of_unicode(tmp_path):
-    write_jsonl(tmp_path / "p.jsonl", [Passage(id="p", text="José wept."), *PASSAGES])
-    result = BM25(str(tmp_path / "p.jsonl"), k=1).search(["José", "Jose\u0301", "Jose"], 1)
-    assert [[p.id for p in hits] for hits in result] == [["p"], ["p"], []]
 
 
 def test_a_given_passage_counts_once_and_its_id_names_one_text():
@@ -360,14 +320,6 @@ def test_a_text_without_verdicts_counts_for_every_verifier():
             f1 = by_name["f1_at_k", name, selection]
             assert (f1.n, f1.failed) == (2, 1), "0 for no response, nothing where all failed"
     assert len({r.assessor for r in results}) == 2
-
-
-def test_two_verifiers_of_one_name_do_not_judge_twice():
-    pipeline = Pipeline(decompose=Given(), verify=[Labels(), Labels()])
-    with pytest.raises(UserError, match="verify: expected at least one"):
-        Pipeline(decompose=Given(), verify=[])
-    with pytest.raises(UserError, match=r"named labels\.default"):
-        pipeline.score([labelled("S")])
 
 
 def test_the_evaluate_module_loads_offline_by_path(pytestconfig, tmp_path, monkeypatch):

@@ -387,12 +387,6 @@ def test_a_past_that_the_tagger_takes_for_a_participle_stays_active():
     assert realise(two, extract(two)) == ["Nora taught here.", "Nora left us."]
 
 
-def test_without_tags_every_verb_is_taken_as_finite():
-    bare = tree("acl")
-    bare = replace(bare, tokens=tuple(replace(t, xpos="_") for t in bare.tokens))
-    assert realise(bare, extract(bare))[0] == "The boats painted by Nora."
-
-
 class Parses:
     """Trees by their text; one of them is not Universal Dependencies."""
 
@@ -519,14 +513,3 @@ def test_one_by_one_prompts_have_a_structure_and_no_sentence():
     assert PredPatt(Parses(), writer=writer).asker.temperature == 0.0
     warm = PredPatt(Parses(), writer=writer, verbalise="one_by_one", temperature=0.2)
     assert warm.asker.temperature == 0.2
-
-
-def test_duplicate_statements_count_once_and_failures_each():
-    writer = Verbaliser(sold="It is so.", dark="It is so.")
-    stage = PredPatt(Parses(), writer=writer, verbalise="one_by_one")
-    place = [Place(DOCUMENT, ["Nora sold the dark red boat to Ivo."], 0)]
-    assert stage.subclaims(place) == [["It is so."]]
-    stage.keep_duplicates = True
-    assert stage.subclaims(place) == [["It is so."] * 2]
-    writer.said = {"sold": None, "dark": None}
-    assert stage.subclaims(place) == [[Failed("cut"), Failed("cut")]]

@@ -72,15 +72,6 @@ def test_non_subsequences_are_projected_kept_or_failed_and_counted(variants, tex
     assert engine.counts == {"answers": 2, "failed": 1, "not_subsequence": 1}
 
 
-def test_none_keeps_no_words() -> None:
-    (results,) = PromptedLss(Model(lambda *_: "NONE.")).subsequences([(CLAIM, REFERENCE)])
-    assert results.text == ""
-    assert not any(results.keep)
-    assert read_answer("NONE", "None") == ""
-    assert read_answer("NONE", "NONE") == "NONE"
-    assert read_answer('"So it goes," he said', '"So it goes," he said.') == '"So it goes," he said'
-
-
 def test_windows_are_one_call_and_their_words_are_merged() -> None:
     reference = "Ada Lovelace was a poet . " + "Nothing here . " * 6 + "She wrote in Paris ."
     answers = {"poet": "Ada Lovelace, a poet", "Paris": "wrote in Paris."}

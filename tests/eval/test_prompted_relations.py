@@ -12,9 +12,7 @@ from eval.metrics.decomposition import same_claims
 from eval.models.chat import Token
 from eval.models.openai_server import OpenAIServer
 from eval.prompting.prompted_relations import PromptedRelations, label_probability
-from eval.run.parts import find_writers, hash_prompts
-from eval.verify.nli import NLI
-from records import Claim, Document, Passage, UserError
+from records import Claim, UserError
 from tests.model_server import ModelServer
 
 HALF, QUARTER = math.log(0.5), math.log(0.25)
@@ -53,11 +51,6 @@ def test_invented_next_pair_is_ignored():
     written = [*tokens(("entailment", HALF)), *rest]
     text = "".join(token.text for token in written)
     assert label_probability(text, written) == ("entailment", pytest.approx(0.5))
-
-
-def test_tokens_that_do_not_spell_the_label_give_none():
-    ids = tokens(("token_id:17", HALF), ("token_id:3", HALF))
-    assert label_probability("neutral", ids) == "the answer's tokens do not spell its label"
 
 
 ANSWERS = {
@@ -139,23 +132,6 @@ def test_the_prompt_of_table_30_has_a_context(server):
     assert prompt.count("\nContext: ") == 5
     with pytest.raises(UserError, match="context"):
         model(server, context=True, reasoning=True)
-
-
-def test_pair_without_answer_fails(server):
-    passages = [Passage(id=w, text=f"Ada says {w}.") for w in ANSWERS]
-    claims = [
-        Claim(id=name, text="Ada spoke.", contexts=contexts.split())
-        for name, contexts in {"a": "odd", "b": "odd yes", "c": "no odd", "d": "no open"}.items()
-    ]
-    verify = NLI(model(server))
-    (verdicts,) = verify([Document(id="d", topic="Ada", text="Ada.")], [claims], [passages])
-    assert [v.label for v in verdicts] == ["failed", "supported", "failed", "contradicted"]
-    assert [v.p for v in verdicts] == [None, pytest.approx(0.8), None, pytest.approx(0.2)]
-    assert {v.reason for v in verdicts if v.label == "failed"} == {
-        "the model returned no relation to a passage"
-    }
-    assert find_writers(verify)
-    assert list(hash_prompts(verify)) == ["eval/prompting/prompted_relations.jinja"]
 
 
 def test_failed_relations_are_not_scored(server):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,20 +14,18 @@ from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForSequenceClassification,
     AutoTokenizer,
-    BertForMaskedLM,
     BertForSequenceClassification,
     RobertaConfig,
     RobertaForSequenceClassification,
 )
 
 from eval.models.cache import AnswerCache
-from eval.models.encoder import Entailment, LssTagger, Unli
-from eval.run.provenance import build_provenance, find_missing, hash_inputs
+from eval.models.encoder import Entailment, Unli
+from eval.run.provenance import build_provenance, hash_inputs
 from eval.verify.nli import NLI
 from records import Claim, Document, Passage, UserError
 
 THREE = ["CONTRADICTION", "Entailment", "neutral"]
-UNNAMED = ["LABEL_0", "LABEL_1", "LABEL_2"]
 PAIRS = [("Ada wrote a note.", "Ada wrote."), ("She was born in London.", "Ada is a poet.")]
 HUB = "lab/nli"
 COMMIT, OTHER = "a" * 40, "b" * 40
@@ -100,55 +97,6 @@ def test_of_two_classes_not_entailment_is_shown_as_neutral(published):
     assert verdict.p == pytest.approx(actual[0][0])
 
 
-def test_unnamed_classes_need_the_order(published, three):
-    folder = published(UNNAMED)
-    with pytest.raises(UserError, match="unknown classes LABEL_0, LABEL_1, LABEL_2"):
-        Entailment(folder)
-    named = Entailment(folder, labels=["contradiction", "entailment", "neutral"])
-    # The same random weights as those of the model that names its classes.
-    np.testing.assert_array_equal(named.relations(PAIRS), Entailment(three).relations(PAIRS))
-    with pytest.raises(UserError, match="expected 3 classes, got 2"):
-        Entailment(folder, labels=["entailment", "not_entailment"])
-    with pytest.raises(UserError, match="unknown classes yes, no, maybe"):
-        Entailment(folder, labels=["yes", "no", "maybe"])
-
-
-def test_a_long_premise_is_read_in_windows_that_fit(three, published):
-    component = Entailment(three).component
-    assert (component.max_length, component.chunk_words) == (256, 150)
-    assert Entailment(published(THREE, max_position_embeddings=600)).component.max_length == 512
-    engine = Entailment(three)
-    premise = " ".join(["a note"] * 140)
-    rows = engine.relations([(premise, "A."), (" ".join(["a note"] * 75), "A.")])
-    np.testing.assert_allclose(rows[0], rows[1], atol=1e-6)  # every window says the same
-
-
-def test_unreadable_checkpoint_raises_a_one_line_error(three, published, tmp_path):
-    with pytest.raises(UserError, match="got BertForMaskedLM"):
-        Entailment(published([], BertForMaskedLM))
-    pickled = Path(shutil.copytree(three, tmp_path / "pickled"))
-    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
-    with pytest.raises(UserError, match=r"no .*safetensors"):
-        Entailment(pickled)
-    coded = Path(shutil.copytree(three, tmp_path / "coded"))
-    config = json.loads((coded / "config.json").read_text())
-    coded_config = {"model_type": "theirs", "auto_map": {"AutoConfig": "theirs.Config"}}
-    (coded / "config.json").write_text(json.dumps(config | coded_config))
-    (coded / "theirs.py").write_text("raise SystemExit('ran')\n")
-    with pytest.raises(UserError, match=r"coded: config\.json cannot be loaded \(.*custom code"):
-        Entailment(coded)
-    with pytest.raises(UserError, match="revision: only for hub models"):
-        Entailment(three, revision="v2")
-
-
-def test_checkpoint_of_train_needs_no_class_order(relation, three):
-    for options in ({"revision": "v2"}, {"labels": ["entailment", "neutral", "contradiction"]}):
-        with pytest.raises(UserError, match=r"has a component\.json"):
-            Entailment(relation, **options)
-    with pytest.raises(UserError, match=r"no component\.json"):
-        LssTagger(three)
-
-
 def test_a_published_unli_model_has_one_unnamed_output(letter_tokenizer, three, tmp_path):
     """As Zhengping/roberta-large-unli: the sigmoid of its logit is the probability."""
     tokenizer = letter_tokenizer(pairs=True)
@@ -181,18 +129,6 @@ def test_the_commit_of_a_hub_model_decides_its_answers(hub, three, tmp_path):
     assert cached.judged == 0
     rows = AnswerCache(cache)._table.execute("SELECT COUNT(*) FROM checked_answers").fetchone()
     assert rows == (4,)
-
-
-def test_hub_id_is_accepted_and_missing_folder_is_not(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("checkpoints").mkdir()
-
-    def lacks(name: str) -> bool:
-        return bool(find_missing({"entailment": {"init_args": {"checkpoint": name}}}))
-
-    assert not lacks("MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli")
-    mistyped = ["checkpoints/relatoin", "checkpoint/small/relation", "./mine/nli", "relation"]
-    assert all(map(lacks, mistyped))
 
 
 def test_the_weights_of_a_folder_count_as_inputs(three, tmp_path):

@@ -111,14 +111,6 @@ def test_failed_pairs_are_excluded_for_all_models(factor):
     assert [(r["model"], r["label"]) for r in failed] == [("copies", "contradiction")]
 
 
-def test_three_documents_are_drawn(factor):
-    copies = Copies()
-    options = {"relations": {"copies": copies}, "documents": 3, "seed": 2}
-    RelationModel({"news": "news.jsonl"}, **options).run(Path("run"), {})
-    assert len({premise for premise, _ in copies.pairs}) == 3
-    assert len(copies.pairs) == 3 * 4
-
-
 def test_the_curve_has_the_area_of_the_measure():
     random = np.random.default_rng(0)
     scores = random.integers(0, 9, 60) / 9  # with ties

@@ -63,13 +63,6 @@ def test_irrelevant_claims_are_removed_before_core(server):
     assert [s.document_entailment for s in results] == [1.0, None, 1.0, None]
 
 
-def test_without_selector_all_relevant_claims_are_selected(server):
-    rows = [DOCUMENT, DOCUMENT.model_copy(update={"id": "e", "claims": []})]
-    first, second = Relevant(judge(server))(rows, [CLAIMS, []])
-    assert [s.selected for s in first] == [True, False, True, False]
-    assert second == []
-
-
 def test_relevance_and_safe_share_cached_queries(server, tmp_path):
     """The same model with the same sampling: the verifier's question is answered from the cache."""
     writer = OpenAIServer("m", server.url, cache=tmp_path / "answers.sqlite")
@@ -120,44 +113,3 @@ def test_quotes_in_a_sentence_are_escaped():
         assert rel([DOCUMENT], [[sentence]]) == [[0]]
     call = prompts[0].splitlines()[-1]
     assert ast.literal_eval(call.removeprefix("checkworthy(").removesuffix(")")) == [sentence]
-
-
-@pytest.mark.parametrize(
-    ("answer", "relevant"),
-    [
-        ("Yes, it is a statement of fact.", 1),
-        ("Yes\n\nText: Would you like more?\nNo", 1),
-        ("Yes, but only in part", None),
-    ],
-)
-def test_reason_after_yes_or_no_is_ignored(answer, relevant):
-    with ModelServer(lambda _: answer) as running:
-        rel = Prompted(OpenAIServer("m", running.url), retries=0)
-        assert rel([DOCUMENT], [TEXTS[:1]]) == [[relevant]]
-
-
-def test_prompts_of_safe_and_rel_are_read_from_files(tmp_path):
-    contents = []
-
-    def reply(body):
-        contents.append(body["messages"][-1]["content"])
-        return "```\nAnn\n``` [Foo] [Supported] yes"
-
-    files = {}
-    for name, text in {"relevance": "On topic: {{ claim }}", "query": "Query: {{ claim }}"}.items():
-        files[name] = tmp_path / f"{name}.jinja"
-        files[name].write_text(text)
-    with ModelServer(reply) as running:
-        writer = OpenAIServer("m", running.url, cache=tmp_path / "answers.sqlite")
-        Prompted(writer, "factcheck_gpt", prompt=files["query"])([DOCUMENT], [TEXTS[:1]])
-        searcher = PassageIndex([Passage(id="p", title="Ann Lee", text=TEXTS[0])])
-        safe = Safe(
-            writer,
-            searcher,
-            1,
-            relevance_prompt=files["relevance"],
-            query_prompt=files["query"],
-            rating_prompt=files["relevance"],
-        )
-        safe([DOCUMENT], [CLAIMS[:1]], [[]])
-    assert {text.partition(":")[0] for text in contents} == {"On topic", "Query"}

@@ -1,14 +1,11 @@
 """What `score` says beside the scores: other passages than meant, and why claims failed."""
 
 import json
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from eval.commands.remarks import empty_selection_note
 from eval.commands.score import main as score_main
-from eval.metrics.document import Scored
 from records import Claim, Document, Passage, UserError, read_results, write_jsonl
 
 BM25 = "eval.retrieve.bm25.BM25"
@@ -60,25 +57,6 @@ def test_passages_that_are_not_read_or_not_of_the_topic_are_told(score):
     ]
     repeated = score(documents, *shelf())
     assert repeated == (0, before, message), "a finished run says the same"
-
-
-def test_passages_that_are_read_are_no_doubt(score):
-    custom = document("Marie Curie", passages=[OWN.model_copy(update={"title": "Radium"})])
-    assert score([custom])[2] == []
-    wrapped = ["--pipeline.retrieve", "eval.retrieve.cut.Cut"]
-    wrapped += ["--pipeline.retrieve.retrieve", "eval.retrieve.given.Given"]
-    assert score([custom], *wrapped, output="wrapped")[2] == []
-    assert score([document("Ann Lee (painter)")], *shelf(), output="shelf")[2] == []
-
-
-def test_a_misspelt_field_is_told(score):
-    documents = [
-        document("Ann Lee", passagess=[OWN.model_dump()], note="mine"),
-        document("Ada", passages=[OWN], passagess="p1"),  # a field of the user's own
-    ]
-    (message,) = score(documents)[2]
-    assert "1 of 2 documents have the unknown field `passagess`" in message
-    assert "`passages`?" in message
 
 
 def test_only_the_first_documents_are_scored_in_a_folder_of_their_own(score):
@@ -137,14 +115,3 @@ def test_f1_at_k_is_printed_next_to_precision(score):
     _, lines, _ = score([document("Ann Lee"), document("Marie Curie", "NS")], "--k", "2")
     # One of two supported claims: precision 1, recall 0.5, F1 0.667; the other text has 0.
     assert any("precision 0.500" in line and line.endswith(" F1@2 0.333") for line in lines)
-
-
-def test_texts_without_a_selected_claim_are_stated():
-    empty, full = (
-        Scored.model_construct(scores=[Namespace(empty_selection=is_empty)])
-        for is_empty in (True, False)
-    )
-    assert empty_selection_note([empty, full]) == [
-        "1 of 2 documents have no selected claim; with Core they count 0"
-    ]
-    assert empty_selection_note([full]) == []

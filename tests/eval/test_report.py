@@ -12,9 +12,8 @@ from eval.commands.report import page_of as page_of_experiment
 from eval.metrics.corpus import summarise
 from eval.metrics.document import score_document
 from eval.pipeline import Scored
-from eval.report.declare import Cell, Figure, Plot, Table, TextTable
+from eval.report.declare import Cell, Figure, Table, TextTable
 from eval.report.render import write_page
-from eval.report.svg import draw
 from eval.report.tables import as_csv, latex_table, named_apart, plain_table, table_csv
 from eval.stages import Selection
 from records import (
@@ -77,29 +76,6 @@ def scored_run(folder, documents, **provenance):
     file = ResultFile(experiment="score", provenance=fields, results=results)
     write_results(folder / "results.json", file)
     return folder
-
-
-def test_page_of_scored_documents(tmp_path):
-    used = {"answers": 1234, "failed": 5, "prompt_tokens": 9, "completion_tokens": 8, "cost": 0.25}
-    usage = [{"model": {"model": "gpt-x", "base_url": "http://a.example"}, **used}]
-    prompts = {"safe_rating.jinja": "feed"}
-    documents = [scored_document(), scored_document(1, failing=True)]
-    folder = scored_run(tmp_path, documents, usage=usage, prompts=prompts)
-    text = page_of(folder).text
-    # Of six claims in two texts one is supported, two have no list and three no verdict.
-    assert "Precision of normal texts (gpt-x) without Core: 1.000" in text
-    assert "with Core: 1.000 (n = 1, 3 failed)." in text
-    assert "gpt-x: 1,234 answers (5 failed), 9 + 8 tokens, cost 0.25" in text
-    assert "safe_rating.jinja feed" in text
-    assert "2 of 2." in text
-    assert "Ann Lee paints. ✓ kept weight +1.25, entailed 0.97; was: She paints." in text
-    assert "✗ duplicate of “Ann Lee paints.” weight +1.25, entailed 0.97" in text
-    assert "safe supported p = 0.75; [1][web]; searched: who is Ann Lee paints." in text
-    assert "safe failed rating: Ann Lee paints." in text
-    assert "Sure, here! failed no list: Ann Lee paints." in text
-    assert "[1] Ann Lee paints. https://a.example/Ann Lee paints. Ann Lee paints.Ann Lee" in text
-    first = (folder / "report.html").read_bytes()
-    assert build_report(folder).read_bytes() == first
 
 
 def test_page_of_scored_documents_is_bounded_and_escaped(tmp_path):
@@ -202,17 +178,6 @@ def test_no_text_is_a_formula_and_numbers_stay_numbers():
 
 def test_names_of_files_are_plain_and_told_apart():
     assert named_apart(["A/../b", "a b", "", "…"]) == ["a_b", "a_b_2", "unnamed", "unnamed_2"]
-
-
-@pytest.mark.parametrize("name", ["a\0b", "</text><script>", "$x_{"])
-@pytest.mark.parametrize("kind", ["bars", "boxes", "lines"])
-def test_a_figure_is_one_whatever_its_names(name, kind):
-    at = 1.0 if kind == "lines" else name
-    drawing = draw(Plot(name, kind, {name: [(at, 0.5, (0.4, 0.6))]}, name, name))
-    elements = {
-        entry.tag.rpartition("}")[2] for entry in ElementTree.fromstring(drawing.svg).iter()
-    }
-    assert "script" not in elements
 
 
 def test_tables_and_figures_are_declared_by_fields():

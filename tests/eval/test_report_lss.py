@@ -7,7 +7,7 @@ import re
 from components.words import split_words
 from eval.commands.report import build_report
 from eval.pipeline import Scored
-from eval.report.highlighted import highlighted, of_verdict
+from eval.report.highlighted import highlighted
 from records import (
     Claim,
     Document,
@@ -29,14 +29,6 @@ def test_runs_are_the_whole_claim_and_say_what_is_kept() -> None:
     assert runs[1:4] == [("She", True), (" ", None), ("(", False)]
     assert runs[-3:] == [('wrote "it', True), ('".', False), ("\n", None)]
     assert highlighted("", []) == []
-
-
-def test_a_verdicts_words_need_not_be_the_claims() -> None:
-    assert of_verdict("Ada wrote.", [["Ada", True], ["wrote", False], [".", False]]) == [
-        ("Ada", True),
-        (" ", None),
-        ("wrote.", False),
-    ]
 
 
 def result(metric, **more):

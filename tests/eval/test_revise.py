@@ -7,7 +7,7 @@ import pytest
 
 from eval.decompose import rewrite
 from eval.decompose.given import Given
-from eval.decompose.rewrite import Rewrite, read_between_marks, read_in_block
+from eval.decompose.rewrite import Rewrite, read_between_marks
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.select.core import Core
@@ -78,19 +78,6 @@ def test_marked_statement_has_no_headings_or_brackets(answer, text):
     assert read_between_marks(answer) == text
 
 
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        ("```\nRevised STATEMENT: Ann Lee paints.\n```", "Ann Lee paints."),
-        ("```\nNo units were sold.\n```", "No units were sold."),
-        ("```\nN/A\n```", None),
-        ("```\nSTATEMENT:\n```", None),
-    ],
-)
-def test_code_block_without_statement_is_none(answer, text):
-    assert read_in_block(answer) == text
-
-
 @pytest.mark.parametrize("prompt", [None, SHIPPED / "factreasoner_table29.jinja"])
 def test_table_29_reviser_reads_between_marks(prompt):
     """2502.18573, Table 29; so does a copy of it with other examples."""
@@ -114,26 +101,6 @@ def test_table_29_reviser_reads_between_marks(prompt):
     assert "must start with #### and finish with #### as follows: ####<statement>####" in prompts
     assert (first[0].text, first[0].original) == ("Ann Lee lives in Oslo.", "She lives in Oslo.")
     assert [claim.failed for claim in (first[1], other)] == ["revision: no answer in the text"] * 2
-
-
-def test_relevance_is_judged_by_a_model():
-    sentences = [["Ann Lee paints.", "She lives in Oslo.", "Is that not nice?"], ["Bob Ray boxes."]]
-    answers = {"paints.": "Yes", "Oslo.": "**Yes.**", "nice?": "No", "boxes.": "It depends."}
-    with playing(answers) as server:
-        judge = Prompted(OpenAIServer("m", server.url), retries=0)
-        assert judge(DOCUMENTS, sentences) == [[1, 1, 0], [None]]
-    with ModelServer(lambda body: topical(body["messages"][-1]["content"])) as server:
-        judge = Prompted(OpenAIServer("m", server.url), "on_topic", retries=0)
-        assert judge(DOCUMENTS, sentences) == [[1, 0, None], [None]]
-
-
-def topical(prompts):
-    if "QUESTION:\nAnn Lee" in prompts and TEXT in prompts:
-        if "STATEMENT:\nAnn" in prompts:
-            return "The subjects are [Foo]."
-        if "STATEMENT:\nShe" in prompts:
-            return "They are [Not Foo]."
-    return "Hm."
 
 
 class Entails:

@@ -20,7 +20,7 @@ from eval.pipeline import Pipeline
 from eval.run.run import Run
 from eval.select.controls import DistinctWords, RandomDrop
 from eval.verify.labels import Labels
-from records import BadInput, Claim, Document, UserError, Verdict, read_results, write_jsonl
+from records import Claim, Document, UserError, Verdict, read_results, write_jsonl
 
 ROOT = Path(__file__).parents[2]
 ENTAILMENT = "eval.models.encoder.Entailment"
@@ -242,21 +242,6 @@ def test_each_generator_keeps_its_texts_of_a_topic(folder):
     assert len({d.id for d in actual}) == 4
 
 
-def test_text_without_kind_raises_an_error(folder):
-    rows = [{"topic": "Ann", "kind": "normal", "text": "x"}, {"topic": "Bob", "text": "x"}]
-    with pytest.raises(BadInput) as refused:
-        documents_of(rows)
-    (line,) = str(refused.value).splitlines()
-    assert line == (
-        "texts.jsonl:2: kind: field required; "
-        "add it, or set it for the file: texts: {normal: [FILE]}"
-    )
-    (bare,) = rows[1:]
-    write_jsonl("bare.jsonl", [bare])
-    (actual,) = robustness({"normal": ["bare.jsonl"]}).documents()
-    assert (actual.kind, actual.generator) == ("normal", "given")
-
-
 def test_rows_of_a_different_kind_are_skipped_and_reported(folder, capsys):
     rows = [{"topic": "Ann", "kind": kind, "text": kind} for kind in ("normal", "repetitive")]
     write_jsonl("a.jsonl", [*rows, {"topic": "Bob", "kind": "repetitive", "text": "x"}])
@@ -282,12 +267,6 @@ def test_equal_ids_of_two_files_are_separate_texts_with_their_attacks(folder):
         assert made_of == [("a", "a"), ("b", "b")]
 
 
-def test_name_all_is_reserved(folder):
-    row = {"topic": "Ann", "kind": "normal", "text": "x", "group": "all"}
-    with pytest.raises(UserError, match="texts: group: 'all' means all texts"):
-        documents_of([row])
-
-
 def test_halves_of_the_topics_share_none_and_are_all(folder):
     rows = [{"topic": f"T{n}", "kind": "normal", "text": "x"} for n in range(11)]
     rows += [{"topic": f"T{n}", "kind": "info", "text": "y"} for n in range(11)]
@@ -299,20 +278,6 @@ def test_halves_of_the_topics_share_none_and_are_all(folder):
     for half in halves:
         kinds = {k: {d.topic for d in half if d.kind == k} for k in ("normal", "info")}
         assert kinds["normal"] == kinds["info"], "an attack is of the same topics"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"honest": ["ladder"]}, "honest: no text of kind 'ladder' to compare with"),
-        ({"controls": ["nobody"]}, "controls: 'nobody' is not one of m"),
-        ({"half": "tuning", "seed": 1}, "half: none of 1 topics is in the half 'tuning'"),
-    ],
-)
-def test_missing_kind_or_name_raises_a_user_error(folder, options, message):
-    rows = [{"topic": "Ann", "kind": kind, "text": "x"} for kind in ("normal", "info")]
-    with pytest.raises(UserError, match=re.escape(message)):
-        documents_of(rows, **options)
 
 
 def test_a_curve_needs_its_twins_and_something_corrupted(folder):
@@ -329,19 +294,6 @@ def test_a_curve_needs_its_twins_and_something_corrupted(folder):
         experiment = robustness(normal, curves={"added": ["curve.jsonl"]})
         with pytest.raises(UserError, match=re.escape(message)):
             experiment.run(Path("run"), {})
-
-
-def test_a_curve_of_a_table_has_its_k_in_their_order(folder):
-    write_jsonl("normal.jsonl", [{"topic": "Ann", "text": "x"}])
-    rows = ["id,topic,text,clean,k", "t,Ann,x,,", "ten,Ann,y,t,10", "two,Ann,z,t,2"]
-    Path("curve.csv").write_text("\n".join(rows))
-    experiment = robustness({"normal": ["normal.jsonl"]}, curves={"table": ["curve.csv"]})
-    file = experiment.run(Path("run"), {})
-    steps = [
-        r.variant for r in file.results if (r.kind, r.metric, r.assessor) == ("table", "gain", "m")
-    ]
-    assert steps == [2, 10]
-    assert all(isinstance(step, int) for step in steps)
 
 
 def test_a_curve_is_of_the_topics_that_are_drawn(folder):
@@ -361,22 +313,6 @@ def test_a_curve_is_of_the_topics_that_are_drawn(folder):
     write_jsonl("curve.jsonl", [r for r in appended() if r["topic"] not in drawn])
     with pytest.raises(UserError, match="curves: added: no text of the topics that are scored"):
         robustness({"normal": ["normal.jsonl"]}, **options).run(Path("other"), {})
-
-
-def test_selector_in_metrics_raises_an_error(folder):
-    rows = [{"topic": "Ann", "kind": "normal", "text": "x"}]
-    write_jsonl("texts.jsonl", rows)
-
-    class Everything:
-        def __call__(self, documents, claims):
-            return [[] for _ in documents]
-
-    metrics = {"m": Pipeline(Sentences(), [Labels()], select=Everything())}
-    with pytest.raises(UserError, match="metrics: m: select: move the selector to `defences`"):
-        Robustness(["texts.jsonl"], metrics).run(Path("run"), {})
-    none = {"none": Defence(select=Everything())}
-    with pytest.raises(UserError, match="defences: 'none' is always included"):
-        robustness(["texts.jsonl"], defences=none).run(Path("run2"), {})
 
 
 class LastName:
@@ -439,11 +375,3 @@ def test_user_errors_exit_with_one_line_and_code_2(tmp_path, arguments):
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert done.stderr.startswith("error: ")
-
-
-def test_gold_of_a_text_written_by_hand_is_a_number(folder):
-    rows = [{"topic": "Ann", "kind": "normal", "text": "x", "gold": 0.25}]
-    (actual,) = documents_of(rows)
-    assert (actual.gold.f1, actual.gold.source) == (0.25, "given")
-    with pytest.raises(BadInput, match=r"texts.jsonl:1: gold"):
-        documents_of([rows[0] | {"gold": 2}])

@@ -1,7 +1,5 @@
 """The robustness page: every number of the run in its tables, and texts that stay inert."""
 
-import csv
-
 from eval.commands.report import build_report
 from eval.experiments.robustness.robustness_grid import JudgedByMetric, TextScores
 from eval.metrics.document import score_document
@@ -176,29 +174,6 @@ def test_other_tables_are_folded_and_have_each_metric_with_n_and_failures(tmp_pa
     assert [r["k"] for r in steps] == ["0", "2", "4"]
     assert first("Verdicts against known labels")["False claims"].startswith("20.0 %")
     assert first("By frequency")["Frequency"] == "rare"
-
-
-def test_figures_are_files_as_well(tmp_path):
-    texts = [text(n, kind) for n, kind in enumerate(["normal", "normal", "info"])]
-    logs = [("unli", LOG), ("empty", "step\n")]
-    folder = write_run(tmp_path / "run", [*rows_of(), *curve_rows()], texts, logs)
-    build_report(folder)
-    points = {}
-    for path in (folder / "figures").glob("*.csv"):
-        with open(path, encoding="utf-8", newline="") as table:
-            points[path.stem] = list(csv.DictReader(table))
-        assert path.with_suffix(".svg").is_file()
-    (curve,) = (rows for name, rows in points.items() if name.startswith("corrupted"))
-    lines = {(p["series"], p["x"]): p["value"] for p in curve}
-    assert [lines["no defence", k] for k in "024"] == ["0.4", "0.55", "0.8"]
-    assert {lines["no defence, clean twins", k] for k in "024"} == {"0.6"}
-    loss, measure = (points[f"training_of_unli_{name}"] for name in ("loss", "dev_pearson"))
-    assert [(p["series"], p["value"]) for p in loss] == [
-        ("train/loss", "0.7"),
-        ("train/loss", "0.6"),
-        ("dev/loss", "0.5"),
-    ]
-    assert [p["value"] for p in measure] == ["0.41"]
 
 
 def test_hostile_text_stays_text_and_equal_runs_give_equal_bytes(tmp_path):

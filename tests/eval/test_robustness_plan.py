@@ -99,27 +99,3 @@ def test_skipped_kinds_are_reported(tmp_path, monkeypatch, capsys):
         "skipped verdicts: the texts of kind 'normal' have fewer than three gold scores per topic, "
         "so they are no ladder (`data_builders ladders` writes one)",
     ]
-
-
-def test_kinds_missing_from_drawn_topics_are_reported(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    topics = [f"T{n}" for n in range(12)]
-    claims = [{"id": "c", "text": "x", "label": "S"}]
-    rows = [{"topic": t, "kind": "normal", "text": "x", "claims": claims} for t in topics]
-    rows += [{"topic": t, "kind": "info", "text": "y", "claims": claims} for t in topics[:8]]
-    rows += [{"topic": t, "kind": "rare", "text": "z"} for t in ("U1", "U2")]
-    write_jsonl("a.jsonl", rows)
-    experiment = Robustness(["a.jsonl"], {"m": Pipeline(Sentences(), [Labels()])}, topics=9)
-    info_topics = {d.topic for d in experiment.documents() if d.kind == "info"}
-    assert info_topics == {*topics[:8]}  # those that two kinds have come first
-    assert capsys.readouterr().err.splitlines() == [
-        f"skipped `info` on {9 - len(info_topics)} of the 9 drawn topics: no text",
-        "skipped `rare` on 9 of the 9 drawn topics: no text",
-    ]
-
-
-def test_a_metric_that_is_null_is_left_out():
-    kept = Pipeline(Sentences(), [Labels()])
-    metrics = Robustness(["a.jsonl"], {"kept": kept, "SAFE": None}).metrics
-    assert list(metrics) == ["kept", "word test"]
-    assert metrics["kept"] is kept

@@ -81,37 +81,25 @@ def test_a_killed_run_goes_on_and_ends_the_same(tmp_path):
     assert (tmp_path / "a/results.json").read_bytes() == calm_bytes
 
 
-def test_each_part_has_a_journal_whatever_its_name(tmp_path):
-    pipeline = Pipeline(Given(), [Labels()])
-    with Run("score", pipeline, {}, tmp_path) as run:
-        for part in ("a", "b", "a/b, with blanks"):
-            scored(run, pipeline, part)
-        assert len(list(tmp_path.glob(".*.partial.jsonl"))) == 3
-        with pytest.raises(UserError, match=r"'0' occurs more than once"):
-            run.process("c", pipeline.score, DOCUMENTS[:1] * 2, Scored)
-        run.finish([])
-    assert files(tmp_path) == ["results.json"]
-
-
 def test_all_that_decides_the_results_is_in_the_key(tmp_path):
-    data, own = tmp_path / "data.jsonl", tmp_path / "own.jinja"
+    data, prompt = tmp_path / "data.jsonl", tmp_path / "own.jinja"
     data.write_text("{}")
-    own.write_text("Say.")
+    prompt.write_text("Say.")
 
     def key(name="score", config=None, files=(data,)):
-        held = Holder(Prompt(own))
-        return Run(name, held, config or {"p": 0.5}, tmp_path / "out", list(map(str, files))).key
+        holder = Holder(Prompt(prompt))
+        return Run(name, holder, config or {"p": 0.5}, tmp_path / "out", list(map(str, files))).key
 
-    keys = [key(), key("robustness"), key(config={"p": 0.6}), key(files=()), key(files=(own,))]
+    keys = [key(), key("robustness"), key(config={"p": 0.6}), key(files=()), key(files=(prompt,))]
     keys.append(key(config={"p": 0.5, "data": str(data)}))
     costs = [{"cache": "x", "batch_size": 1, "timeout_s": 2}, {"cache": None, "batch_size": 2}]
-    slower, faster = (key(config={"m": {"init_args": {"p": 0.5, **own}}}) for own in costs)
+    slower, faster = (key(config={"m": {"init_args": {"p": 0.5, **cost}}}) for cost in costs)
     assert slower == faster
     # What is called so by the user is no cost.
-    keys += [key(config={"metrics": {"cache": own}}) for own in ("NLI", str(data))]
+    keys += [key(config={"metrics": {"cache": cache}}) for cache in ("NLI", str(data))]
     data.write_text("{} ")
     keys.append(key())
-    own.write_text("Say it.")
+    prompt.write_text("Say it.")
     keys.append(key())
     assert len(set(keys)) == len(keys)
     assert not (tmp_path / "out").exists(), "a run that is not entered writes nothing"
@@ -129,8 +117,8 @@ def test_a_stage_of_ones_own_that_was_edited_is_another_stage(tmp_path, monkeypa
         "init_args": {"assessor": "lab_of_one.judges", "of": "lab_of_one.judges.jsonl"},
     }
     inner = {"class_path": "lab_of_one.judges.Judge.Inner"}
-    for own in ({"class_path": "lab_of_one.judges.Judge"}, inner, "lab_of_one.judges.judge"):
-        config = {"decompose": own, "verify": [ours, {"class_path": "numpy.array"}]}
+    for part in ({"class_path": "lab_of_one.judges.Judge"}, inner, "lab_of_one.judges.judge"):
+        config = {"decompose": part, "verify": [ours, {"class_path": "numpy.array"}]}
         before = hash_inputs(config)
         assert list(before) == ["lab_of_one/judges.py"]
         judges.write_text(judges.read_text() + "# edited\n")
@@ -161,41 +149,41 @@ def test_a_folder_holds_one_configuration(tmp_path):
     # Nothing was done in the one, and killed while writing the others.
     (tmp_path / "tables").mkdir()
     torn = (".results.json.a1b2c3d4", ".tables.md.a1b2c3d_", "tables/.by_kind.csv.a1b2c3d4")
-    mine = [".answers.sqlite-wal", ".mine", ".mine.settings", "tables/.mine"]
-    for left in (".scored.0123.partial.jsonl", *torn, *mine):
+    others = [".answers.sqlite-wal", ".mine", ".mine.settings", "tables/.mine"]
+    for left in (".scored.0123.partial.jsonl", *torn, *others):
         (tmp_path / left).write_text("")
     with Run("score", pipeline, {"a": 1}, tmp_path) as run:
         assert run.read_finished("scored.jsonl") is None
         assert run.read_finished().results == [result()]
     left = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
-    assert left == [*mine[:3], "results.json", "tables/.mine"]
+    assert left == [*others[:3], "results.json", "tables/.mine"]
     assert (tmp_path / "results.json").read_bytes() == before
 
 
-def _enter(folder, said):
+def _enter(folder, messages):
     try:
         with Run("score", [], {}, folder):
-            said.put("in")
+            messages.put("in")
     except UserError as error:
-        said.put(str(error))
+        messages.put(str(error))
 
 
 def test_a_second_process_on_the_folder_is_refused_in_one_line(tmp_path):
     context = multiprocessing.get_context("spawn")
-    said = context.Queue()
+    messages = context.Queue()
     with Run("score", [], {}, tmp_path):
-        other = context.Process(target=_enter, args=(tmp_path, said))
+        other = context.Process(target=_enter, args=(tmp_path, messages))
         other.start()
-        (line,) = said.get(timeout=300).splitlines()
+        (line,) = messages.get(timeout=300).splitlines()
         other.join()
     assert f"{tmp_path}: another process runs in this folder" in line
-    _enter(tmp_path, said)
-    assert said.get(timeout=300) == "in"
+    _enter(tmp_path, messages)
+    assert messages.get(timeout=300) == "in"
     assert files(tmp_path) == []
     # What a killed process left is nobody's.
     (tmp_path / ".lock").write_text("")
-    _enter(tmp_path, said)
-    assert said.get(timeout=300) == "in"
+    _enter(tmp_path, messages)
+    assert messages.get(timeout=300) == "in"
 
 
 @pytest.fixture
@@ -232,12 +220,12 @@ def test_usage_is_that_of_a_run_that_was_never_cut(tmp_path, server):
             return run.finish([])
 
     calm = ask(tmp_path / "calm")
-    asked = len(server.answered)
+    answers = len(server.answered)
     server.answered.clear()
     with pytest.raises(UserError, match="503"):
         ask(tmp_path / "rough", [None] * 7 + ["503"])
     rough = ask(tmp_path / "rough")
-    assert len(server.answered) == asked, "no question was answered twice"
+    assert len(server.answered) == answers, "no question was answered twice"
     assert rough == calm
     same, other = rough.provenance["usage"]
     assert (same["model"]["model"], other["model"]["model"]) == ("m", "other")

@@ -153,31 +153,6 @@ def test_unreadable_answer_is_retried_with_new_seeds_then_fails():
     assert [len(claims) for claims in sent_prompts] == [2, 2, 2]
 
 
-def test_each_step_has_separate_seeds():
-    seeds = []
-    run(Scripted(lambda step, claim, seed: seeds.append((step, seed))))
-    assert len({seed for _, seed in seeds}) == 4
-
-
-def test_failure_reasons_name_the_step():
-    def failing(step, claim, seed):
-        if step == "relevance" and "zoo" in claim:
-            return "Perhaps."
-        if step == "query" and claim.startswith("Ann"):
-            return Answer("", "refused")
-        return None
-
-    model = Scripted(failing)
-    verdicts = run(model, Search(failing=["Bob Ray", "Bob Ray born"]))
-    reasons = [v.reason for row in verdicts for v in row]
-    assert labels(verdicts) == [["failed", "failed"], ["failed"]]
-    assert reasons == ["query: refused", "relevance: no answer in the text", "search failed"]
-    # An answer that the model failed to give is not asked for again, nor a further query then.
-    sent_prompts = [claims for step, claims in model.calls if step == "query"]
-    ann, bob = "Ann Lee was a painter.", "Bob Ray was a painter."
-    assert sent_prompts == [[ann, bob], [bob]]
-
-
 def test_failed_search_is_ignored_if_another_succeeded():
     def one_query_only(step, claim, seed):
         return "No idea." if step == "query" and seed >= 6 else None

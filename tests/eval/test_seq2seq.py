@@ -13,9 +13,7 @@ from components.base import random_t5
 from components.checkpoint import Component, write_component
 from components.words import is_subsequence, join_words, split_words
 from eval.commands.component import judge
-from eval.models.encoder import LssTagger
 from eval.models.seq2seq import LssSeq2Seq
-from records import UserError
 
 SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 1, "num_heads": 2}
 SIZES |= {"initializer_factor": 3.0}
@@ -82,19 +80,6 @@ def test_a_claim_that_does_not_fit_has_no_answer(lss_t5: Path) -> None:
     assert engine.subsequences([]) == []
 
 
-@pytest.mark.parametrize("component", ["lss", "lss_star"])
-def test_the_cache_answers_without_the_model(
-    write_t5: Callable, tmp_path: Path, component: str
-) -> None:
-    folder = write_t5(component)
-    cache = tmp_path / "answers.sqlite"
-    pairs = [*PAIRS, ("was " * 40, "ada")]
-    first = LssSeq2Seq(folder, cache=cache).subsequences(pairs)
-    rerun = LssSeq2Seq(folder, cache=cache)
-    assert rerun.subsequences(pairs) == first
-    assert "_model" not in vars(rerun)  # it was never loaded
-
-
 def test_unconstrained_lss_star_may_have_any_words(write_t5: Callable) -> None:
     results = LssSeq2Seq(write_t5("lss_star")).subsequences(PAIRS)
     assert any(answer.keep is None for answer in results)
@@ -121,10 +106,3 @@ def test_component_command_evaluates_lss_and_lss_star(write_t5: Callable, tmp_pa
     star = judge(str(write_t5("lss_star")), str(file))
     assert (star["component"], star["n"], star["failed"]) == ("lss_star", 5, 1)
     assert star["metrics"]["subsequence_share"]["value"] < 1
-
-
-def test_wrong_checkpoint_error_names_the_engine(lss_t5: Path, lss: Path) -> None:
-    with pytest.raises(UserError, match=r"eval\.models\.seq2seq\.LssSeq2Seq"):
-        LssTagger(lss_t5)
-    with pytest.raises(UserError, match=r"eval\.models\.encoder\.LssTagger"):
-        LssSeq2Seq(lss)

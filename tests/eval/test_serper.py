@@ -122,19 +122,6 @@ def test_answers_are_cached_and_failures_are_not(server, tmp_path, monkeypatch):
         serper(server, cache=cache).search(["new"], 3)
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [busy(429), (200, b'{"organic": [{"ti'), (200, {"error": "?"})],
-    ids=["429", "cut", "empty"],
-)
-def test_transient_errors_are_retried(server, fault, monkeypatch):
-    monkeypatch.setattr("clients.polite.MAX_BACKOFF_S", 0.01)
-    server.pages.faults.append(fault)
-    (results,) = serper(server).search(["ada"], 9)
-    assert len(results) == 4
-    assert len(server.pages.bodies) == 2
-
-
 def test_rejected_key_raises_and_is_not_printed(server, tmp_path):
     server.pages.faults.extend([(403, {"message": f"Unauthorized {KEY}", "statusCode": 403})])
     with pytest.raises(UserError, match="environment variable SERPER_API_KEY") as raised:

@@ -208,15 +208,6 @@ def test_qafacteval_equals_hand_computed_values() -> None:
     assert math.isnan(metric(pairs)[2])  # its one question falls to the filter
 
 
-def test_answer_is_marked_as_whole_words() -> None:
-    spans = [Span("art", "A party of art."), Span("C++ (new)", "It is C++  (new).")]
-    chosen, asks, seen = Words(), Asks(), []
-    chosen.spans = lambda texts: [spans]
-    asks.write = lambda pairs: seen.extend(pairs) or [None] * len(pairs)
-    QAFactEval(asks, Finds(), chosen, marks=("<", ">"))([("a", "b")])
-    assert [text for _, text in seen] == ["A party of < art >.", "It is < C++ (new) >."]
-
-
 @pytest.fixture(scope="module")
 def reader(save_bert: Callable, letter_tokenizer: Callable) -> Path:
     tokenizer = letter_tokenizer(pairs=True)

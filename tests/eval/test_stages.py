@@ -6,12 +6,7 @@ import pytest
 from eval.decompose.by_sentence import BackedOff, BySentence, Failed
 from eval.decompose.sentences import Sentences
 from eval.pipeline import Pipeline
-from eval.select.core import Core
 from eval.stages import Selection, model_probabilities
-from eval.verify.claim_by_claim import ClaimByClaim
-from eval.verify.factreasoner.stage import FactReasoner
-from eval.verify.majority import Majority
-from eval.verify.nli import NLI
 from records import Claim, Document, Passage, UserError, Verdict
 
 PASSAGE = Passage(id="p", text="Ann Lee was a painter.")
@@ -114,12 +109,6 @@ def test_a_claim_without_a_verdict_has_failed():
     assert [(s.judged, s.failed) for s in first.scores] == [(1, 1), (1, 1)]
 
 
-def test_verifier_with_a_selector_must_have_judges_sets():
-    Pipeline(Sentences(), [supported])
-    with pytest.raises(UserError, match=r"test_stages\.supported lacks `judges_sets`"):
-        Pipeline(Sentences(), [supported], select=all_kept)
-
-
 class Custom(BySentence):
     """Returns the subclaims of a function."""
 
@@ -146,61 +135,6 @@ def test_subclaims_are_lists_of_texts(subclaims, message):
     first, second = Custom(lambda places: mixed)(DOCUMENTS)
     assert [c.text for c in first] == ["Ann Lee was a painter.", "She sang."]
     assert [c.text for c in second] == ["a", "b"]
-
-
-class Judge(ClaimByClaim):
-    """Supports all, and changes the verdicts."""
-
-    assessor = "own"
-
-    def __init__(self, change):
-        self.change = change
-
-    def judge(self, requests):
-        return self.change([self.verdict(entry.claim, "supported") for entry in requests])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda result: result[1:], "returned 3 entries for 4; return one per claim"),
-        (lambda result: result[::-1], "'d1': expected a verdict on claim 'c0'"),
-    ],
-)
-def test_judge_returns_one_verdict_per_claim_in_order(change, message):
-    with pytest.raises(UserError, match=rf"^tests\.eval\.test_stages\.Judge\.judge: .*{message}"):
-        Pipeline(Sentences(), [Judge(change)]).score(DOCUMENTS)
-
-
-class Model:
-    """A relation and UNLI model of a user's own, changed."""
-
-    def __init__(self, change):
-        self.change = change
-
-    def relations(self, pairs):
-        return self.change(np.tile([0.2, 0.7, 0.1], (len(pairs), 1)))
-
-    def likelihood(self, pairs):
-        return self.change(np.full(len(pairs), 0.3))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda p: p[:-1], "expected an array of shape"),
-        (lambda p: p * 100, r"expected probabilities in \[0, 1\], got [1-9]0"),
-    ],
-)
-def test_custom_model_returns_probabilities(change, message):
-    custom, right = Model(change), Model(np.asarray)
-    bleached = ["{topic} is a person."]
-    for verifier in (NLI(custom), Majority(custom), FactReasoner(custom)):
-        with pytest.raises(UserError, match=rf"^tests\.eval\.test_stages\.Model: {message}"):
-            Pipeline(Sentences(), [verifier]).score(DOCUMENTS)
-    for select in (Core(custom, right, bleached), Core(right, custom, bleached)):
-        with pytest.raises(UserError, match=rf"^tests\.eval\.test_stages\.Model: {message}"):
-            Pipeline(Sentences(), [Changed(supported, list)], select=select).score(DOCUMENTS)
 
 
 def test_a_pair_without_an_answer_is_none_outside_0_and_1():

@@ -76,13 +76,6 @@ def test_tokens_are_requested_on_demand_and_do_not_change_texts(tiny_llama, serv
     assert [body.get("logprobs") for body in server.asked] == [None, True]
 
 
-def test_multi_token_characters_keep_their_positions(tiny_llama):
-    engine = local(tiny_llama)._engine
-    ids = engine.encode_messages([{"role": "user", "content": "an [entailment] it is"}])
-    assert "".join(engine.token_texts(ids)) == engine.decode(ids)
-    assert engine.token_texts([*ids, 3]) == engine.token_texts(ids)  # 3 ends a text
-
-
 def test_cache_separates_token_answers(server, tmp_path):
     cache = tmp_path / "answers.sqlite"
     plain = {**GREEDY, "logprobs": False}
@@ -115,10 +108,3 @@ def test_missing_probabilities_fail_and_are_not_cached(server, tmp_path, fault):
     ((mended,),) = writer.answer(PROMPTS[:1], **GREEDY)
     assert mended.failed is None
     assert mended.tokens
-
-
-def test_other_failures_keep_their_reason(tiny_llama, server):
-    server.faults.append("refusal")
-    assert ask(server).answer(PROMPTS[:1], **GREEDY) == [[Answer("", "refused")]]
-    long = [[{"role": "user", "content": "Ada " * 100}]]
-    assert local(tiny_llama).answer(long, **GREEDY)[0][0].failed == "prompt too long for the model"

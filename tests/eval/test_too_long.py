@@ -7,13 +7,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from transformers import BertForSequenceClassification
 
 from components.checkpoint import LSS_TEMPLATE
-from components.windows import best_windows
-from eval.commands.component import judge
 from eval.models.checker import Checker
 from eval.models.encoder import Entailment, LssTagger, Unli
 from eval.models.engine import TOO_LONG
@@ -76,45 +73,9 @@ def test_claim_of_600_words_is_failed_with_the_reason(
     assert reason.startswith(TOO_LONG)
 
 
-def test_addresses_with_more_tokens_than_the_input_are_read_in_windows(
-    relation: Path, unli: Path, lss: Path
-) -> None:
-    claim = "Ada wrote."
-    engine = Entailment(relation)
-    engine.component.chunk_words = 8  # all words are one window
-    (windows,) = engine._encode([(ADDRESSES, claim)])
-    assert len(windows) > 2
-    assert max(len(row.features["input_ids"]) for row in windows) == engine.component.max_length
-    each = {i: a for batch in engine._answers(windows) for i, a in batch.items()}
-    table = np.array([each[i] for i in range(len(windows))])
-    expected = table[best_windows(table[:, 0], [0] * len(windows))]
-    np.testing.assert_allclose(engine.relations([(ADDRESSES, claim)]), expected, atol=1e-6)
-    assert np.isfinite(Unli(unli).likelihood([(ADDRESSES, claim)])).all()
-    tagger = LssTagger(lss)
-    (kept,) = tagger.keep_probabilities([(claim, ADDRESSES)])
-    assert len(kept) == 3
-
-
-def test_likelihood_of_a_long_claim_is_nan(unli: Path) -> None:
-    pairs = [("Ada wrote.", ENDLESS), ("Ada wrote.", "Ada.")]
-    assert np.isnan(Unli(unli).likelihood(pairs)).tolist() == [True, False]
-
-
 def test_selection_counts_a_long_claim_as_failed(relation: Path, unli: Path) -> None:
     core = Core(Entailment(relation), Unli(unli), ["{topic} is a person."], p=0)
     claims = [Claim(id="a", text=ENDLESS), Claim(id="b", text="Ada wrote.")]
     (selections,) = core([DOCUMENT], [claims])
     assert (selections[0].reason, selections[0].selected) == ("failed", False)
     assert selections[1].reason != "failed"
-
-
-def test_component_counts_a_long_hypothesis_as_failed(unli: Path, tmp_path: Path) -> None:
-    hypotheses = ["Ada wrote.", "Ada sang.", "Ada sat.", ENDLESS]
-    rows = [
-        {"premise": "Ada wrote.", "hypothesis": text, "label": number / 4}
-        for number, text in enumerate(hypotheses)
-    ]
-    data = tmp_path / "unli.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    judged = judge(str(unli), str(data))
-    assert (judged["n"], judged["failed"]) == (3, 1)

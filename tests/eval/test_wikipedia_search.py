@@ -146,19 +146,6 @@ def test_failed_search_is_not_an_empty_result(server):
         stage(server).search(list("abcdef"), 3)
 
 
-def test_topic_page_needs_the_other_retriever(server):
-    item = document("She lived in London.")
-    (claims,), (passages,) = Wikipedia(api=f"{server.url}/w/api.php", k=2, words=40)(
-        [item], [item.claims]
-    )
-    assert {passage.title for passage in passages} == {"Ada Lovelace"}
-    assert len(claims[0].contexts) == 2
-    assert searched(server) == []
-    results = Wikipedia(api=f"{server.url}/w/api.php").search(["Paris", "she lived"], 2)
-    assert results == [[], []]
-    assert searched(server) == ["paris", "paris", "she lived", "she OR lived"]
-
-
 @pytest.mark.parametrize(
     ("topic", "titles_and_texts"),
     [

@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.models.cache import ANSWERS, AnswerCache
-from eval.models.openai_server import OpenAIServer
+from eval.models.cache import AnswerCache
 from records import UserError
-from tests.model_server import ModelServer, prompt_of
 
 KEYS = [bytes([n]) * 32 for n in range(3)]
 DAMAGES = {
@@ -42,26 +40,6 @@ def test_a_damaged_entry_is_unknown_and_can_be_stored_again(tmp_path, value):
     cache.put(answers)
     assert [cache.get(KEYS)[key].tolist() for key in KEYS] == [[0, 0.5], [1, 0.5], [2, 0.5]]
     cache.close()
-
-
-def test_only_a_damaged_answer_is_queried_again(tmp_path):
-    messages = [[{"role": "user", "content": f"Say {n}."}] for n in range(3)]
-
-    def answers(folder: Path) -> list[str]:
-        writer = OpenAIServer("m", server.url, retries=0, timeout_s=5, cache=folder / ANSWERS)
-        return [answer.text for (answer,) in writer.answer(messages, temperature=0.0)]
-
-    with ModelServer(prompt_of) as server:
-        first = answers(tmp_path)
-        table = sqlite3.connect(tmp_path / ANSWERS)
-        with table:
-            table.execute(
-                "UPDATE checked_answers SET value = CAST(replace(CAST(value AS TEXT), "
-                "'Say 1.', 'Say 9.') AS BLOB)"
-            )
-        table.close()
-        assert answers(tmp_path) == first
-        assert [prompt_of(body) for body in server.answered[3:]] == ["Say 1."]
 
 
 def test_a_file_with_damaged_pages_is_a_one_line_error(tmp_path):

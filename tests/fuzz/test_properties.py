@@ -27,8 +27,47 @@ from eval.verify.factreasoner.network import Factor, Network
 from records import LssExample
 from tests.components.test_subsequence import KINDS, make
 from tests.eval.test_core_program import by_enumeration
-from tests.fuzz.odd import written
 
+# Pieces that a model can write: NUL, right to left, byte order mark, joined emoji, a mark without a
+# letter, line ends of every kind, a long word, digits that are not ASCII, open brackets.
+WRITTEN = (
+    "",
+    " ",
+    "\x00",
+    "\u202eeno\u202c",
+    "\ufeffone",
+    "👩\u200d👩\u200d👧",
+    "\u0301",
+    "a\r\nb",
+    "\r",
+    "a\x85b\u2028c",
+    "x" * 70_000,
+    "9" * 5000,
+    "٣",
+    "½",
+    "- ",
+    "{",
+    "}",
+    "[",
+    "]",
+    "[]",
+    "{}",
+    '"',
+    "``",
+    "```",
+    "####",
+    "$\\boxed{",
+    "[[",
+    "]]",
+    "===",
+    "\n",
+    "\n\n",
+    "not ",
+    "n't ",
+    ":",
+    "\\",
+)
+written = st.sampled_from(WRITTEN) | st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 # Weights that tie, that nearly do, that are nothing, and the largest.
 WEIGHTS = st.sampled_from(
     [0.0, -1e-7, 4e-7, 1e-6, 0.1, 0.2, 0.3, 1 / 3, 1.0, 1 + 1e-6, 100.0, -100]

@@ -83,17 +83,6 @@ def test_titles_lead_to_pages_or_are_counted(client, wiki):
     assert +dropped == {"title without a page": 1, "title that no page can have": 3}
 
 
-def test_many_long_titles_go_by_post_fifty_at_a_time(client, wiki, proxy):
-    people = sorted(wiki.pages.people)
-    titles = people[:40] + [f"{title} {'x' * 120}" for title in people[:40]]
-    dropped: Counter[str] = Counter()
-    pages_by_title = dict(client.pages(titles, {"prop": "info"}, "pages", dropped))
-    assert list(pages_by_title) == people[:40]
-    assert dropped["title without a page"] == 40
-    assert [request.method for request in proxy.seen] == ["GET", "POST"]
-    assert [len(request.params["titles"].split("|")) for request in proxy.seen] == [50, 30]
-
-
 def test_a_batch_that_is_refused_is_asked_in_halves(client, wiki, proxy):
     titles = (sorted(wiki.pages.people) * 2)[:60]
     titles = [f"{title}{'' if place < 30 else ' (no such)'}" for place, title in enumerate(titles)]

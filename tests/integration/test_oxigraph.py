@@ -8,9 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from clients.sparql import EndpointError
 from data_builders.kb.server import local_endpoint, open_client
-from records import UserError
 from tests.kb_people import load_people
 
 pytestmark = pytest.mark.integration
@@ -36,12 +34,6 @@ def test_one_person_whole(people):
     assert [v.label for v in person.facts["P19"]] == ["St. Louis"]
 
 
-def test_a_malformed_query_is_the_users_to_mend(client):
-    with pytest.raises(UserError, match="rejects the query") as caught:
-        client.select("SELECT ?x WHERE {")
-    assert not isinstance(caught.value, EndpointError)
-
-
 def test_the_server_ends_with_the_block_even_on_an_error(tmp_path):
     with pytest.raises(RuntimeError, match="ours"), local_endpoint() as url:
         raise RuntimeError("ours")
@@ -56,11 +48,3 @@ def test_a_proxy_of_the_environment_is_none_for_loopback(monkeypatch):
     with open_client() as client:
         assert client.select("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1")
     assert "no_proxy" not in os.environ
-
-
-def test_files_that_cannot_be_served(tmp_path):
-    with pytest.raises(UserError, match="no such file"), local_endpoint(tmp_path / "none.ttl"):
-        pass
-    (tmp_path / "bad.ttl").write_text("this is no turtle", encoding="utf-8")
-    with pytest.raises(UserError, match="not valid Turtle"), local_endpoint(tmp_path / "bad.ttl"):
-        pass

@@ -108,23 +108,6 @@ def test_references_are_the_right_answers_and_no_evidence(tmp_path, lines):
     assert lines.messages[0].endswith("not used: references")
 
 
-def test_a_column_that_is_not_used_is_named(tmp_path, lines):
-    row = ANSWER | {"contexts": [PAGE], "reference": "A weaver.", "faithfulness": 0.5}
-    read_records(write(tmp_path / "a.jsonl", row), Document)
-    (line,) = lines.messages
-    assert "format rag; question → topic, answer → text, contexts → passages; " in line
-    assert line.endswith("not used: reference, faithfulness")
-
-
-def test_the_columns_of_pairs_are_named(tmp_path, lines):
-    row = {"doc": PAGE, "claim": "Ida wove.", "label": 1, "score": 0.5}
-    read_records(write(tmp_path / "a.jsonl", row), RelationPair)
-    assert "aggrefact; doc → premise, claim → hypothesis, label; labels" in lines.messages[0]
-    row = {"premise": PAGE, "hypothesis": "Ida wove.", "label": "neutral"}
-    read_records(write(tmp_path / "b.jsonl", row), RelationPair)
-    assert "format nli; premise, hypothesis, label; labels: neutral 1" in lines.messages[1]
-
-
 def test_evidence_of_a_row_of_ours_under_another_name_is_read(tmp_path, lines):
     row = {"id": "1", "topic": "Ida Moor", "text": "She wove.", "retrieved_contexts": SEPARATE}
     (document,) = read_records(write(tmp_path / "a.jsonl", row), Document)
@@ -162,11 +145,6 @@ def test_numbers_as_labels_are_read_in_the_stated_order_and_counted(tmp_path, li
     assert [document.claims[0].label for document in documents] == ["NS", "S", "NS", "S"]
 
 
-def test_an_order_with_an_unknown_word_is_refused(tmp_path):
-    with pytest.raises((UserError, ValueError), match="labels: expected one of supported"):
-        read_records(pairs(tmp_path / "a.csv", (0,)), RelationPair, labels={0: "perhaps"})
-
-
 def test_numbers_of_the_hub_are_read_by_the_names_of_their_classes(tmp_path, lines):
     names = ["contradiction", "neutral", "entailment"]
     feature = {"names": names, "_type": "ClassLabel"}
@@ -201,17 +179,6 @@ def test_lists_in_cells_are_read_item_by_item(tmp_path, cell, texts):
     path.write_text(HEADER + START + cell + "\n")
     (document,) = read_records(path, Document)
     assert [passage.text for passage in document.passages] == texts
-
-
-@pytest.mark.parametrize(
-    "cell",
-    ["\"['She wove.' ... 'She left.']\"", "[She wove. She left.]", "\"[array(['a'])]\""],
-)
-def test_a_list_cell_that_cannot_be_read_is_refused_with_its_column(tmp_path, cell):
-    path = tmp_path / "a.csv"
-    path.write_text(HEADER + START + cell + "\n")
-    with pytest.raises(BadInput, match=r"a.csv:\d: passages: the cell .*neither JSON nor"):
-        read_records(path, Document)
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|"])

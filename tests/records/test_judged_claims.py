@@ -114,17 +114,6 @@ def test_unli_rows_have_a_probability_and_a_class(tmp_path):
     assert (labels([document]), document.claims[0].share) == ([("NS", "refuted")], 0.25)
 
 
-def test_a_table_with_gaps_has_its_labels_as_decimals(tmp_path):
-    table = pandas.DataFrame(
-        {"doc": [DOC] * 3, "claim": [CLAIM] * 3, "label": [1, float("nan"), 0]}
-    )
-    table.to_csv(tmp_path / "gaps.csv", index=False)
-    table.to_parquet(tmp_path / "gaps.parquet")
-    for name in ("gaps.csv", "gaps.parquet"):
-        values = [label for label, _ in labels(read_records(tmp_path / name, Document))]
-        assert values == ["S", None, "NS"]
-
-
 def test_hub_u_snli_rows_have_a_probability_and_no_class(tmp_path):
     rows = [
         {"premise": DOC, "hypothesis": CLAIM, "label": p, "snli-label": 2} for p in (0.0, 0.4, 1.0)
@@ -199,31 +188,6 @@ def test_factcheck_bench_responses(tmp_path):
     assert cited[2].text == "Seen by many."
     assert len(document.passages) == 11
     assert document.sentences[1]["decontext"] == "Ships sailed. Ships are nice."
-
-
-@pytest.mark.parametrize(
-    ("quoted", "texts"),
-    [
-        ("https://a.example/x\n\nSeen by many.", ["Seen by many."]),
-        (
-            "Seen by many. \nLink: https://a.example/x\nAnd by few.",
-            ["Seen by many. \n\nAnd by few."],
-        ),
-        ("https://a.example/x", []),
-        (" ", []),
-        ("NA", []),
-    ],
-)
-def test_human_evidence_of_factcheck_bench_has_no_url(tmp_path, quoted, texts):
-    more = {"auto_evidence": [[]], "stance_claim_autoEvid": [[]], "human_evidence": [quoted]}
-    row = {
-        "prompt": "What?",
-        "response": "…",
-        "sentences": {"s": sentence([CLAIM], [True], **more)},
-    }
-    (document,) = read(tmp_path, row)
-    assert [passage.text for passage in document.passages] == texts
-    assert document.claims[0].contexts == [passage.id for passage in document.passages]
 
 
 def test_climate_fever_of_the_hub_has_numbers_for_its_words(tmp_path):
@@ -312,14 +276,6 @@ def test_a_bad_response_of_ragtruth_has_no_label(tmp_path, quality):
         (None, "unknown"),
         (None, "unknown"),
     ]
-
-
-def test_missing_spans_are_no_label(tmp_path):
-    row = {"id": "5", "source_id": "9", "model": "m", "labels": None, "response": CLAIM}
-    hub = {"id": "5", "context": DOC, "output": CLAIM, "hallucination_labels": None}
-    assert labels(read(tmp_path, row) + read(tmp_path, hub)) == [(None, None)] * 2
-    with pytest.raises(BadInput, match=r":1: hallucination_labels: expected JSON, got \"\[{'"):
-        read(tmp_path, hub | {"hallucination_labels": "[{'start': 0}]"})
 
 
 def test_a_batch_of_faithbench_is_one_object(tmp_path):

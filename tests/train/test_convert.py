@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from components.checkpoint import LSS_TEMPLATE, read_component
 from components.words import is_subsequence
 from eval.commands.component import judge
 from eval.models.seq2seq import LssSeq2Seq
-from records import UserError
 from tests.train.conftest import lss_rows
 from train.__main__ import main
 
@@ -57,13 +55,3 @@ def test_it_is_judged_like_a_trained_one(published: Path, write: Callable) -> No
     to, file = convert(published), write("lss", lss_rows())
     result = judge(str(to), file)
     assert (result["n"], result["failed"]) == (10, 0)
-
-
-def test_a_star_and_a_free_one_write_what_they_will(published: Path) -> None:
-    read = read_component(convert(published, "--star", "true"))
-    assert (read.component, read.decoding["constrained"]) == ("lss_star", False)
-    with pytest.raises(UserError, match="lss_t5: exists; set another folder"):
-        convert(published)
-    shutil.rmtree(published.parent / "checkpoints")
-    read = read_component(convert(published, "--constrained", "false"))
-    assert (read.component, read.decoding["constrained"]) == ("lss", False)

@@ -12,8 +12,6 @@ import pytest
 from cli.command import run_command
 from train.__main__ import main
 
-ROOT = Path(__file__).parents[2]
-
 
 def complaint(arguments: list[str], capsys: pytest.CaptureFixture) -> str:
     with pytest.raises(SystemExit) as stop:

@@ -226,24 +226,6 @@ def test_the_best_weights_are_exported_not_the_last(arguments: Callable, tmp_pat
     assert min(curve) != curve[-1]
 
 
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    ("logger", "written"),
-    [("TensorBoardLogger", "**/events.out.tfevents.*"), ("WandbLogger", "wandb/offline-run-*")],
-)
-def test_another_logger_keeps_the_curves(
-    logger: str, written: str, arguments: Callable, tmp_path: Path
-) -> None:
-    options = {"save_dir": str(tmp_path / "logs")}
-    if logger == "WandbLogger":
-        options["offline"] = True
-    value = json.dumps({"class_path": f"lightning.pytorch.loggers.{logger}", "init_args": options})
-    main(arguments("unli", "--trainer.logger", value))
-    assert list((tmp_path / "logs").glob(written))
-    assert (tmp_path / "runs/run/metrics.csv").is_file()
-    assert (tmp_path / "checkpoints/run/curves.png").is_file()
-
-
 def test_same_seed_same_bytes(arguments: Callable, tmp_path: Path) -> None:
     main(arguments("lss", run="one"))
     main(arguments("lss", run="two"))

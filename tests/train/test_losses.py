@@ -19,7 +19,7 @@ from records import LssExample, RelationPair, UnliPair
 from train.__main__ import main
 from train.lss_tagger import LssTagger
 from train.module import Item
-from train.relation import NOT_ENTAILMENT, Relation, relation_loss, shares_of
+from train.relation import NOT_ENTAILMENT, Relation, relation_loss
 from train.unli import Unli
 
 
@@ -42,15 +42,6 @@ def test_not_entailment_is_finite_when_entailment_is_certain() -> None:
     loss.sum().backward()
     assert loss.item() == pytest.approx(200 - math.log(2), abs=1e-3)
     assert torch.isfinite(logits.grad).all()
-
-
-def test_a_hard_label_has_the_whole_share() -> None:
-    pair = {"premise": "ada was .", "hypothesis": "she was ."}
-    labels = (*RELATIONS, "not_entailment")
-    shares = [shares_of(RelationPair(**pair, label=label)) for label in labels]
-    assert np.array_equal(shares, np.eye(4))
-    soft = shares_of(RelationPair(**pair, label=[0.6, 0.3, 0.1]))
-    assert soft == pytest.approx((0.6, 0.3, 0.1, 0))
 
 
 def test_three_classes_are_cross_entropy() -> None:

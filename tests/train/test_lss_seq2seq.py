@@ -10,7 +10,6 @@ import pytest
 import torch
 import yaml
 from lightning.pytorch.callbacks import Callback
-from transformers import AutoModelForSeq2SeqLM
 
 from components.base import random_t5
 from components.checkpoint import read_component
@@ -118,12 +117,6 @@ def test_lss_star_is_free(run: Callable, tmp_path: Path, write: Callable) -> Non
         judge(str(tmp_path / "checkpoints/run"), write("plain", lss_rows()))
 
 
-def test_fp16_is_refused_before_training(run: Callable, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="16-true: T5 diverges in fp16; set bf16-mixed or 32-true"):
-        main(run("--trainer.precision", "16-true"))
-    assert not (tmp_path / "runs/run/last.ckpt").exists()
-
-
 def test_a_diverged_model_is_not_exported_over_a_checkpoint(run: Callable, tmp_path: Path) -> None:
     main(run())
     exported = tmp_path / "checkpoints/run/model.safetensors"
@@ -135,20 +128,6 @@ def test_a_diverged_model_is_not_exported_over_a_checkpoint(run: Callable, tmp_p
         main(run(*options, "--overwrite"))
     assert caught.value.exit_code == 1
     assert exported.read_bytes() == before
-
-
-def test_from_random_weights(run: Callable, tmp_path: Path, tiny_bert: str) -> None:
-    settings = run("--model.tokenizer", tiny_bert, "--model.t5", json.dumps(SIZES))
-    settings[settings.index("--model.base") + 1] = "null"
-    main([*settings, "--trainer.max_steps", "2"])
-
-    folder = tmp_path / "checkpoints/run"
-    component = read_component(folder, "lss")
-    assert "random T5" in component.base["id"]
-    assert "trained from random weights" in (folder / "README.md").read_text(encoding="utf-8")
-    config = AutoModelForSeq2SeqLM.from_pretrained(folder).config
-    assert (config.d_model, config.decoder_start_token_id, config.eos_token_id) == (32, 0, 3)
-    assert judge(str(folder), str(tmp_path / "lss.jsonl"))["n"] == 10
 
 
 def test_the_optimizer_of_one_gpu_takes_steps(run: Callable, tmp_path: Path) -> None:

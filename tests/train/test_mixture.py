@@ -5,31 +5,26 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cli.command import run_command
 from components.checkpoint import read_component
-from components.measures import relation_measures
 from records import RelationPair, group_of, read_records
-from tests.train.conftest import relation_rows, unli_rows
+from tests.train.conftest import relation_rows
 from train.__main__ import main
 from train.data import (
     FixedBatches,
     Part,
     RecordData,
     TrainBatches,
-    _working_share,
     epoch_order,
     hold_back,
     row_sources,
-    run_seed,
     shared_rows,
 )
-from train.module import ComponentModule, Item
+from train.module import Item
 from train.resume import read_state
 
 
@@ -222,30 +217,6 @@ def test_a_weighted_mixture_with_held_back_groups(
     assert f"{single}: 2.0" in config
 
 
-def test_report_adds_each_source() -> None:
-    class Judge(ComponentModule):
-        def measures(self, records: list, items: list[Item], outputs: list) -> dict:
-            rows = [records[item.row] for item in items]
-            predicted = np.asarray(outputs)
-            return relation_measures(predicted, [r.label for r in rows], rows, resamples=0)
-
-    module = Judge("none", 8, 0.1, "dev/accuracy")
-    records = [RelationPair(**row) for row in pairs(6, "x")]
-    items = [Item(row, {}, 0) for row in range(6)]
-    outputs = np.eye(3)[[0, 1, 2, 0, 0, 0]]
-    result = module.report(records, items, outputs, ["a", "b"] * 3)
-
-    assert result["accuracy"]["value"] == pytest.approx(4 / 6)
-    assert result["a/accuracy"]["value"] == pytest.approx(2 / 3)  # rows 0, 2, 4
-    assert result["b/accuracy"]["value"] == pytest.approx(2 / 3)
-    assert result["macro/accuracy"]["value"] == pytest.approx(2 / 3)
-    result = module.report(records, items, outputs, ["a", "a", "a", "a", "a", "b"])
-    assert result["a/accuracy"]["value"] == pytest.approx(4 / 5)
-    assert result["macro/accuracy"]["value"] == pytest.approx((4 / 5 + 0) / 2)
-    alone = module.report(records, items, outputs, ["a"] * 6)
-    assert not {"a/accuracy", "macro/accuracy"} & set(alone)
-
-
 def test_a_source_can_be_monitored(
     arguments: Callable, write: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
@@ -276,45 +247,6 @@ def test_a_source_can_be_monitored(
     assert (tmp_path / "runs/alone/best.ckpt").is_file()
 
 
-def complaint(arguments: list[str], capsys: pytest.CaptureFixture) -> str:
-    with pytest.raises(SystemExit) as stop:
-        run_command(partial(main, arguments))
-    assert stop.value.code == 2
-    (line,) = [x for x in capsys.readouterr().err.splitlines() if x.startswith("error: ")]
-    return line
-
-
-def with_label(rows: list[dict], label: object) -> list[dict]:
-    return [{**row, "label": label} for row in rows]
-
-
-@pytest.mark.parametrize(
-    ("component", "rows", "option", "expected_message"),
-    [
-        ("unli", with_label(unli_rows(), 0.5), "train", "have the label 0.5"),
-        ("unli", with_label(unli_rows(), 0.5), "dev", "dev/pearson is undefined"),
-        ("unli", [], "train", "empty"),
-        ("unli", unli_rows()[:5], "held", "left for"),  # one premise: one group
-    ],
-)
-def test_data_that_cannot_be_learnt_or_judged(
-    arguments: Callable,
-    write: Callable,
-    capsys: pytest.CaptureFixture,
-    component: str,
-    rows: list[dict],
-    option: str,
-    expected_message: str,
-) -> None:
-    path = write("bad", rows)
-    options = [f"--data.{option}", path]
-    if option == "held":
-        options = ["--data.train", path, "--data.dev", "0.2"]
-    error = complaint(arguments(component, *options), capsys)
-    assert expected_message in error
-    assert "bad.jsonl" in error
-
-
 def test_dev_rows_are_drawn_by_the_seed_and_kept_in_order(
     write: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,24 +261,3 @@ def test_dev_rows_are_drawn_by_the_seed_and_kept_in_order(
     assert [sorted(numbers) for numbers in drawn] == drawn
     assert [len(set(numbers)) for numbers in drawn] == [9, 9]
     assert drawn[0] != drawn[1]
-
-
-def test_rows_are_named_as_in_their_file(write: Callable) -> None:
-    paths = [write("a", pairs(30, "a")), write("b", pairs(30, "b"))]
-    data = RecordData(train=paths, dev=0.3)
-    files = [read_records(path, RelationPair) for path in paths]
-    sides = hold_back(files, 1, 0.3)[0][1]
-    part = data._part("train", paths[1], files[1], "b", sides)
-    assert [files[1][number - 1] for number in part.numbers] == part.rows
-    assert len(part.rows) == sides.count("train")
-    assert 0 < len(part.rows) < 30
-
-
-def test_share_that_divides_three_groups_is_named() -> None:
-    rows = [
-        RelationPair(premise=f"p{number}", hypothesis="h", label="neutral", group=str(number % 3))
-        for number in range(30)
-    ]
-    share = float(_working_share([rows]).split()[1].rstrip(","))
-    assert {*hold_back([rows], run_seed(), share)[0][0]} == {"train", "dev"}
-    assert _working_share([rows[::3]]) == "a file (no share divides these rows)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-import yaml
 
 from tests.train.recorder import STEPS
 from train.__main__ import main
@@ -54,14 +53,6 @@ def test_the_gradient_is_clipped_to_its_norm(steps: Callable) -> None:
             assert step["clipped"] == step["whole"]
 
 
-@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
-def test_the_gradient_is_clipped_by_value(steps: Callable, precision: str) -> None:
-    options = ["--trainer.gradient_clip_val", "1e-5", "--trainer.gradient_clip_algorithm", "value"]
-    for step in steps(*options, "--trainer.precision", precision):
-        assert step["largest"] == pytest.approx(1e-5)
-        assert 1e-4 < step["clipped"] < step["whole"] / 10
-
-
 def test_another_optimizer_and_schedule(steps: Callable) -> None:
     options = ["--model.optimizer", "torch.optim.SGD", "--model.optimizer.momentum", "0.9"]
     options += ["--model.schedule", "transformers.get_cosine_schedule_with_warmup"]
@@ -69,14 +60,3 @@ def test_another_optimizer_and_schedule(steps: Callable) -> None:
     assert result[0]["optimizer"] == "SGD"
     assert set(result[0]["decayed"]) == {0.01, 0.0}  # its rate and decay are the module's
     assert rates(result) == pytest.approx([0.0, 0.002, 0.004, 0.006, 0.0045, 0.0015])
-
-
-def test_every_run_is_clipped_unless_told_otherwise(
-    arguments: Callable, capsys: pytest.CaptureFixture
-) -> None:
-    with pytest.raises(SystemExit):
-        main(arguments("unli", "--print_config"))
-    parsed = yaml.safe_load(capsys.readouterr().out)
-    assert parsed["trainer"]["gradient_clip_val"] == 1.0
-    assert parsed["model"]["init_args"]["weight_decay"] == 0.01
-    assert parsed["model"]["init_args"]["warmup_ratio"] == 0.1

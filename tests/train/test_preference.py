@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -160,20 +159,6 @@ def test_loss_and_margins_equal_trl(tiny_llama: str, tmp_path: Path, start: bool
             assert torch.allclose(weight.grad, theirs[name].grad, atol=1e-5), name
 
 
-@pytest.mark.parametrize("start", [False, True], ids=["base", "start"])
-def test_before_the_first_step_nothing_is_preferred(
-    tiny_llama: str, started: str, start: bool
-) -> None:
-    module = Preference(
-        base=tiny_llama, start=started if start else None, max_length=48, dropout=0.5
-    )
-    module.configure_model()
-    module.eval()
-    loss, rewards = step(module)
-    assert np.abs(rewards).max() < 1e-6
-    assert loss.item() == pytest.approx(math.log(2), abs=1e-6)
-
-
 def test_only_the_trained_copy_learns(tiny_llama: str, started: str) -> None:
     module = Preference(base=tiny_llama, start=started, max_length=48)
     module.configure_model()
@@ -190,18 +175,6 @@ def test_only_the_trained_copy_learns(tiny_llama: str, started: str) -> None:
     assert module.model.training
     with_gradient = {name for name, w in module.named_parameters() if w.grad is not None}
     assert with_gradient == trained
-
-
-def test_a_pair_alone_is_as_in_a_batch(tiny_llama: str) -> None:
-    module = Preference(base=tiny_llama, max_length=48)
-    module.configure_model()
-    module.eval()
-    disturb(module)
-    items = module.encode(records(), train=True)
-    _, together = step(module)
-    _, alone = module.model_step(module.collate(items[3:4], [3]))
-    assert alone[0] == pytest.approx(together[3], abs=1e-5)
-    assert items[3].length == max(len(ids) for ids in items[3].inputs.values())
 
 
 def test_it_learns_and_exports_what_it_measured(
@@ -293,12 +266,6 @@ def test_mistakes_are_one_line(
     assert message in error
 
 
-def test_a_start_of_another_base_is_refused(tiny_llama: str, started: str, tmp_path: Path) -> None:
-    other = shutil.copytree(tiny_llama, tmp_path / "other")
-    with pytest.raises(UserError, match=rf"has base .*{Path(tiny_llama).name}"):
-        Preference(base=str(other), start=started).configure_model()
-
-
 def test_the_config_of_the_paper_goes_on_from_the_adversary_of_the_paper() -> None:
     folder = Path(__file__).parents[2] / "configs/train/paper"
     read = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in folder.glob("*.yaml")}
@@ -309,41 +276,6 @@ def test_the_config_of_the_paper_goes_on_from_the_adversary_of_the_paper() -> No
     theirs = start["model"]["init_args"]
     for name in ("base", "prompt_template", "chat", "r", "alpha", "target_modules"):
         assert model_options[name] == theirs[name], name
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"score_chosen": 0.3, "score_rejected": 0.3}, "score_chosen above score_rejected"),
-        ({"prompt": "Tell me a bio of " + "ada " * 60 + "."}, "max_length"),
-    ],
-)
-def test_records_that_cannot_be_learnt(tiny_llama: str, change: dict, message: str) -> None:
-    module = Preference(base=tiny_llama, max_length=48)
-    record = PreferenceRecord(**(preference_rows()[0] | change))
-    with pytest.raises(UserError, match=message):
-        module.encode([record], train=True)
-
-
-def test_another_start_is_another_run(
-    preference: Callable,
-    tiny_llama: str,
-    started: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture,
-) -> None:
-    options = ["--model.start", started, "--trainer.max_steps", "3"]
-    main(preference(*options))
-    before = (tmp_path / "checkpoints/run/adapter_model.safetensors").read_bytes()
-    main(preference(*options, "--ckpt_path", "last"))  # finished: nothing changes
-    assert (tmp_path / "checkpoints/run/adapter_model.safetensors").read_bytes() == before
-
-    save_adversary(tiny_llama, Path(started), seed=1)
-    with pytest.raises(UserError, match="from another run, which differs in content of"):
-        main(preference(*options, "--ckpt_path", "last"))
-    assert (tmp_path / "checkpoints/run/adapter_model.safetensors").read_bytes() == before
-    main(preference(*options, "--overwrite"))
-    assert (tmp_path / "checkpoints/run/adapter_model.safetensors").read_bytes() != before
 
 
 def test_pairs_of_equal_texts_are_skipped_and_counted(

@@ -131,23 +131,6 @@ def logits(module: Unli, batch: dict) -> np.ndarray:
         return np.asarray(module.model_step(batch)[1])
 
 
-def test_without_a_pad_token_padding_is_masked(tiny_bert: str) -> None:
-    # The filler is 0; its value has no effect.
-    module = Unli(base=tiny_bert, max_length=48)
-    module.configure_model()
-    module.eval()
-    module.tokenizer.pad_token = None
-    assert module.tokenizer.pad_token_id is None
-    items = module.encode(records(), train=False)
-    batch = module.collate(items, [0, 1])
-    filler = batch["inputs"]["attention_mask"] == 0
-    assert filler.any()
-    assert (batch["inputs"]["input_ids"][filler] == 0).all()
-    before = logits(module, batch)
-    batch["inputs"]["input_ids"][filler] = 7
-    assert logits(module, batch) == pytest.approx(before, abs=1e-6)
-
-
 def test_a_pad_id_other_than_0_is_the_filler(word_tokenizer: Callable, tmp_path: Path) -> None:
     # RoBERTa numbers the tokens that are not pad_id, as MPNet does.
     tokenizer = word_tokenizer(pairs=True)

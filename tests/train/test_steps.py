@@ -89,17 +89,6 @@ def test_no_step_at_all_is_the_start(arguments: Callable, tmp_path: Path) -> Non
     assert result == (tmp_path / "checkpoints/run/model.safetensors").read_bytes()
 
 
-def test_steps_that_an_early_end_leaves_out_are_told_and_not_those_of_an_earlier_run(
-    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    main(arguments("unli", *STEPS))
-    # A rate of nothing: no validation is better than the first.
-    main(arguments("unli", *STEPS, "--model.lr", "0", "--patience", "1", "--overwrite",
-                   "--trainer.val_check_interval", "2"))  # fmt: skip
-    assert "training ended at step 4, before 6" in capsys.readouterr().err
-    assert sorted(exported(tmp_path, "run")) == ["0", "2"]
-
-
 def test_a_step_that_was_passed_cannot_be_had(arguments: Callable, tmp_path: Path) -> None:
     crash = ["--trainer.callbacks", f"[{crash_at(4, False)}]", "--save_every", "1"]
     with pytest.raises(RuntimeError, match="crash"):

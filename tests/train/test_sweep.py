@@ -15,11 +15,9 @@ import yaml
 
 from components.checkpoint import read_component
 from records import UserError
-from train.__main__ import main, parser_of
+from train.__main__ import main
 from train.sweep import draw_trials, fit_arguments, run_trial
 
-ROOT = Path(__file__).parents[2]
-SWEEPS = sorted((ROOT / "configs/train").glob("*/sweep_*.yaml"))
 RANGES = {"model.lr": (1e-5, 1e-2)}
 
 
@@ -86,11 +84,6 @@ def kill_at_checkpoint(command: list[str], last: Path) -> None:
     assert process.wait() < 0
 
 
-def test_invalid_option_stops_the_sweep(sweep: Callable) -> None:
-    with pytest.raises(UserError, match=r"trial 000: .*lrr"):
-        sweep(["--model", "train.unli.Unli", "--model.lrr", "1"], [0.1, 0.2])
-
-
 def test_grid_has_all_combinations() -> None:
     choices = {"model.lr": [0.1, 0.2], "model.r": [1, 2, 3]}
     grid = draw_trials(choices, {}, None, seed=1)
@@ -114,23 +107,6 @@ def test_values_become_arguments_of_fit() -> None:
     assert fit_arguments(["--config", "f.yaml"], options) == [
         "fit", "--config", "f.yaml", "--x=1e+30", "--y=true", "--z=null", "--name=a b",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.name)
-def test_trial_of_sweep_config_parses(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
-    monkeypatch.chdir(ROOT)
-    config = parser_of("sweep").parse_args(["--config", str(path), "--output", "x"])
-    options, *remaining = draw_trials(config.choices, config.ranges or {}, config.trials, seed=1)
-    assert remaining
-    with pytest.raises(SystemExit) as end:
-        main([*fit_arguments(config.fit, options), "--print_config"])
-    assert end.value.code == 0
-    parsed = yaml.safe_load(capsys.readouterr().out)
-    for name, value in options.items():
-        section, _, option = name.partition(".")
-        assert float(parsed[section]["init_args"][option]) == value
 
 
 def test_wandb_has_the_exported_measures(
