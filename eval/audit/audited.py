@@ -25,7 +25,7 @@ from eval.experiments.robustness.robustness_verdicts import LEAST_UNITS, HonestL
 from eval.metrics.text_metric import TextMetric, blinded
 from eval.report.render import write_page
 from eval.report.terminal import format_cost
-from eval.run.run import LimitReached, Run
+from eval.run.run import LimitReached
 from records import Document, ResultFile, UserError, write_text
 
 TRIAL = 20  # texts after which the cost is printed, and texts that are scored twice
@@ -135,17 +135,16 @@ def name_of(target: object) -> str:
 
 
 def _run(experiment: AuditedMetric, folder: Path, config: dict, can_resume: bool) -> ResultFile:
-    key = Run(experiment.name, experiment, config, folder).key[:16] if can_resume else None
-    for path in folder.glob(".*.partial.jsonl"):
-        if key is None or key not in path.name:
-            path.unlink()
-    (folder / "results.json").unlink(missing_ok=True)
+    # Finished results are measured again: the audit reads the cells.
+    unfinished = [] if can_resume else folder.glob(".*.partial.jsonl")
+    for path in (folder / "results.json", *unfinished):
+        path.unlink(missing_ok=True)
     try:
-        return experiment.run(folder, config, limit=TRIAL)
+        return experiment.run(folder, config, limit=TRIAL, overwrite=True)
     except LimitReached as reached:
         lines = format_cost(reached.cost, reached.total)
         print(f"after {TRIAL} texts: {'; '.join(lines)}", file=sys.stderr)
-        return experiment.run(folder, config)
+        return experiment.run(folder, config, overwrite=True)
 
 
 def _result(experiment: AuditedMetric, file: ResultFile, column: str, page: Path) -> Audit:

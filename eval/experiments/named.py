@@ -8,7 +8,7 @@ from eval.stages import Verifier
 from eval.verify.claim_by_claim import NOTHING_FOUND
 from records import Claim, Document, Passage, Verdict
 
-NoEvidence = Literal["undecided", "failed"]
+LabelWithoutEvidence = Literal["undecided", "failed"]
 
 
 class Named:
@@ -20,7 +20,9 @@ class Named:
         no_evidence: label of claims without evidence; by default the verifier's.
     """
 
-    def __init__(self, name: str, verifier: Verifier, no_evidence: NoEvidence | None = None):
+    def __init__(
+        self, name: str, verifier: Verifier, no_evidence: LabelWithoutEvidence | None = None
+    ):
         self.name = name
         self.verifier = verifier
         self.no_evidence = no_evidence

@@ -14,7 +14,7 @@ from functools import partial
 
 from eval.experiments.experiment import Experiment, Outcome, require_entries
 from eval.experiments.factreasoner.factreasoner_values import compute_values
-from eval.experiments.named import Named, NoEvidence
+from eval.experiments.named import LabelWithoutEvidence, Named
 from eval.metrics.corpus import expected_claims
 from eval.metrics.document import Scored
 from eval.pipeline import Pipeline
@@ -162,7 +162,7 @@ class FactReasoner(Experiment):
     revise: Reviser | None = None
     retrieve: dict[str, Retriever] = field(default_factory=dict)
     relations: dict[str, EntailmentModel] = field(default_factory=dict)
-    no_evidence: NoEvidence | None = None
+    no_evidence: LabelWithoutEvidence | None = None
     challengers: list[str] = field(default_factory=list)
     k: int | None = None
     seed: int = 0

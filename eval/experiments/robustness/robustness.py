@@ -9,7 +9,7 @@ import math
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -55,7 +55,7 @@ from eval.experiments.robustness.robustness_values import (
     score_values,
 )
 from eval.experiments.robustness.robustness_verdicts import (
-    ALL_EVIDENCE,
+    NoEvidence,
     attack_values,
     attacks_of,
     ladders_of,
@@ -110,7 +110,6 @@ class Robustness(Experiment):
 
     Attributes:
         cells: the scored texts of each column, after :meth:`measure`.
-        without_evidence: attacks that no column can hold, after :meth:`measure`.
     """
 
     name = "robustness"
@@ -158,7 +157,6 @@ class Robustness(Experiment):
         if shared := sorted({*self.metrics} & {*self.text_metrics, LABELS}):
             raise UserError(f"metrics: {shared[0]!r} is also a text metric; rename one of them")
         self._skipped: dict[str, None] = {}
-        self.without_evidence = ALL_EVIDENCE
 
     @cached_property
     def members(self) -> dict[str, tuple[str, ...]]:
@@ -214,7 +212,8 @@ class Robustness(Experiment):
             probed = run.process("probes", score, probes, TextScores)
         certificates = list(certificate_values(cells_of(probed, defences, self.verdicts, same)))
         equal = duplicate_columns(cells)
-        values += [*certificates, *self._verdicts(cells, defences, certificates, equal)]
+        verdicts, without_evidence = self._verdicts(cells, certificates, equal)
+        values += [*certificates, *verdicts]
         curve_rows: list[CurveRow] = []
         for name, texts in curves.items():
             scored = run.process(f"curve {name}", score, texts, TextScores)
@@ -230,8 +229,8 @@ class Robustness(Experiment):
             "same": {", ".join(place): ", ".join(first) for place, first in same.items()},
             "equal": {", ".join(place): name for place, name in equal.items()},
             "gold_sources": _sources(documents),
-            "inert": {m: sorted(kinds) for m, kinds in self.without_evidence.inert.items()},
-            "controlled": sorted(self.without_evidence.controlled),
+            "inert": {m: sorted(kinds) for m, kinds in without_evidence.inert.items()},
+            "controlled": sorted(without_evidence.controlled),
         }
         extra = {"curves.jsonl": curve_rows, "probes.jsonl": probed}
         files = {"texts.jsonl": rows} | {name: more for name, more in extra.items() if more}
@@ -240,10 +239,11 @@ class Robustness(Experiment):
     def _verdicts(
         self,
         cells: Cells,
-        defences: Mapping[str, Defence],
         certificates: Sequence[Value],
         equal: Mapping[tuple[str, str], str],
-    ) -> Iterator[Value]:
+    ) -> tuple[list[Value], NoEvidence]:
+        """The values of attacks, and the attacks that no column can hold."""
+        values: list[Value] = []
         ladders = ladders_of(cells, self.honest, self.seed)
         if not any(ladder.has_rungs for ladder in ladders.values()):
             self._skip(
@@ -253,14 +253,15 @@ class Robustness(Experiment):
                 ]
             )
         else:
-            yield from ladder_values(ladders)
+            values += ladder_values(ladders)
         attacks = attacks_of(cells, ladders)
         columns = [place for place in cells if place not in equal and not self._is_control(place)]
         number = len({attack.kind for attack in attacks if attack.outcomes}) * len(columns)
         # A column that replaces the control's verifiers is no control.
         distinct = [attack for attack in attacks if attack.column not in equal]
-        self.without_evidence = no_evidence(distinct, WORD_TEST, number)
-        yield from attack_values(attacks, passed(certificates), number, self.without_evidence)
+        without_evidence = no_evidence(distinct, WORD_TEST, number)
+        values += attack_values(attacks, passed(certificates), number, without_evidence)
+        return values, without_evidence
 
     def _is_control(self, place: tuple[str, str]) -> bool:
         metric, column = place
