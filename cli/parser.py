@@ -25,6 +25,7 @@ from cli.shipped import find_shipped, with_shipped
 _KEY = re.compile(r'Parser key "(?:[^"]*\.)?([^".]+)": ')
 _OPTION = re.compile(r"[Oo]ption '(?:[\w.]*\.)?(\w+)'|unrecognized arguments: --(?:[\w.]*\.)?(\w+)")
 _IMPORT = re.compile(r"(?:module '([\w.]+)' has no attribute '|No module named '([\w.]+)\.)(\w+)'")
+_OF_UNION = "Does not validate against any of the Union .*? Errors: - "
 # "records.types." in an annotation
 _MODULE = re.compile(r"(?:[a-z_]+\.)+(?=[A-Z])")
 
@@ -73,16 +74,10 @@ def function_parser(prog: str, function: Callable, positional: bool = False) -> 
 def error_line(error: ArgumentError, parser: ArgumentParser, argv: Sequence[str]) -> str:
     text = " ".join(str(error).split())
     text, _, value = text.partition(" Given value type: ")
-    text = re.sub(r"Does not validate against any of the Union .*? Errors: - ", "", text)
-    text = text.replace(" - Expected a <class 'NoneType'>", "")
+    text = re.sub(f"{_OF_UNION}| - Expected a <class 'NoneType'>", "", text)
     text = re.sub(
         r"(?:implement protocol|correspond to a subclass of) (\w+)",
         lambda match: match[0] + _expected_methods(match[1]),
-        text,
-    )
-    text = re.sub(
-        r"does not implement protocol (\w+)",
-        r"does not have the parameters and annotations (Sequence, not list) of protocol \1",
         text,
     )
     if scalar := re.search(r"Given value: ([^\s{\[]+)$", value):

@@ -8,9 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from data_builders.published.source_priors import SourcePriors, Vote, consensus
-from eval.retrieve.trusted import source_of
-from records import Passage, SourcePrior, UserError, read_records, write_jsonl
+from data_builders.published.source_priors import SourcePriors
+from records import SourcePrior, read_records, write_jsonl
 
 
 class Told:
@@ -98,24 +97,3 @@ def test_labels_replace_the_votes_of_other_sources(tmp_path):
     assert (priors_of["a"].agreed, priors_of["a"].seen) == (0, 6)
     finer = [row | {"claims": [row["claims"][0] | {"finer": "not_enough"}]} for row in rows]
     assert learnt(tmp_path, finer, labels=True)[0]["a"].seen == 0
-
-
-def test_sources_are_named_by_field_and_required(tmp_path):
-    passage = Passage(id="p", text="x", title="T", url="https://www.News.example/a", source="web")
-    assert [source_of(passage, by) for by in ("source", "title", "host")] == [
-        "web", "T", "news.example",
-    ]  # fmt: skip
-    assert source_of(Passage(id="p", text="x", url="http://[news"), "host") == ""
-    copy = "https://web.archive.org/web/20210713185816id_/http://www.news.example/a"
-    assert source_of(Passage(id="p", text="x", url=copy), "host") == "news.example"
-    priors_of, _ = learnt(tmp_path, liar(), by="host")
-    assert priors_of["a.example"].seen == 12
-    bare = [row | {"passages": [p | {"source": None} for p in row["passages"]]} for row in liar()]
-    with pytest.raises(UserError, match="no passage with a source"):
-        learnt(tmp_path, bare)
-    with pytest.raises(UserError, match="start"):
-        SourcePriors(tmp_path / "o", ["d"], Told(), start=2)
-    votes = [Vote("a", 1), Vote("b", -1), Vote("c", 1)]
-    even = dict.fromkeys("abc", 0.5)
-    assert [consensus(votes, name, even) for name in "abc"] == [0, 1, 0]
-    assert consensus(votes, "a", even | {"b": 0.6}) == -1

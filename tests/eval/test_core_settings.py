@@ -116,22 +116,6 @@ def text(kind, topic, number=0):
     return Text(id=f"{kind}{topic}{number}", kind=kind, document=document, claims=[])
 
 
-def test_half_of_a_topic_is_independent_of_other_topics():
-    texts = [text(kind, f"t{n}", i) for kind in "ab" for n in range(400) for i in range(2)]
-    half = assign_halves(texts, seed=0)
-    count = Counter(half.values())
-    assert set(count) == {TUNING, HELD_BACK}
-    assert min(count.values()) > 160, "four standard deviations"
-    names = {"tuning": TUNING, "test": HELD_BACK}
-    assert all(names[half_of(topic, 0)] == name for topic, name in half.items())
-    # Whatever other topics, kinds and texts are there.
-    some = [t for t in texts if t.kind == "b" and int(t.document.topic[1:]) % 7 == 0]
-    assert assign_halves(some[::-1], seed=0).items() <= half.items()
-    assert (
-        160 < sum(half[topic] != name for topic, name in assign_halves(texts, seed=1).items()) < 240
-    )
-
-
 def selected(name, shares, plain=None):
     precision = [plain] * len(shares)
     return Selected(id=name, kept_share=shares, precision=precision, plain=plain, failed=0)

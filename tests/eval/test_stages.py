@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from eval.decompose.by_sentence import BackedOff, BySentence, Failed
 from eval.decompose.sentences import Sentences
 from eval.pipeline import Pipeline
 from eval.stages import Selection, model_probabilities
@@ -107,34 +106,6 @@ def test_what_breaks_the_contract_is_one_line_with_the_stage(stage, change, mess
 def test_a_claim_without_a_verdict_has_failed():
     (first, _) = pipeline(verify=of_first(lambda row: row[:1])).score(DOCUMENTS)
     assert [(s.judged, s.failed) for s in first.scores] == [(1, 1), (1, 1)]
-
-
-class Custom(BySentence):
-    """Returns the subclaims of a function."""
-
-    def __init__(self, function):
-        self.function = function
-
-    def subclaims(self, places):
-        return self.function(places)
-
-
-@pytest.mark.parametrize(
-    ("subclaims", "message"),
-    [
-        (lambda places: [["x"]], "returned 1 entries for 4; return one per sentence"),
-        (lambda places: [[None] for _ in places], r"'d1': sentence 0: .* got \[None\]"),
-    ],
-)
-def test_subclaims_are_lists_of_texts(subclaims, message):
-    with pytest.raises(
-        UserError, match=rf"^tests\.eval\.test_stages\.Custom\.subclaims: .*{message}"
-    ):
-        Custom(subclaims)(DOCUMENTS)
-    mixed = [Failed("no"), BackedOff("short"), (t for t in ("a", "b")), []]
-    first, second = Custom(lambda places: mixed)(DOCUMENTS)
-    assert [c.text for c in first] == ["Ann Lee was a painter.", "She sang."]
-    assert [c.text for c in second] == ["a", "b"]
 
 
 def test_a_pair_without_an_answer_is_none_outside_0_and_1():

@@ -511,17 +511,9 @@ OTHER = ANSWER | {"content": "He sat."}
     ("row", "message"),
     [
         ({"prompt": [BRIEF, USER], "chosen": [ANSWER], "rejected": [OTHER]}, "roles system, user"),
-        ({"chosen": [BRIEF, USER, ANSWER], "rejected": [USER, OTHER]}, "chosen: .*roles system"),
-        ({"chosen": [USER, ANSWER], "rejected": [BRIEF, USER, OTHER]}, "rejected: .*roles system"),
         ({"prompt": [USER, ANSWER, USER], "chosen": "a", "rejected": "b"}, "prompt: .*earlier"),
-        ({"chosen": [USER, ANSWER, USER, ANSWER], "rejected": [USER, OTHER]}, "user, assistant, u"),
-        ({"prompt": "Bo?", "chosen": [ANSWER], "rejected": [USER]}, "rejected: .*roles user"),
         ({"prompt": "Al?", "chosen": [USER, ANSWER], "rejected": [USER, OTHER]}, "prompt: differs"),
         ({"prompt": "Bo?", "system": "Be brief.", "chosen": "a", "rejected": "b"}, "system: has"),
-        (
-            {"prompt": "Bo?", "history": [["a", "b"]], "chosen": "a", "rejected": "b"},
-            "history: has",
-        ),
     ],
 )
 def test_preferences_with_a_system_message_or_earlier_turns_are_refused(tmp_path, row, message):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ import yaml
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer, Trainer
 
-from cli.command import run_command
 from components.base import describe_base
 from components.checkpoint import Component, read_component, write_component
 from components.measures import preference_measures
@@ -236,34 +234,6 @@ def test_a_crash_changes_nothing(preference: Callable, started: str, tmp_path: P
         whole, resumed = weights(tmp_path, "whole"), weights(tmp_path, run)
         assert all(".default." in name for name in whole)
         assert all(torch.equal(whole[name], resumed[name]) for name in whole)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--model.start", "nosuch"], "nosuch: no component.json"),
-        (["--model.start", "STARTED", "--model.r", "4"], "r 8"),
-        (["--model.start", "STARTED", "--model.chat", "false", "--model.alpha", "4"],
-         "chat True, alpha 16"),
-        (["--model.start", "STARTED", "--model.target_modules", "[q_proj]"], "target_modules"),
-        (["--model.prompt_template", "Who is {topic}?"], "does not match"),
-    ],
-)  # fmt: skip
-def test_mistakes_are_one_line(
-    preference: Callable,
-    started: str,
-    capsys: pytest.CaptureFixture,
-    options: list[str],
-    message: str,
-) -> None:
-    capsys.readouterr()
-    settings = [started if word == "STARTED" else word for word in options]
-    with pytest.raises(SystemExit) as stop:
-        run_command(partial(main, preference(*settings)))
-    assert stop.value.code == 2
-    lines = capsys.readouterr().err.splitlines()
-    (error,) = [line for line in lines if not line.startswith("Seed set to")]
-    assert message in error
 
 
 def test_the_config_of_the_paper_goes_on_from_the_adversary_of_the_paper() -> None:
