@@ -23,7 +23,7 @@ from data_builders.written.attacks.repetition import (
     Split,
 )
 from data_builders.written.attacks.triviality import HedgedTrivia
-from data_builders.written.claims.clauses import clause_of, mid_sentence, name_of, name_topic
+from data_builders.written.claims.clauses import name_topic
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.times import (
@@ -40,7 +40,6 @@ from data_builders.written.claims.validity import (
     Possible,
     SentenceClaim,
     TrueByForm,
-    covers_all_cases,
     join_sentences,
     may_be_true_of_both,
 )
@@ -403,14 +402,3 @@ def test_date_formats_are_swapped_in_both_directions():
     swapped = "Born on August 7, 1932 in Bath, she left on 3 May 1950 and in June 1951."
     assert swap_date_format(text) == swapped
     assert swap_date_format(swapped) == text
-
-
-def test_clauses():
-    assert clause_of("Ray was born in Bath.", "Bob Ray (poet)").rest == "was born in Bath"
-    assert clause_of("The medal is gold.", "Bob Ray") is None
-    assert name_topic("His wife sang.", "Bob Ray") == "Bob Ray's wife sang"
-    assert mid_sentence("The album sold.") == "the album sold"
-    assert mid_sentence("One Direction sang.") == "One Direction sang"
-    assert mid_sentence('He was in "Fargo."') == 'he was in "Fargo"'
-    assert name_of("'Bob Ray (poet)'") == "Bob Ray"
-    assert not covers_all_cases("It is heads or tails or so.")

@@ -107,13 +107,6 @@ def test_true_template_has_premise_and_hypothesis(t5: Path) -> None:
         Checker(str(t5), segments=True, template=template)
 
 
-def test_long_document_is_read_in_chunks_and_the_best_counts(classifier: Path) -> None:
-    long_words = "x" * 40 + " " + "y" * 50
-    halves = Checker(str(classifier), chunk=60, max_length=128).relations([(long_words, CLAIM)])
-    parts = [_by_hand(classifier, f"{part}[SEP]{CLAIM}") for part in long_words.split()]
-    assert halves[0, 0] == pytest.approx(max(parts), abs=1e-5)
-
-
 def test_code_in_a_model_folder_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = tmp_path / "ran"
     names = {auto: "own.Own" for auto in ("AutoConfig", "AutoModelForSequenceClassification")}

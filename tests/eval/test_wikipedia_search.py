@@ -126,15 +126,6 @@ def test_pages_of_a_claim_search_are_cut(server):
     assert {params["srlimit"] for params in server.pages.params if "srlimit" in params} == {"3"}
 
 
-def test_queries_are_cut_and_may_contain_the_topic(server):
-    stage(server).search(["word " * 99, " "], 3)
-    assert searched(server) == [("word " * 60).strip()]
-    item = document("She wrote notes.")
-    stage(server, topic_in_query=True)([item], [item.claims])
-    stage(server, topic_in_query=True, per="topic")([item], [item.claims])
-    assert searched(server)[1:] == ["Ada Lovelace She wrote notes.", "Ada Lovelace"]
-
-
 def test_failed_search_is_not_an_empty_result(server):
     assert stage(server).search(["refused", "unknown"], 3) == [None, []]
     server.pages.faults.extend([503, 503])
