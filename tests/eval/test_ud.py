@@ -7,7 +7,7 @@ import pytest
 
 from eval.decompose.ud.convert import FIXED, RELATIONS, convert
 from eval.decompose.ud.parsers import ConlluFiles, Spacy, trankit_rows
-from eval.decompose.ud.tree import Token, check_ud, join_words, read_conllu, ud_version
+from eval.decompose.ud.tree import Token, check_ud, join_words, read_conllu
 from records import UserError
 
 HERE = Path(__file__).parent
@@ -83,12 +83,11 @@ def test_written_conllu_is_read_back(tmp_path):
     assert len(gold) >= 60
 
 
-def test_ud_version_is_detected_by_labels():
+def test_labels_of_either_version_are_universal_dependencies():
     lines = rows(CONTRACTED)
     (second,) = read_conllu([line.replace("4\tnsubj", "4\tnsubj:pass") for line in lines])
     (first,) = read_conllu([line.replace("4\tnsubj", "4\tnsubjpass") for line in lines])
     (both,) = read_conllu(lines)
-    assert [ud_version(tree) for tree in (first, second, both)] == [1, 2, 2]
     assert all(check_ud(tree) is None for tree in (first, second, both))
 
 
@@ -115,7 +114,6 @@ def test_spacy_parses_become_the_annotated_trees():
     assert len(gold) == len(parses)
     trees = [convert(tokens, tree.text) for tokens, tree in zip(parses, gold, strict=True)]
     assert [check_ud(tree) for tree in trees] == [None] * len(gold)
-    assert all(ud_version(tree) == 2 for tree in trees)
     wrong = {
         number
         for number, (row, right) in enumerate(zip(trees, gold, strict=True), 1)

@@ -124,11 +124,6 @@ def check_ud(tree: Tree) -> str | None:
     return f"{faults[0][1]}: {faults[0][2]}" if faults else None
 
 
-def ud_version(tree: Tree) -> int:
-    """Return 1 or 2 by the tree's labels; 2 if all labels exist in both versions."""
-    return 1 if any(_version(token.deprel) == 1 for token in tree.tokens) else 2
-
-
 def join_words(tokens: Sequence[Token]) -> str:
     """Join the words with their original spacing."""
     return "".join(t.form + " " * t.space_after for t in tokens).rstrip()
