@@ -123,7 +123,7 @@ def test_ratings_are_rounded_and_their_shares_are_of_what_is_drawn() -> None:
     share = actual["rating_share", "human", "rating 5"]
     assert (share["value"], share["n"]) == (pytest.approx(2 / 3), 1)
     # Draws of the one reference, of the other, and of both.
-    assert share["ci95"] == [0, 1]
+    assert share["ci95"] == (0, 1)
     assert actual["rating_share", "human", "rating 1"]["value"] == pytest.approx(1 / 3)
     # One claim failed, whichever number of people rated it.
     failed = [actual["bleu", "none", f"rating {stars}"]["failed"] for stars in (1, 5)]

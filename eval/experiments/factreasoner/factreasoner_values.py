@@ -211,7 +211,7 @@ def _accuracy(cells: np.ndarray) -> float:
     return cells[:, [0, 2]].sum() / cells.sum()
 
 
-def _balanced_accuracy(cells: np.ndarray) -> float:
+def _mean_recall(cells: np.ndarray) -> float:
     tp, fp, tn, fn = cells.sum(axis=0)
     return balanced_accuracy(np.array([[tn, fp], [fn, tp]]))
 
@@ -220,7 +220,7 @@ def _balanced_accuracy(cells: np.ndarray) -> float:
 POOLED = {
     "f1_micro": _f1,
     "accuracy_micro": _accuracy,
-    "balanced_accuracy": _balanced_accuracy,
+    "balanced_accuracy": _mean_recall,
 }
 
 
@@ -263,8 +263,8 @@ def _pooled_differences(
     cells = [_cells(side) for side in sides]
     squares = [np.asarray([_squares(judged) for judged in side]) for side in sides]
 
-    def gained_accuracy(left: np.ndarray, right: np.ndarray) -> float:
-        return _balanced_accuracy(left) - _balanced_accuracy(right)
+    def gained_recall(left: np.ndarray, right: np.ndarray) -> float:
+        return _mean_recall(left) - _mean_recall(right)
 
     def brier_difference(left: np.ndarray, right: np.ndarray) -> float:
         (first, count), (second, other_count) = left.sum(axis=0), right.sum(axis=0)
@@ -272,7 +272,7 @@ def _pooled_differences(
         return first / count - second / other_count if comparable else math.nan
 
     quantities = [
-        Quantity({"metric": "balanced_accuracy"}, cells, gained_accuracy),
+        Quantity({"metric": "balanced_accuracy"}, cells, gained_recall),
         Quantity({"metric": "brier"}, squares, brier_difference),
     ]
     # n counts documents, as in the tests.
