@@ -243,13 +243,6 @@ def test_groups_are_drawn_whole_in_the_order_of_their_draw():
         assert rows == [row for group in generator.integers(0, 3, 3) for row in members[group]]
 
 
-def test_a_ratio_of_many_groups_is_drawn_in_blocks(monkeypatch):
-    values, groups = np.random.default_rng(0).random(600), [f"g{i}" for i in range(600)]
-    whole = ratio(values, np.ones(600), groups, seed=2)
-    monkeypatch.setattr("components.statistics._MAX_CACHED", 600 * 37)
-    assert ratio(values, np.ones(600), groups, seed=2) == whole
-
-
 def test_intervals_of_means_and_shares():
     value, (low, high), n = statistics.t_interval(np.array([1.0, 2.0, 3.0, np.nan]))
     assert (value, n) == (2, 3)

@@ -17,13 +17,13 @@ from eval.experiments.core.core_settings import (
     HELD_BACK,
     TUNING,
     CoreSettings,
-    Selected,
+    SettingMeasures,
     assign_halves,
     best_setting,
     compute_measures,
 )
-from eval.experiments.core.informativeness import Source
-from eval.experiments.core.labelled_texts import Text, read_texts
+from eval.experiments.core.informativeness import TextFile
+from eval.experiments.core.labelled_texts import LabelledText, read_texts
 from eval.experiments.experiment import half_of
 from eval.pipeline import Pipeline
 from eval.select.core import Core
@@ -80,7 +80,7 @@ def files(tmp_path, monkeypatch):
     labelled[0].claims[0] = labelled[0].claims[0].model_copy(update={"label": "NS"})
     write_jsonl("honest.jsonl", labelled)
     write_jsonl("info.jsonl", texts_of("info"))
-    return {"honest": Source(file="honest.jsonl"), "info": Source(file="info.jsonl")}
+    return {"honest": TextFile(file="honest.jsonl"), "info": TextFile(file="info.jsonl")}
 
 
 def experiment(files, **options):
@@ -113,12 +113,12 @@ def test_every_setting_is_selected_from_one_scoring(files, tmp_path):
 
 def text(kind, topic, number=0):
     document = Document(id="d", topic=topic, text="x")
-    return Text(id=f"{kind}{topic}{number}", kind=kind, document=document, claims=[])
+    return LabelledText(id=f"{kind}{topic}{number}", kind=kind, document=document, claims=[])
 
 
 def selected(name, shares, plain=None):
     precision = [plain] * len(shares)
-    return Selected(id=name, kept_share=shares, precision=precision, plain=plain, failed=0)
+    return SettingMeasures(id=name, kept_share=shares, precision=precision, plain=plain, failed=0)
 
 
 def rows(shares, kind, plain=None):
@@ -168,8 +168,8 @@ def test_scored_jsonl_provides_claims_and_verdicts(files, tmp_path):
     documents = [*texts_of("normal", label="S"), *texts_of("info", label="NS")]
     write_jsonl("scored.jsonl", Pipeline(Given(), [Labels()]).score(documents))
     sources = {
-        "honest": Source(file="scored.jsonl", kind="normal"),
-        "info": Source(file="scored.jsonl", kind="info"),
+        "honest": TextFile(file="scored.jsonl", kind="normal"),
+        "info": TextFile(file="scored.jsonl", kind="info"),
     }
     options = {"p": (0.0,), "epsilon": (0.001,), "entail_threshold": (0.9,)}
     run = experiment(sources, choose_by="precision", **options).run(tmp_path / "run", {})

@@ -31,8 +31,8 @@ from data_builders.written.corruption.corrupters import (
 )
 from data_builders.written.corruption.curves import (
     Appended,
+    AppendedSentence,
     CorruptedDocument,
-    Sentence,
     build_clean_twin,
     build_corrupted,
     change_rows,
@@ -49,7 +49,7 @@ from eval.stages import EntailmentModel
 from records import UserError
 
 # Document id to kind to the topic that the appended sentences are from, and the sentences.
-AllSentences = dict[str, dict[str, tuple[str, list[Sentence]]]]
+AllSentences = dict[str, dict[str, tuple[str, list[AppendedSentence]]]]
 
 
 @dataclass

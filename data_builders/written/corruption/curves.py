@@ -18,7 +18,7 @@ from records.abstention import responds
 from records.cleaning import clean
 
 
-class Sentence(NamedTuple):
+class AppendedSentence(NamedTuple):
     """An appended sentence and its claims, labelled if its file has labels."""
 
     text: str
@@ -26,7 +26,7 @@ class Sentence(NamedTuple):
 
 
 # Kind of text to topic to its sentences, in the order of appending.
-Appended = dict[str, dict[str, list[Sentence]]]
+Appended = dict[str, dict[str, list[AppendedSentence]]]
 
 
 def read_appended(files: Mapping[str, Sequence[str]], verdict: str | None) -> Appended:
@@ -39,7 +39,7 @@ def read_appended(files: Mapping[str, Sequence[str]], verdict: str | None) -> Ap
     """
     appended: Appended = {}
     for kind, paths in files.items():
-        topics: dict[str, dict[str, Sentence]] = {}
+        topics: dict[str, dict[str, AppendedSentence]] = {}
         for row in (row for path in paths for row in read_labelled(path, verdict)):
             if row.kind in (None, kind) and responds(row):
                 sentences = topics.setdefault(row.topic, {})
@@ -51,21 +51,21 @@ def read_appended(files: Mapping[str, Sequence[str]], verdict: str | None) -> Ap
     return appended
 
 
-def _sentences(row: Document) -> list[Sentence]:
+def _sentences(row: Document) -> list[AppendedSentence]:
     if row.claims is None:
         texts = split_sentences(clean(row.text).text)
         claims = [Claim(id="a", text=text, source=text, labelled_by="none") for text in texts]
-        return [Sentence(c.text, (c,)) for c in claims]
+        return [AppendedSentence(c.text, (c,)) for c in claims]
     by_sentence: dict[int, list[Claim]] = {}
     for claim in row.claims:
         by_sentence.setdefault(claim.sentence, []).append(claim)
     groups = (tuple(claims) for _, claims in sorted(by_sentence.items()))
-    return [Sentence(claims[0].source or claims[0].text, claims) for claims in groups]
+    return [AppendedSentence(claims[0].source or claims[0].text, claims) for claims in groups]
 
 
 def sentences_for_topic(
-    topic: str, topics: Mapping[str, Sequence[Sentence]], of_anyone: bool, seed: int
-) -> tuple[str, list[Sentence]]:
+    topic: str, topics: Mapping[str, Sequence[AppendedSentence]], of_anyone: bool, seed: int
+) -> tuple[str, list[AppendedSentence]]:
     """Return the sentences to append to a text on a topic, and the topic that they come from.
 
     With ``of_anyone`` a topic without sentences takes those of another topic, drawn by the seed and
@@ -83,7 +83,7 @@ def sentences_for_topic(
     return topic, []
 
 
-def _rename_topic(sentence: Sentence, name: re.Pattern[str], new: str) -> Sentence:
+def _rename_topic(sentence: AppendedSentence, name: re.Pattern[str], new: str) -> AppendedSentence:
     def renamed(text: str) -> str:
         return name.sub(lambda _: new, text)
 
@@ -91,10 +91,10 @@ def _rename_topic(sentence: Sentence, name: re.Pattern[str], new: str) -> Senten
         c.model_copy(update={"text": renamed(c.text), "source": c.source and renamed(c.source)})
         for c in sentence.claims
     )
-    return Sentence(renamed(sentence.text), tuple(claims))
+    return AppendedSentence(renamed(sentence.text), tuple(claims))
 
 
-def repeat_sentences(sentences: Sequence[Sentence], number: int) -> list[Sentence]:
+def repeat_sentences(sentences: Sequence[AppendedSentence], number: int) -> list[AppendedSentence]:
     """Return ``number`` sentences in order, starting over if there are too few."""
     return [sentences[index % len(sentences)] for index in range(number)]
 
@@ -143,7 +143,7 @@ def build_corrupted(
     document: CorruptedDocument,
     origin: str,
     kind: str,
-    appended: Sequence[Sentence],
+    appended: Sequence[AppendedSentence],
     assumed: str | None,
     ks: Sequence[int],
 ) -> Iterator[Document]:
@@ -200,7 +200,7 @@ def _text_claims(document: CorruptedDocument, origin: str) -> list[Claim]:
 
 
 def _appended_claims(
-    index: int, before: int, kind: str, sentence: Sentence, assumed: str | None
+    index: int, before: int, kind: str, sentence: AppendedSentence, assumed: str | None
 ) -> Iterator[Claim]:
     for number, claim in enumerate(sentence.claims):
         name = f"a{index}" if len(sentence.claims) == 1 else f"a{index}.{number}"

@@ -33,7 +33,7 @@ from eval.experiments.agreement.agreement_values import (
     SOURCES,
     WRONG,
     ClaimVerdict,
-    JudgedClaim,
+    ComparedClaim,
     values_of,
 )
 from eval.experiments.agreement.sets import (
@@ -142,7 +142,7 @@ def _calibration(file: ResultFile, folder: Path) -> Iterator[Plot]:
     # One plot per set, for assessors with probabilities; bins of equal size.
     by_set: dict[str, dict[str, list[tuple[float, bool]]]] = {}
     for row in rows_in(folder / "claims.jsonl"):
-        claim = JudgedClaim.model_validate(row)
+        claim = ComparedClaim.model_validate(row)
         for name, verdict in claim.verdicts.items() if claim.label in ("S", "NS") else ():
             if verdict.p is not None and verdict.label not in ("failed", "irrelevant"):
                 pairs = by_set.setdefault(claim.set, {}).setdefault(name, [])
@@ -240,7 +240,7 @@ class Agreement(Experiment):
         chosen = draw_names(map(unit_of, dataset.documents), self.units, random.Random(self.seed))
         return [d for d in dataset.documents if unit_of(d) in chosen]
 
-    def _judged(self, run: Run, dataset: LabelledSet) -> list[JudgedClaim]:
+    def _judged(self, run: Run, dataset: LabelledSet) -> list[ComparedClaim]:
         judged = run.process(dataset.name, self._score, self._drawn(dataset), Scored)
         return rows_of(dataset.name, judged)
 
@@ -254,7 +254,7 @@ class Agreement(Experiment):
         return [scored[document.id] for document in documents]
 
 
-def rows_of(name: str, scored: Sequence[Scored]) -> list[JudgedClaim]:
+def rows_of(name: str, scored: Sequence[Scored]) -> list[ComparedClaim]:
     """Return one row per claim, with its overlap and all verdicts.
 
     An assessor with several verdicts per claim becomes several assessors, "assessor: name".
@@ -276,7 +276,7 @@ def rows_of(name: str, scored: Sequence[Scored]) -> list[JudgedClaim]:
             texts = [by_id[context] for context in claim.contexts or [] if context in by_id]
             overlap = round(covered_share(claim.text, texts, weight), 6) if texts else None
             rows.append(
-                JudgedClaim(
+                ComparedClaim(
                     set=name,
                     document=document.id,
                     claim=claim.id,

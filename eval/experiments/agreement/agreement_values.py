@@ -39,7 +39,7 @@ class ClaimVerdict(Record):
     p: float | None = None
 
 
-class JudgedClaim(Record):
+class ComparedClaim(Record):
     """A claim with its human label and all verdicts: a row of ``claims.jsonl``.
 
     Attributes:
@@ -86,7 +86,7 @@ class Judge(NamedTuple):
         return np.isnan(self.score) & np.isnan(self.labels)
 
 
-class Table(NamedTuple):
+class ClaimTable(NamedTuple):
     """The claims of a set, column by column, each of shape (n,).
 
     Attributes:
@@ -109,7 +109,7 @@ class Table(NamedTuple):
         return names if len(names) > 1 else []
 
 
-def values_of(claims: Sequence[JudgedClaim], seed: int) -> Iterator[dict]:
+def values_of(claims: Sequence[ComparedClaim], seed: int) -> Iterator[dict]:
     """Yield result fields with intervals over units; all values share the bootstrap samples.
 
     ECE has no interval because the bootstrap biases it upwards.
@@ -129,13 +129,13 @@ def values_of(claims: Sequence[JudgedClaim], seed: int) -> Iterator[dict]:
         yield {**row, **interval, "n": len(set(table.unit[subset])), "failed": failed}
 
 
-def _table_of(claims: Sequence[JudgedClaim]) -> Table:
+def _table_of(claims: Sequence[ComparedClaim]) -> ClaimTable:
     label = {"S": 1.0, "NS": 0.0}
     finer, source, unit = (
         np.asarray([getattr(claim, name) for claim in claims], dtype=object)
         for name in ("finer", "source", "unit")
     )
-    return Table(
+    return ClaimTable(
         array(label.get(claim.label) for claim in claims),
         finer,
         array(claim.share for claim in claims),
@@ -146,7 +146,7 @@ def _table_of(claims: Sequence[JudgedClaim]) -> Table:
     )
 
 
-def _judges_of(claims: Sequence[JudgedClaim], table: Table, seed: int) -> dict[str, Judge]:
+def _judges_of(claims: Sequence[ComparedClaim], table: ClaimTable, seed: int) -> dict[str, Judge]:
     """Return all assessors and the controls; word overlap uses the other half's threshold."""
     halves, judges = halves_of(table.unit, seed), {}
     for name in dict.fromkeys(name for claim in claims for name in claim.verdicts):
@@ -172,7 +172,7 @@ def halves_of(units: np.ndarray, seed: int) -> np.ndarray:
     return np.asarray([half[name] for name in units])
 
 
-def _fitted(score: np.ndarray, table: Table, halves: np.ndarray) -> dict[str, np.ndarray]:
+def _fitted(score: np.ndarray, table: ClaimTable, halves: np.ndarray) -> dict[str, np.ndarray]:
     fitted = {HALF: _by_others(score, table.supported, halves)}
     if table.sources:
         fitted[SOURCES] = _by_others(score, table.supported, table.source)
@@ -198,7 +198,7 @@ def _by_others(score: np.ndarray, supported: np.ndarray, parts: np.ndarray) -> n
 # Values
 
 
-def _quantities(table: Table, judges: Mapping[str, Judge]) -> Iterator[Quantity]:
+def _quantities(table: ClaimTable, judges: Mapping[str, Judge]) -> Iterator[Quantity]:
     macro: list[Quantity] = []
     for assessor, judge in judges.items():
         quantities = list(_agreement(table, judge))
@@ -221,7 +221,7 @@ def _quantities(table: Table, judges: Mapping[str, Judge]) -> Iterator[Quantity]
     yield from macro
 
 
-def _mean_over_sources(table: Table, quantity: Quantity) -> Quantity:
+def _mean_over_sources(table: ClaimTable, quantity: Quantity) -> Quantity:
     def mean(*columns: np.ndarray) -> float:
         *columns, code = columns
         values = array(
@@ -239,7 +239,7 @@ def _fields(metric: str, variant: str | None = None, against: str | None = None)
     return {"metric": metric, "variant": variant, "against": against}
 
 
-def _agreement(table: Table, judge: Judge) -> Iterator[Quantity]:
+def _agreement(table: ClaimTable, judge: Judge) -> Iterator[Quantity]:
     """Compare an assessor with human labels; only ``failed_wrong`` includes its failures."""
     true, score, failed = table.supported, judge.score, judge.failed
     yield Quantity(_fields("coverage"), [np.where(np.isnan(true), np.nan, ~failed)])
@@ -268,7 +268,7 @@ def _f1_unsupported(true: np.ndarray, labels: np.ndarray) -> float:
     return precision_recall_f1(int(counts[0, 0]), called, gold)[2] if gold else np.nan
 
 
-def _beyond(table: Table, judge: Judge, overlap: Judge) -> Iterator[Quantity]:
+def _beyond(table: ClaimTable, judge: Judge, overlap: Judge) -> Iterator[Quantity]:
     def gain(true: np.ndarray, left: np.ndarray, right: np.ndarray) -> float:
         return auroc(left, true == 1) - auroc(right, true == 1)
 
@@ -284,7 +284,7 @@ def _beyond(table: Table, judge: Judge, overlap: Judge) -> Iterator[Quantity]:
         yield Quantity(fields, [true, *sides], gained_accuracy)
 
 
-def _finer(table: Table, judge: Judge) -> Iterator[Quantity]:
+def _finer(table: ClaimTable, judge: Judge) -> Iterator[Quantity]:
     true, score = table.supported, judge.score
     groups = {word: table.finer == word for word in sorted(set(table.finer))}
     for word, chosen in (groups | {ALL_TRUE: true == 1, ALL_FALSE: true == 0}).items():
@@ -298,7 +298,7 @@ def _finer(table: Table, judge: Judge) -> Iterator[Quantity]:
         yield Quantity(_fields("pearson_votes"), [score, table.share], pearson)
 
 
-def _but_one(table: Table, judges: Mapping[str, Judge]) -> Iterator[Quantity]:
+def _but_one(table: ClaimTable, judges: Mapping[str, Judge]) -> Iterator[Quantity]:
     """Balanced accuracy against the majority of all people except one, also of that person.
 
     This is human performance on labels that the person did not contribute to. Each person of a

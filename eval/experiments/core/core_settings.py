@@ -19,8 +19,8 @@ import numpy as np
 from pydantic import BaseModel
 
 from components.statistics import bootstrap, nan_mean
-from eval.experiments.core.informativeness import Source
-from eval.experiments.core.labelled_texts import Text, read_texts
+from eval.experiments.core.informativeness import TextFile
+from eval.experiments.core.labelled_texts import LabelledText, read_texts
 from eval.experiments.experiment import (
     Experiment,
     Outcome,
@@ -95,7 +95,7 @@ def _by_epsilon(file: ResultFile, folder: Path) -> list[Plot]:
     return figure.of(rows) if len({row.variant for row in rows}) > 1 else []
 
 
-class Selected(BaseModel):
+class SettingMeasures(BaseModel):
     """Measures of a text for every setting, in the order of the settings.
 
     Attributes:
@@ -148,7 +148,7 @@ class CoreSettings(Experiment):
         terminal=None,
     )
 
-    texts: dict[str, Source]
+    texts: dict[str, TextFile]
     entailment: EntailmentModel
     unli: UnliModel
     bleached: BleachedClaims
@@ -182,7 +182,7 @@ class CoreSettings(Experiment):
         skipped: Counter[str] = Counter()
         texts = [text for kind in self.texts for text in self._texts(kind, skipped)]
         half = assign_halves(texts, self.seed)
-        rows = run.process("texts", self._select, texts, Selected, CHUNK)
+        rows = run.process("texts", self._select, texts, SettingMeasures, CHUNK)
         values, chosen = [], None
         for name in HALVES:
             half_rows = [
@@ -223,7 +223,7 @@ class CoreSettings(Experiment):
             for setting in self.settings
         ]
 
-    def _select(self, texts: Sequence[Text]) -> list[Selected]:
+    def _select(self, texts: Sequence[LabelledText]) -> list[SettingMeasures]:
         entailment, unli = CachedJudgements(self.entailment), CachedJudgements(self.unli)
         cap = None if self.cap is None else CachedJudgements(self.cap)
         relevance = None if self.relevance is None else _CachedRelevance(self.relevance)
@@ -240,7 +240,7 @@ class CoreSettings(Experiment):
                 shares[row].append(len(kept) / judged if judged else None)
                 precision[row].append(_precision(texts[row], kept, failed[row]))
         return [
-            Selected(
+            SettingMeasures(
                 id=text.id,
                 kept_share=shares[row],
                 precision=precision[row],
@@ -250,7 +250,7 @@ class CoreSettings(Experiment):
             for row, text in enumerate(texts)
         ]
 
-    def _texts(self, kind: str, skipped: Counter[str]) -> Iterator[Text]:
+    def _texts(self, kind: str, skipped: Counter[str]) -> Iterator[LabelledText]:
         source = self.texts[kind]
         draw = random.Random(f"{self.seed}:{kind}")
         texts = [
@@ -262,7 +262,7 @@ class CoreSettings(Experiment):
         skipped["text without a claim"] += len(texts) - len(with_claims)
         if not with_claims:
             raise UserError(f"{source.file}: no text of kind {source.kind!r} has a claim")
-        by_topic: dict[str, list[Text]] = defaultdict(list)
+        by_topic: dict[str, list[LabelledText]] = defaultdict(list)
         for text in with_claims:
             by_topic[text.document.topic].append(text)
         for topic in sorted(draw_names(by_topic, self.topics, draw)):
@@ -282,7 +282,7 @@ class _CachedRelevance:
         return self.cache
 
 
-def _precision(text: Text, kept: set[str] | None, unjudged: int) -> float | None:
+def _precision(text: LabelledText, kept: set[str] | None, unjudged: int) -> float | None:
     # Without length penalty; None if the truth of all claims, or of all kept claims, is unknown
     judged = {verdict.claim for verdict in text.verdicts}
     if not judged or (kept and not kept & judged):
@@ -293,7 +293,7 @@ def _precision(text: Text, kept: set[str] | None, unjudged: int) -> float | None
     ).precision
 
 
-def assign_halves(texts: Sequence[Text], seed: int) -> dict[str, str]:
+def assign_halves(texts: Sequence[LabelledText], seed: int) -> dict[str, str]:
     named = {"tuning": TUNING, "test": HELD_BACK}
     half = {text.document.topic: named[half_of(text.document.topic, seed)] for text in texts}
     for kind in {text.kind: None for text in texts}:
@@ -308,7 +308,10 @@ def assign_halves(texts: Sequence[Text], seed: int) -> dict[str, str]:
 
 
 def compute_measures(
-    rows: Sequence[tuple[Text, Selected]], kinds: Sequence[str], honest: str, seed: int
+    rows: Sequence[tuple[LabelledText, SettingMeasures]],
+    kinds: Sequence[str],
+    honest: str,
+    seed: int,
 ) -> dict[tuple[str, str, int | None], dict]:
     """Compute means over texts with bootstrap intervals over topics.
 
@@ -352,7 +355,7 @@ def best_setting(
 
 def _values(
     measures: Mapping[tuple[str, str, int | None], dict],
-    rows: Sequence[tuple[Text, Selected]],
+    rows: Sequence[tuple[LabelledText, SettingMeasures]],
     half: str,
 ) -> Iterator[dict]:
     for (metric, kind, number), value in measures.items():

@@ -46,7 +46,7 @@ TABLES = [
 FIGURES = [Figure("AUROC by classes", "kind", ["variant"], {"auroc": ""}, {"against": None})]
 
 
-class Source(BaseModel):
+class TextFile(BaseModel):
     """A file of documents, optionally restricted to one ``kind``.
 
     Documents without ``claims`` are split into sentences; irrelevant claims (IR) are skipped.
@@ -58,7 +58,7 @@ class Source(BaseModel):
     kind: str | None = None
 
 
-class Topic(BaseModel):
+class TopicClaims(BaseModel):
     """A topic's claims (class, topic, text) and their indices; ``id`` is the topic."""
 
     id: str
@@ -69,7 +69,7 @@ class Topic(BaseModel):
 class JudgedTopic(BaseModel):
     """Each model's likelihoods of a topic's claims, in order."""
 
-    topic: Topic
+    topic: TopicClaims
     likelihoods: dict[str, list[float]]
 
 
@@ -98,7 +98,7 @@ class Informativeness(Experiment):
         FIGURES,
     )
 
-    claims: dict[str, Source]
+    claims: dict[str, TextFile]
     unli: UnliModel
     bleached: list[str] | str
     control: UnliModel | None = None
@@ -121,7 +121,7 @@ class Informativeness(Experiment):
                 scores[name][judged.topic.places] = topic_likelihoods
         return Outcome(list(compute_values(list(self.claims), rows, scores, self.seed)))
 
-    def _judge(self, topics: Sequence[Topic]) -> list[JudgedTopic]:
+    def _judge(self, topics: Sequence[TopicClaims]) -> list[JudgedTopic]:
         rows = [row for topic in topics for row in topic.rows]
         ends = np.cumsum([len(topic.rows) for topic in topics])[:-1]
         by_model = {
@@ -159,12 +159,12 @@ def _relevant(claims: Sequence[Claim]) -> list[str]:
     return [claim.text for claim in claims if claim.label != "IR" and claim.failed is None]
 
 
-def _by_topic(rows: Sequence[tuple[str, str, str]]) -> list[Topic]:
+def _by_topic(rows: Sequence[tuple[str, str, str]]) -> list[TopicClaims]:
     by_topic: dict[str, list[int]] = {}
     for index, (_, topic, _) in enumerate(rows):
         by_topic.setdefault(topic, []).append(index)
     return [
-        Topic(id=topic, places=indices, rows=[rows[index] for index in indices])
+        TopicClaims(id=topic, places=indices, rows=[rows[index] for index in indices])
         for topic, indices in by_topic.items()
     ]
 

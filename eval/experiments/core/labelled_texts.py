@@ -11,7 +11,7 @@ from records import Claim, Document, UserError, Verdict, iter_rows, read_records
 from records.abstention import clean_document
 
 
-class Text(BaseModel):
+class LabelledText(BaseModel):
     """A text with its claims and verdicts.
 
     Attributes:
@@ -26,7 +26,7 @@ class Text(BaseModel):
     verdicts: list[Verdict] = []
 
 
-def read_texts(path: str, kind: str, assessor: str | None) -> list[Text]:
+def read_texts(path: str, kind: str, assessor: str | None) -> list[LabelledText]:
     """Read documents with their claims and verdicts.
 
     Args:
@@ -51,7 +51,9 @@ def read_texts(path: str, kind: str, assessor: str | None) -> list[Text]:
             (verdicts,) = Labels()([document], [labelled], [[]])
             rows.append((document.model_copy(update={"claims": None}), claims, verdicts))
     return [
-        Text(id=f"{kind}-{index}", kind=kind, document=document, claims=claims, verdicts=verdicts)
+        LabelledText(
+            id=f"{kind}-{index}", kind=kind, document=document, claims=claims, verdicts=verdicts
+        )
         for index, (document, claims, verdicts) in enumerate(rows)
     ]
 

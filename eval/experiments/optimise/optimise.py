@@ -22,9 +22,7 @@ from eval.defences import Defence
 from eval.experiments.experiment import Experiment, Outcome, require_entries
 from eval.experiments.optimise.optimise_page import PAGE
 from eval.experiments.optimise.optimise_values import (
-    Relevance as RelevanceCounts,
-)
-from eval.experiments.optimise.optimise_values import (
+    RelevanceCounts,
     best_of_values,
     distinct_values,
     gold_cells,

@@ -24,7 +24,7 @@ from records import Document
 from records.abstention import responds
 
 
-class Relevance(BaseModel):
+class RelevanceCounts(BaseModel):
     """Number of a text's sentences that are relevant, irrelevant, and not judged."""
 
     id: str
@@ -107,7 +107,7 @@ def distinct_values(rows: Sequence[TextScores], seed: int) -> Iterator[Value]:
 
 
 def relevance_values(
-    rows: Sequence[TextScores], judged: Sequence[Relevance], seed: int
+    rows: Sequence[TextScores], judged: Sequence[RelevanceCounts], seed: int
 ) -> Iterator[Value]:
     """``relevance``: mean over texts of the share of relevant sentences among the judged ones."""
     by_id = {row.document.id: counts for row, counts in zip(rows, judged, strict=True)}
@@ -118,7 +118,7 @@ def relevance_values(
         yield row | {"failed": sum(count.failed for count in counts)} | mean(column, members, seed)
 
 
-def _share(count: Relevance) -> float:
+def _share(count: RelevanceCounts) -> float:
     judged = count.relevant + count.irrelevant
     return count.relevant / judged if judged else math.nan
 

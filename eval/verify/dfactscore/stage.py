@@ -14,7 +14,7 @@ from eval.stages import EntailmentModel
 from eval.verify.claim_by_claim import NOTHING_FOUND, RETRIEVAL_FAILED, ClaimByClaim
 from eval.verify.dfactscore.grouping import Grouper
 from eval.verify.dfactscore.linking import Assignment, link_claims, link_groups
-from eval.verify.dfactscore.support import Table, build_tables
+from eval.verify.dfactscore.support import SupportTable, build_tables
 from records import Claim, Document, Passage, UserError, Verdict
 from records.types import VerdictLabel
 
@@ -127,7 +127,7 @@ def _claim_key(claim: Claim) -> tuple[str, str]:
 def _verdicts(
     claims: Sequence[Claim],
     groups: Sequence[str | None],
-    table: Table,
+    table: SupportTable,
     passages: Sequence[Passage],
     assignment: Assignment,
 ) -> list[Verdict]:
@@ -155,7 +155,7 @@ def _verdicts(
 
 
 def _independent(
-    claim: Claim, table: Table, row: int, alone: int | None, passages: Sequence[Passage]
+    claim: Claim, table: SupportTable, row: int, alone: int | None, passages: Sequence[Passage]
 ) -> Verdict:
     # `support` has each title's probability (null if missing), so that other thresholds and
     # assignments can be evaluated without another run.
@@ -177,7 +177,11 @@ def _independent(
 
 
 def _grouped(
-    claim: Claim, table: Table, row: int, of_group: tuple[str, int], passages: Sequence[Passage]
+    claim: Claim,
+    table: SupportTable,
+    row: int,
+    of_group: tuple[str, int],
+    passages: Sequence[Passage],
 ) -> Verdict:
     group, column = of_group
     if np.isnan(table.support[row, column]):

@@ -14,7 +14,7 @@ from records import Claim, Document, Passage
 Judge = EntailmentModel | ClaimByClaim
 
 
-class Table(NamedTuple):
+class SupportTable(NamedTuple):
     """Support of a document's titles for its claims; arrays have shape (claims, titles).
 
     Attributes:
@@ -44,7 +44,7 @@ class Pairing(NamedTuple):
 
 
 class TitleSupport(NamedTuple):
-    """The cell of a pairing in :class:`Table`."""
+    """The cell of a pairing in :class:`SupportTable`."""
 
     support: float
     supported: bool
@@ -60,7 +60,7 @@ def build_tables(
     retrieved: bool,
     threshold: float | None,
     title_in_premise: bool,
-) -> list[Table]:
+) -> list[SupportTable]:
     """Judge every claim against every title of its document, in one call of the judge.
 
     Args:
@@ -87,7 +87,7 @@ def build_tables(
         shape = (len(listed), len(names))
         blank = (np.zeros(shape), np.zeros(shape, bool), np.empty(shape, object))
         blank[2].fill(())
-        tables.append(Table(names, *blank, graded=not by_claim, no_answer=reason))
+        tables.append(SupportTable(names, *blank, graded=not by_claim, no_answer=reason))
     for (row, index, column, _), outcome in zip(pairings, outcomes, strict=True):
         table, cell = tables[row], (index, column)
         table.support[cell], table.supported[cell], table.evidence[cell] = outcome
