@@ -89,39 +89,6 @@ VOTED = {"evidence_id": "Sea:1", "article": "Sea", "evidence": "It rises.", "ent
 VOTED |= {"evidence_label": "SUPPORTS", "votes": ["SUPPORTS", "SUPPORTS", None, None, None]}
 
 
-FACTOR = {
-    "full_prefix": "It rained. ",
-    "doc_id": "7",
-    "completion": "Roads were wet.",
-    "contradiction_0": "Roads were dry.",
-    "contradiction_1": "Roads were new.",
-    "contradiction_2": "Roads were hot.",
-}
-
-
-def test_factor_gives_one_true_and_three_false_claims(tmp_path):
-    rows = [{**FACTOR, "doc_id": str(n), "completion": f"Roads were wet {n}."} for n in range(20)]
-    rows += [{**FACTOR, "full_prefix": " "}, {**FACTOR, "contradiction_0": "Roads were wet."}]
-    folder, report = build(tmp_path, rows, format="factor")
-    kept = documents(folder)
-    assert len(kept) == 20
-    assert kept[3].topic == "s 3"
-    assert kept[3].text == "It rained. Roads were wet 3."
-    assert [p.text for p in kept[3].passages] == ["It rained. "]
-    places = set()
-    for document in kept:
-        assert sorted(c.label for c in document.claims) == ["NS", "NS", "NS", "S"]
-        (true,) = [c for c in document.claims if c.label == "S"]
-        assert true.text.startswith("Roads were wet ")
-        assert {tuple(c.contexts) for c in document.claims} == {("prefix",)}
-        places.add(true.id)
-    assert len(places) > 2, "the place tells nothing"
-    assert report["dropped"] == {
-        "s: row with completions that are equal or empty": 1,
-        "s: row without a prefix": 1,
-    }
-
-
 def questions(topics, each):
     return [{"question": f"{t} {n}?", "book": t} for t in topics for n in range(each)]
 

@@ -13,7 +13,7 @@ from eval.metrics.citations import (
     sections_of,
     without_numbers,
 )
-from records import Document, Passage
+from records import Document
 
 PASSAGES = [
     {"id": "a", "title": "Ann", "text": "Ann was a poet."},
@@ -117,21 +117,6 @@ def test_a_citation_that_could_not_be_judged_is_neither_needed_nor_not():
     assert [s.precise for s in sentences] == [[True, None], [None, None]]
     assert [s.failed for s in sentences] == [True, True]
     assert (precision(sentences[:1]), precision(sentences[1:]), recall(sentences)) == (1, None, 1)
-
-
-def test_all_documents_in_three_calls():
-    model = Words()
-    text = "Ann was a poet [1][2]. Bob lost a leg [1][2]."
-    documents = [Document(id=i, topic="t", text=text, passages=PASSAGES) for i in ("x", "y")]
-    Citations(model)(documents)
-    assert [len(call) for call in model.calls] == [4, 8, 4]
-    assert model.calls[0][0] == (
-        "Title: Ann\nAnn was a poet.\nTitle: Bob\nBob lost a leg in 1915.",
-        "Ann was a poet.",
-    )
-    untitled = Passage(id="u", title="", text="Ann was a poet.")
-    Citations(model)([documents[0].model_copy(update={"passages": [untitled, untitled]})])
-    assert model.calls[3][0][0] == "Ann was a poet.\nAnn was a poet."
 
 
 def test_given_citations_and_the_sentences_in_none_of_them():

@@ -124,28 +124,6 @@ class Scripted:
         return [[answer] for answer in self.calls.pop(0)]
 
 
-def test_documents_are_batched_and_unreadable_answers_retried():
-    batch = documents("Ann sings.\nAnn swims. Ann runs.", "Al. Bo. Cy.", "Alone.", "", "X. Y.")
-    model = Scripted(
-        [
-            # Labels follow the claims, not the answer.
-            Answer("- Ann runs.\n- ===\n- Ann sings.\n- Ann swims."),
-            Answer("- Al.\n- Bo."),
-            Answer("", "prompt too long for the model"),
-        ],
-        [Answer("- Al.\n- Bo.")],
-    )
-    group = PromptedGroups(model, retries=1)
-    expected = [["g0", "g0", "g1"], [None] * 3, ["g0"], [], [None, None]]
-    assert group(*batch) == expected
-    assert [len(call) for call in model.asked] == [3, 1]
-    assert group.counts == {
-        "answers": 3,
-        "no answer in the text": 1,
-        "prompt too long for the model": 1,
-    }
-
-
 def test_the_prompt_has_four_demonstrations_that_its_own_reader_can_read():
     texts = documents("Ann sings. Ann swims.")
     model = Scripted([Answer("- Ann sings.\n- Ann swims.")])

@@ -67,20 +67,6 @@ def test_soft_targets_are_the_mean_of_the_labels_losses() -> None:
     )
 
 
-def test_a_model_is_trained_on_a_teachers_probabilities(
-    arguments: Callable, write: Callable, tmp_path: Path
-) -> None:
-    rows = [
-        {"premise": f"ada was {i} .", "hypothesis": "she was .", "label": label}
-        for i in range(4)
-        for label in ([0.6, 0.3, 0.1], {"contradiction": 0.4, "entailment": 0.6}, "neutral")
-    ]
-    main(arguments("relation", "--data.train", write("soft", rows)))
-    assert read_component(tmp_path / "checkpoints/run").data[0].rows == 12
-    # Of one likeliest label, and yet not the same.
-    main(arguments("relation", "--data.train", write("two", rows[:2]), run="two"))
-
-
 @pytest.mark.parametrize(
     ("kind", "record", "label"),
     [(Unli, UnliPair, 0.8), (Relation, RelationPair, "neutral")],
