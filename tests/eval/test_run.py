@@ -146,17 +146,17 @@ def test_a_folder_holds_one_configuration(tmp_path):
     with Run("score", pipeline, {"a": 3}, tmp_path / "other", overwrite=True) as run:
         assert not list((tmp_path / "other").glob(".*.partial.jsonl"))
     shutil.rmtree(tmp_path / "other")
-    # Nothing was done in the one, and killed while writing the others.
+    # Nothing was done in the one, and killed while writing the user_files.
     (tmp_path / "tables").mkdir()
     torn = (".results.json.a1b2c3d4", ".tables.md.a1b2c3d_", "tables/.by_kind.csv.a1b2c3d4")
-    others = [".answers.sqlite-wal", ".mine", ".mine.settings", "tables/.mine"]
-    for left in (".scored.0123.partial.jsonl", *torn, *others):
+    user_files = [".answers.sqlite-wal", ".mine", ".mine.settings", "tables/.mine"]
+    for left in (".scored.0123.partial.jsonl", *torn, *user_files):
         (tmp_path / left).write_text("")
     with Run("score", pipeline, {"a": 1}, tmp_path) as run:
         assert run.read_finished("scored.jsonl") is None
         assert run.read_finished().results == [result()]
     left = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
-    assert left == [*others[:3], "results.json", "tables/.mine"]
+    assert left == [*user_files[:3], "results.json", "tables/.mine"]
     assert (tmp_path / "results.json").read_bytes() == before
 
 
