@@ -16,8 +16,19 @@ from eval.defences import read_pipeline
 ROOT = Path(__file__).parents[2]
 CONFIG = "configs/eval/ready/factual_precision.yaml"
 JUDGE = "checkpoints/ready/relation"
-STAGE = "class Words:\n    def __init__(self, longest: int = 3):\n        self.longest = longest\n"
-STAGE += "    def __call__(self, documents):\n        return [[] for _ in documents]\n"
+STAGE = """
+from collections.abc import Sequence
+
+from records import Claim, Document
+
+
+class Words:
+    def __init__(self, longest: int = 3):
+        self.longest = longest
+
+    def __call__(self, documents: Sequence[Document]) -> list[list[Claim]]:
+        return [[] for _ in documents]
+"""
 
 
 @pytest.fixture(autouse=True)
