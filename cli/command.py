@@ -20,7 +20,7 @@ _FILE_ERRORS = (
 )
 _DISK_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
-RESUME_HINT = "the same command resumes (a fit with --ckpt_path last)"
+RESUME_HINT = "the same command resumes"
 
 
 class CommandError(Exception):

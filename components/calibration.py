@@ -7,6 +7,8 @@ single logit (Platt 1999), which keeps the order of the predictions.
 import numpy as np
 import scipy
 
+LEAST_CALIBRATION_ROWS = 200
+
 
 def probabilities(logits: np.ndarray, temperature: float = 1.0, shift: float = 0.0) -> np.ndarray:
     """Return class probabilities of shape (n, classes), or (n,) for a single logit.

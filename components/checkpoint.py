@@ -112,9 +112,8 @@ def read_component(folder: str | Path, expected: str | None = None) -> Component
     folder = Path(folder)
     path = folder / "component.json"
     if not path.is_file():
-        raise UserError(
-            f"{folder}: no component.json; expected a folder written by `python -m train`"
-        )
+        problem = "no component.json" if folder.is_dir() else "no such folder"
+        raise UserError(f"{folder}: {problem}; expected a folder written by `python -m train`")
     component = read_json(path, Component)
     if not any(folder.glob("*.safetensors")):
         raise UserError(f"{folder}: no weights (*.safetensors); export the checkpoint again")

@@ -23,7 +23,7 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -240,7 +240,7 @@ class Builder(ABC):
             code = describe_code(modules)
             build = {"builder": name, "seed": self.seed, "code": code["sha256"]} | config
             hashes = start_build(self.output, build, self.overwrite)
-            with self.open_work(raw_options) as work:
+            with self.open_work(raw_options) as work, self._unblocked():
                 made = self.make(work)
                 manifest = write_dataset(
                     self.output,
@@ -260,6 +260,15 @@ class Builder(ABC):
             work.delete_resume_files()
             (self.output / BUILD_FILE).unlink()
         return manifest
+
+    @contextmanager
+    def _unblocked(self) -> Iterator[None]:
+        """Let a build with other options follow one that fails, whose journals are kept."""
+        try:
+            yield
+        except UserError:
+            (self.output / BUILD_FILE).unlink()
+            raise
 
     def _out_of_range(self) -> Iterator[str]:
         required = {f.name for f in fields(self) if f.default is MISSING is f.default_factory}

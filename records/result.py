@@ -100,7 +100,7 @@ def read_results(path: str | Path) -> ResultFile:
     try:
         return ResultFile.model_validate(load_json(path))
     except FileNotFoundError:
-        raise UserError(f"{path}: no such file; run the experiment first") from None
+        raise UserError(f"{path}: does not exist; run the experiment first") from None
     except ValidationError as error:
         raise to_bad_input(path, error) from None
 
@@ -108,12 +108,15 @@ def read_results(path: str | Path) -> ResultFile:
 def read_frame(path: str | Path) -> pd.DataFrame:
     """Read a ``results.json``, or all in a folder and below, into a pandas frame.
 
+    From then on pandas prints all columns of a frame, each in full.
+
     Returns:
         One row per result: ``run`` (folder of the file), ``command``, the fields of
             :class:`Result`, and ``low`` and ``high`` instead of ``ci95``; NaN for missing values.
     """
     import pandas as pd
 
+    pd.set_option("display.max_columns", None, "display.max_colwidth", None)
     path = Path(path)
     files = sorted(path.rglob("results.json")) if path.is_dir() else [path]
     if not files:

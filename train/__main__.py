@@ -28,7 +28,8 @@ FUNCTIONS = {"sweep": "train.sweep.search", "convert": "train.convert.convert"}
 # Help for options of Lightning's parser, which is slow to import.
 _HELP = {
     "seed_everything": "seed of the initial weights and the batch order; default: 1",
-    "ckpt_path": ".ckpt file to resume from, or `last`",
+    "ckpt_path": ".ckpt file to resume from; default: last.ckpt of the same run, which `last` "
+    "prefers even with --overwrite",
     "model": "train.unli.Unli, train.relation.Relation, train.lss_tagger.LssTagger, "
     "train.lss_seq2seq.LssSeq2Seq, train.adversary.Adversary, train.preference.Preference or a "
     "custom LightningModule; `--model.help CLASS` lists its options (--model.OPTION)",

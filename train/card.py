@@ -16,7 +16,11 @@ import numpy as np
 from huggingface_hub import ModelCardData
 from matplotlib.figure import Figure
 
-from components.calibration import expected_calibration_error, reliability_bins
+from components.calibration import (
+    LEAST_CALIBRATION_ROWS,
+    expected_calibration_error,
+    reliability_bins,
+)
 from components.certificate import LEAST_STATEMENTS, Acceptance, failing_families, limit_of
 from components.checkpoint import Component, is_hub_id
 from components.measures import Measures
@@ -193,6 +197,8 @@ def _calibration(component: Component, training: Training) -> str:
         fit_sentence = f"Fitted on the {component.metrics_split} split: {parameters}."
     else:
         fit_sentence, stages = "No temperature was fitted.", [("uncalibrated", training.after)]
+        if component.component in _PROBABILITIES:
+            fit_sentence += f" At least {LEAST_CALIBRATION_ROWS} dev rows are needed."
     kinds = _PROBABILITIES.get(component.component) or _PROBABILITIES.get(component.architecture)
     lines = ["| | ECE | Brier score |", "|---|---|---|"]
     for name, (predicted, observed) in stages:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 import transformers
-from lightning import LightningDataModule, LightningModule
+from lightning import LightningDataModule, LightningModule, Trainer
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.callbacks import Callback, RichProgressBar
 from lightning.pytorch.cli import (
@@ -25,7 +25,7 @@ from lightning.pytorch.cli import (
     LightningArgumentParser,
     LightningCLI,
 )
-from lightning.pytorch.loggers import Logger
+from lightning.pytorch.loggers import Logger, TensorBoardLogger, WandbLogger
 from lightning.pytorch.plugins.environments import SLURMEnvironment
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
@@ -48,6 +48,18 @@ def default_precision() -> str:
     """bf16 autocast where it is faster than fp32, else fp32."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return "bf16-mixed" if is_bfloat16_fast(device) else "32-true"
+
+
+class ProgressBar(RichProgressBar):
+    """Lightning's bar without the number of epochs if it has no limit, and without a version."""
+
+    def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> dict:
+        """The logged values."""
+        items = super().get_metrics(trainer, pl_module)
+        return {name: value for name, value in items.items() if name != "v_num"}
+
+    def _get_train_description(self, current_epoch: int) -> str:
+        return super()._get_train_description(current_epoch).replace("/-2", "")
 
 
 class TrainCLI(LightningCLI):
@@ -118,11 +130,11 @@ class TrainCLI(LightningCLI):
         is_single = isinstance(trainer.callbacks, Callback)
         callbacks = [trainer.callbacks] if is_single else list(trainer.callbacks or [])
         if trainer.enable_progress_bar is not False:
-            callbacks.append(RichProgressBar(console_kwargs={"stderr": True}))
+            callbacks.append(ProgressBar(console_kwargs={"stderr": True}))
         run, step = self._resolve_run()
         callbacks += self._fit_callbacks(run, step)
         trainer.default_root_dir = str(self.folder)
-        trainer.logger = self._loggers(step, trainer.logger)
+        trainer.logger = self._loggers(run, step, trainer.logger)
         trainer.callbacks = callbacks
         try:
             instance = super().instantiate_trainer(**kwargs)
@@ -159,14 +171,14 @@ class TrainCLI(LightningCLI):
                 enable_version_counter=False,
                 save_on_train_epoch_end=False,
             ),
-            resume.LastValidation(),  # before Resume, which does not save if a validation follows
+            resume.Validations(),  # before Resume, which does not save if a validation follows
             # Before Resume: see KeepSteps.
             steps := KeepSteps(self.folder / "steps", sorted({*options.export_steps})),
             resume.Resume(self.folder, options.save_every, run, fresh=step == 0),
             export.Export(self.export_to, self.folder / BEST, self.arguments, steps, run.key),
         ]
 
-    def _loggers(self, step: int, configured: object) -> list[Logger]:
+    def _loggers(self, run: TrainingRun, step: int, configured: object) -> list[Logger]:
         """Loggers of the configuration (default: wandb), and one whose curves the card draws."""
         if configured is False:
             return []
@@ -174,10 +186,15 @@ class TrainCLI(LightningCLI):
         loggers: list[Logger] = [curves]
         if configured not in (None, True):
             loggers += configured if isinstance(configured, list) else [configured]
+            for logger in loggers:
+                if isinstance(logger, TensorBoardLogger) and logger._version is None:
+                    logger._version = run.started
+                elif isinstance(logger, WandbLogger):
+                    logger._wandb_init["id"] = logger._wandb_init["id"] or run.started
         elif os.environ.get("WANDB_MODE") != "disabled":
             import wandb
 
-            logger = self._wandb(offline="WANDB_API_KEY" not in os.environ)
+            logger = self._wandb(run, offline="WANDB_API_KEY" not in os.environ)
             try:
                 _ = logger.experiment  # the run starts on the server
             except wandb.Error as error:
@@ -185,17 +202,17 @@ class TrainCLI(LightningCLI):
                 print(printable(problem), file=sys.stderr)
                 os.environ.pop("WANDB_API_KEY", None)  # an invalid key ends an offline run, too
                 wandb.teardown()
-                logger = self._wandb(offline=True)
+                logger = self._wandb(run, offline=True)
             loggers.append(logger)
         return loggers
 
-    def _wandb(self, offline: bool) -> Logger:
+    def _wandb(self, run: TrainingRun, offline: bool) -> Logger:
         import wandb
-        from lightning.pytorch.loggers import WandbLogger
 
         options = self._training_options()
         logger = WandbLogger(
             name=self.options.name,
+            id=run.started,
             project="factfoundry",
             save_dir=self.folder,
             offline=offline,
@@ -223,7 +240,7 @@ class TrainCLI(LightningCLI):
         """The run and the step that it starts at; nothing is written before these checks."""
         options, last, run, step = self.options, self.folder / LAST, self._start_run(), 0
         owner = resume.read_state(last)[1] if last.is_file() else None
-        path = options.ckpt_path
+        path = options.ckpt_path or (None if options.overwrite else "last")
         if path == "last":
             path = str(last) if owner is not None and run.continues(owner) else None
         if path is not None:
@@ -232,6 +249,8 @@ class TrainCLI(LightningCLI):
         is_other = owner is not None and (owner != run if path is None else owner.key != run.key)
         if is_other and not options.overwrite:
             raise run.refused(owner, last)
+        if path is None and not options.overwrite and (self.folder / "metrics.csv").is_file():
+            print(f"{self.folder}: no {LAST} (--save_every {options.save_every}); starts at step 0")
         folders = export.export_folders(self.export_to, options.export_steps)
         run.check_exports(folders, options.overwrite)
         self.config_init[self.subcommand].ckpt_path = path
@@ -278,10 +297,14 @@ def run_lightning(arguments: list[str]) -> int:
             )
     except MisconfigurationException as error:
         raise UserError(shorten_error(str(error))) from None
+    except ValueError as error:
+        if "val_check_interval" not in str(error):
+            raise
+        raise UserError(f"--trainer: {shorten_error(str(error))}") from None
     except torch.OutOfMemoryError as error:
         raise UserError(
             "out of GPU memory: halve --data.batch_size, double --trainer.accumulate_grad_batches, "
-            f"and resume with --ckpt_path last ({shorten_error(str(error))})"
+            f"and repeat the command, which resumes ({shorten_error(str(error))})"
         ) from None
     except RuntimeError as error:
         if not str(error).startswith("Error(s) in loading state_dict"):

@@ -8,6 +8,7 @@ and another run replaces them only with ``--overwrite``.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Self
 
@@ -36,10 +37,14 @@ class TrainingRun:
     Attributes:
         key: hash of the options and data files that it started with.
         options: the present options by name, and the hashes of the data files.
+        started: the time of its first step, under which loggers find it.
     """
 
     key: str | None = None
     options: Mapping[str, object] = field(default_factory=dict)
+    started: str = field(
+        default_factory=lambda: f"{datetime.now():%Y%m%d_%H%M%S_%f}", compare=False
+    )
 
     @classmethod
     def start(cls, options: Mapping, paths: Iterable[str | Path]) -> Self:
@@ -65,22 +70,24 @@ class TrainingRun:
         return _LENGTHENING.issuperset(self.differences(stored))
 
     def resumed(self, stored: "TrainingRun", checkpoint: str | Path, step: int) -> "TrainingRun":
-        """This run as the continuation of ``stored``; prints the options that changed."""
+        """This run as the continuation of ``stored``; prints the step and the changed options."""
         for name in ("--trainer.max_steps", "--grpo.max_steps"):
             if 0 <= self.options.get(name, -1) < step:
-                raise UserError(f"{name}: {checkpoint} is at step {step}; raise it")
+                raise UserError(
+                    f"{name}: {checkpoint} is at step {step}; raise it, or pass --overwrite to "
+                    "restart"
+                )
         names = ", ".join(self.differences(stored)) if stored.options else ""
-        if names:
-            print(f"{checkpoint}: continues at step {step} with another {names}")
-        return replace(self, key=stored.key)
+        changed = f" with another {names}" if names else ""
+        print(f"{checkpoint}: continues at step {step}{changed}")
+        return replace(self, key=stored.key, started=stored.started)
 
     def refused(self, stored: "TrainingRun", checkpoint: Path) -> UserError:
         """The error for a checkpoint of ``stored``, which this run may not replace."""
         names = ", ".join(self.differences(stored)[:3]) or "its first steps"
         return UserError(
             f"{checkpoint}: from another run, which differs in {names}; only length, batches and "
-            "logging may change (fit: with --ckpt_path last); set another --name, or pass "
-            "--overwrite to replace it"
+            "logging may change; set another --name, or pass --overwrite to replace it"
         )
 
     def check_exports(self, folders: Iterable[Path], overwrite: bool) -> None:

@@ -20,7 +20,7 @@ from lightning import LightningDataModule
 from components.checkpoint import DataFile, describe_data
 from components.encoding import batches_by_length
 from components.ties import keys_of, tied_records
-from records import UserError, read_records
+from records import UserError, read_records, write_jsonl
 from records.types import Record
 from train.certificate import read_probes
 from train.checks import BadRow, check_labels
@@ -286,7 +286,8 @@ class RecordData(LightningDataModule):
             second epoch).
         dev: file or files for selecting the best weights and for calibration. A number in (0, 1)
             holds back this share of the train rows; rows that share a group (article, name),
-            premise, reference, topic, prompt, document or long line stay in one split.
+            premise, reference, topic, prompt, document or long line stay in one split. The rows
+            that are held back are written to ``held_out.jsonl`` in the folder of the run.
         dev_rows: evaluate only this many seeded random rows per dev file; null: all.
         kinds: use only texts of these kinds, e.g. ``[uninformative]``; null: all.
         batch_size: rows (pairs, claims, texts) per training batch and device; null: the module's
@@ -296,6 +297,8 @@ class RecordData(LightningDataModule):
             ``{0: contradiction, 1: entailment, 2: neutral}``.
         format: name of a shipped format, or a YAML file that declares the files' columns
             (docs/records.md).
+        fields: names of the fields in files of another shape, e.g. ``{premise: context, hypothesis:
+            answer}``.
         probes: statements with known truth (``data_builders probes``); the card of a relation model
             says which of them it accepts.
 
@@ -315,12 +318,13 @@ class RecordData(LightningDataModule):
         eval_batch_size: PositiveInt | None = None,
         labels: dict[int, str] | None = None,
         format: str | None = None,
+        fields: dict[str, str] | None = None,
         probes: str | None = None,
     ):
         super().__init__()
         self.save_hyperparameters()
         self.dev_rows, self.kinds, self.labels = dev_rows, kinds, labels
-        self.format, self.probes = format, probes
+        self.format, self.fields, self.probes = format, fields, probes
         self.weights = _weights_of(train)
         self.hold_back = float(dev) if isinstance(dev, (int, float)) else None
         if self.hold_back is not None and not 0 < self.hold_back < 1:
@@ -393,7 +397,7 @@ class RecordData(LightningDataModule):
     def _read_file(self, path: str) -> list[Record]:
         skipped: Counter[str] = Counter()
         kind, options = self.encoder.record_type, {"labels": self.labels, "format": self.format}
-        rows = read_records(path, kind, skipped=skipped, **options)
+        rows = read_records(path, kind, self.fields, skipped, **options)
         for reason, n in skipped.items():
             if self.trainer.is_global_zero:
                 print(f"{path}: skipped {n:,} x {reason}")
@@ -402,7 +406,9 @@ class RecordData(LightningDataModule):
     def _report_shared(self) -> None:
         train, dev = (self.encoder.splits[split].records for split in ("train", "dev"))
         if self.hold_back:
-            print(f"--data.dev {self.hold_back}: {self._sides[1]}")
+            path = Path(self.trainer.default_root_dir) / "held_out.jsonl"
+            write_jsonl(path, dev)
+            print(f"--data.dev {self.hold_back}: {self._sides[1]}; dev rows: {path}")
         elif shared := shared_rows(dev, train):
             print(
                 f"warning: {shared:,} of {len(dev):,} dev rows share a group, text or document "

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 TRAINER_DEFAULTS = {
+    # It counts the parts of one attribute `model`, and no operations.
+    "enable_model_summary": False,
     "num_sanity_val_steps": 0,
     "gradient_clip_val": 1.0,
     "log_every_n_steps": 10,

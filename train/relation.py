@@ -71,8 +71,6 @@ class Relation(PairClassifier):
         chunk_words: words per window of a long premise on dev and in inference; null: one window.
             Windows overlap by half and each is a model call: a premise of n words takes about
             2 n / chunk_words calls per hypothesis.
-        focus_words: in training and inference, reduce a longer premise to the sentences that
-            overlap most with the hypothesis, up to this many words; null: no limit.
         monitor: dev measure for selecting the best weights. Accuracy and macro-F1 are undefined on
             two-class dev data (``not_entailment``); ``dev/entailment_auroc`` replaces them there.
     """
@@ -95,12 +93,11 @@ class Relation(PairClassifier):
         self,
         max_length: PositiveInt = 256,
         chunk_words: PositiveInt | None = 150,
-        focus_words: PositiveInt | None = None,
         monitor: str = "dev/macro_f1",
         **shared: Any,
     ):
         super().__init__(max_length, monitor, **shared)
-        self.chunk_words, self.focus_words = chunk_words, focus_words
+        self.chunk_words = chunk_words
 
     def choose_monitor(self, records: Sequence, sources: Sequence[str]) -> None:
         head, _, measure = self.monitor.rpartition("/")

@@ -30,6 +30,7 @@ from train.continuing import TrainingRun
 from train.data import run_seed
 
 LAST, BEST = "last.ckpt", "best.ckpt"
+LEAST_VALIDATIONS = 5  # in a training of at least as many epochs
 
 
 def is_first() -> bool:
@@ -99,8 +100,18 @@ class Best(ModelCheckpoint):
         return {"dirpath": self.dirpath, "best_k_models": scores, **paths}
 
 
-class LastValidation(Callback):
-    """Validates after the last step too, regardless of the validation interval."""
+class Validations(Callback):
+    """Validates after the last step too, and often enough if few rows are read many times."""
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Shorten the interval of a training of several epochs."""
+        batches = int(trainer.estimated_stepping_batches) * trainer.accumulate_grad_batches
+        has_interval = trainer.val_check_batch is not None
+        if has_interval and batches >= LEAST_VALIDATIONS * trainer.num_training_batches:
+            interval = batches // LEAST_VALIDATIONS
+            if interval < trainer.val_check_batch * (trainer.check_val_every_n_epoch or 1):
+                trainer.check_val_every_n_epoch, trainer.val_check_batch = None, interval
+                print(f"several epochs: validates every {interval} batches")
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: object, batch: dict, idx: int

@@ -74,7 +74,7 @@ def run_trial(
     row = {"trial": number, **options, measure: None, "reason": ""}
     if not (export / "component.json").is_file():
         folders = ["--name", name, "--runs", str(output / "runs"), "--export_to", str(export)]
-        command = ["-m", "train", *fit_arguments(fit, options), *folders, "--ckpt_path", "last"]
+        command = ["-m", "train", *fit_arguments(fit, options), *folders]
         log.parent.mkdir(parents=True, exist_ok=True)
         with open(log, "wb") as file:
             trial = subprocess.run(

@@ -139,8 +139,8 @@ class Bleached(AskingBuilder):
             raise UserError(f"no statement left ({work.dropped_summary()}); use another model")
         if not claims:
             raise UserError(
-                f"no fact holds for {self.threshold:.0%} of {self.domain}; "
-                "lower threshold or widen population"
+                f"no fact (wdt:P…) holds for {self.threshold:.0%} of {self.domain} "
+                f"({work.dropped_summary()}); lower threshold or widen population"
             )
         chosen = choose_claims(claims, self.most)
         licence = "cc0-1.0" if self.writer is None else "other"
@@ -205,7 +205,7 @@ class Bleached(AskingBuilder):
                 prop = row.get("prop", f"{DIRECT}P31").removeprefix(DIRECT)
                 if kind == "class" or (prop not in GENERIC_PROPERTIES and prop not in excluded):
                     claim = _claim(kind, prop, row, total, labels)
-                    dropped["fact without an English label"] += claim is None
+                    dropped["fact without an English label (rdfs:label)"] += claim is None
                     claims.extend([claim] if claim else [])
         return claims
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cli.parser import function_parser, parse
-from components.checkpoint import RELATIONS, component_of, read_component
+from components.checkpoint import RELATIONS, component_of, is_published, read_component
 from components.measures import (
     Measures,
     adversary_measures,
@@ -39,6 +39,7 @@ from records import (
     UserError,
     group_of,
     read_records,
+    sha256_file,
     write_jsonl,
 )
 
@@ -92,6 +93,9 @@ def _pairs(
         else _read(data, component, checkpoint, labels, format)
     )
     inputs = [(pair.premise, pair.hypothesis) for pair in pairs]
+    if against is not None:
+        _require_held_out(checkpoint, data)
+        _require_held_out(against, data)
 
     def predict(folder: str, **more: Any) -> np.ndarray:
         if component == "unli":
@@ -127,6 +131,16 @@ def relabel(pair: UnliPair | RelationPair, predicted: np.ndarray) -> dict[str, A
     values = np.atleast_1d(predicted).tolist()
     label = values[0] if len(values) == 1 else dict(zip(RELATIONS, values, strict=True))
     return row | {"label": label}
+
+
+def _require_held_out(model: str, data: str) -> None:
+    """Raise an error if a model was trained on the file."""
+    files = [] if is_published(model) else read_component(model).data
+    if ("train", sha256_file(data)) in {(file.split, file.sha256) for file in files}:
+        raise UserError(
+            f"{data}: {model} was trained on this file; compare on rows of neither training, such "
+            "as held_out.jsonl of its run"
+        )
 
 
 def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:

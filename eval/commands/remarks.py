@@ -103,7 +103,8 @@ def removal_notes(scored: Sequence[Scored]) -> list[str]:
         if row.removed
     }
     if large := {name: share for name, share in shares.items() if share > MAX_REMOVED}:
-        names = ", ".join(f"{name} ({share:.0%})" for name, share in large.items())
+        named_shares = [f"{name} ({share:.0%})" for name, share in large.items()]
+        names = ", ".join(named_shares[:MAX_REASONS]) + ", …" * (len(large) > MAX_REASONS)
         lines.append(
             f"{len(large):,} of {len(scored):,} documents lost more than {MAX_REMOVED:.0%} of "
             f"their words, see `removed` in scored.jsonl: {names}"

@@ -9,6 +9,7 @@ how scored documents are aggregated: a finished run is aggregated again from its
 import json
 import sys
 from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -18,11 +19,23 @@ from cli.parser import command_parser, parse
 from cli.printable import printable
 from eval.commands import remarks
 from eval.metrics.corpus import ALL, check_strata, expected_claims, summarise
+from eval.metrics.document import named
 from eval.pipeline import Pipeline, Scored
 from eval.report import terminal
+from eval.report.documents import cut
+from eval.report.score import DOCUMENTS
+from eval.report.tables import as_csv
 from eval.run.on_ray import OnRay
 from eval.run.run import CHUNK, OVERWRITE, Run, check_ids
-from records import Document, Result, ResultFile, UserError, read_records
+from records import (
+    Document,
+    Result,
+    ResultFile,
+    UserError,
+    read_records,
+    sha256_text,
+    write_text,
+)
 
 _COLUMNS = "{:14} {:20} {:5} {:22}"
 # Options that may differ when a run is resumed or, if it is finished, aggregated again.
@@ -130,15 +143,17 @@ def main(argv: list[str]) -> int:
             work, chunk = pipeline.score, arguments.chunk
             rows = run.process("scored", work, documents, Scored, chunk, file=scored.name)
         rows = [row for row in rows if row.document.id not in excluded]
-        aggregation = {"failed": arguments.failed, "excluded": sorted(excluded)}
+        write_text(run.output / "claims.csv", as_csv(_claim_cells(rows)))
+        write_text(run.output / DOCUMENTS, as_csv(_document_cells(rows)))
+        aggregation = {"failed": arguments.failed, "excluded": len(excluded)}
+        aggregation["excluded_sha256"] = sha256_text(json.dumps(sorted(excluded)))
         file = _aggregate(run, file, rows, aggregation, arguments)
     _print_scores(file)
     if arguments.limit is not None and run.cost:
         print("\n".join(terminal.format_cost(run.cost, total)))
-    paths = [scored, run.output / "results.json"]
+    paths = [run.output / name for name in ("claims.csv", DOCUMENTS, scored.name, "results.json")]
     notes = [*remarks.abstention_note(rows), *remarks.removal_notes(rows)]
-    notes += remarks.empty_selection_note(rows)
-    notes += remarks.pronoun_note(rows)
+    notes += [*remarks.empty_selection_note(rows), *remarks.pronoun_note(rows)]
     notes += [*remarks.failure_reasons(rows), *map(str, paths)]
     print(printable("\n".join(notes)))
     for line in remarks.evidence_warnings(pipeline, rows):
@@ -150,6 +165,43 @@ def main(argv: list[str]) -> int:
         )
         return 1
     return 0
+
+
+def _claim_cells(scored: Sequence[Scored]) -> Iterator[dict]:
+    """One row per verdict, and per sentence that could not be decomposed."""
+    for row in scored:
+        passages = {passage.id: passage.text for passage in row.passages}
+        claims = {claim.id: claim for claim in row.claims}
+        for claim in row.claims:
+            if claim.failed is not None:
+                yield {"document": row.document.id, "claim": claim.text, "verdict": "failed"}
+        for verdict in row.verdicts:
+            evidence = [passages.get(name, name) for name in verdict.evidence or []]
+            yield {
+                "document": row.document.id,
+                "claim": claims[verdict.claim].text,
+                "assessor": named(verdict.assessor, verdict.name),
+                "verdict": verdict.label,
+                "p": verdict.p,
+                "passage": cut(" ".join(evidence)),
+            }
+
+
+def _document_cells(scored: Sequence[Scored]) -> Iterator[dict]:
+    """One row per document, assessor and selection."""
+    for row in scored:
+        for score in row.scores:
+            yield {
+                "document": row.document.id,
+                "topic": row.document.topic,
+                "assessor": named(score.assessor, score.name),
+                "Core": score.selection,
+                "claims": score.kept,
+                "supported": score.supported,
+                "contradicted": score.contradicted,
+                "failed": score.failed,
+                "precision": score.precision,
+            }
 
 
 def _deciding_options(parser: ArgumentParser, arguments: Namespace) -> dict:

@@ -1,13 +1,32 @@
 """The page of ``python -m eval score``."""
 
-from eval.report.declare import Page, Table, interval, number
+import csv
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from eval.report.declare import Page, Table, TextTable, interval, number
 from eval.report.terminal import aggregation_notes
 from records import ResultFile
 
+DOCUMENTS = "documents.csv"
 MAX_LINES = 6
+# Rows that a page lists.
+MAX_DOCUMENTS = 10_000
 _ROWS = {"kind": "Texts", "generator": "Generator", "assessor": "Assessor", "selection": "Claims"}
 _WHOLE = {"group": "all", "bin": "all", "variant": None}
 _SHARE = dict.fromkeys(("kept_share", "respond_ratio", "empty_selection"), "share")
+
+
+def _documents(file: ResultFile, folder: Path) -> Iterator[TextTable]:
+    """All documents of a run, in a table that is folded if it is long."""
+    path = folder / DOCUMENTS
+    if path.is_file():
+        with open(path, encoding="utf-8", newline="") as lines:
+            head, *rows = islice(csv.reader(lines), MAX_DOCUMENTS + 1)
+        note = f"The rows of {DOCUMENTS}; claims.csv has the verdict on each of their claims."
+        yield TextTable("Documents", note, head, rows, folded=True)
+
 
 TABLES = [
     Table(
@@ -104,6 +123,7 @@ TABLES = [
         )
         for field, name in (("group", "group"), ("bin", "frequency"))
     ),
+    _documents,
 ]
 
 

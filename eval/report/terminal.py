@@ -35,9 +35,9 @@ def format_bounds(row: Result, results: Sequence[Result]) -> str:
 
 def aggregation_notes(file: ResultFile) -> list[str]:
     """State how ``score`` aggregated documents, if not by default."""
-    how = {"failed": "", "excluded": []} | file.provenance.get("aggregation", {})
+    how = {"failed": "", "excluded": 0} | file.provenance.get("aggregation", {})
     wrong = ["Failed claims count as not supported."] * (how["failed"] == "wrong")
-    return wrong + [f"{len(how['excluded']):,} documents are excluded."] * bool(how["excluded"])
+    return wrong + [f"{how['excluded']:,} documents are excluded."] * bool(how["excluded"])
 
 
 def format_usage(row: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -176,14 +177,22 @@ class Run:
         with Journal(self._journal(part), record) as journal:
             todo = [document for document in documents if document.id not in journal.records]
             finished = len(documents) - len(todo)
-            title = part.replace("\n", " ") + " (resumed)" * bool(finished)
+            title = part.replace("\n", " ")
+            if finished:
+                print(
+                    f"{title}: resumes after {finished:,} of {len(documents):,} documents",
+                    file=sys.stderr,
+                )
             bar = tqdm(None, title, len(documents), unit="document", initial=finished, disable=None)
             todo = todo[: self._limit]
-            chunks = [todo[start : start + chunk] for start in range(0, len(todo), chunk)]
+            chunks = list(_growing_chunks(todo, chunk))
             started, pairs = time.perf_counter(), self._judged_pairs()
-            self.cost = Counter()
+            self.cost, claims = Counter(), 0
             for result in self._process_chunks(work, chunks, file is not None):
                 journal.append(result)
+                records = [journal.records[name] for name in result.ids]
+                claims += sum(len(getattr(record, "claims", ())) for record in records)
+                bar.set_postfix_str(f"{claims:,} claims" if claims else "", refresh=False)
                 bar.update(len(result.ids))
                 self.cost.update(documents=len(result.ids))
                 for usage in result.usage:
@@ -302,6 +311,14 @@ class Run:
         partial_files = [path for folder in folders for path in find_partial_files(folder)]
         for path in {*partial_files, *self._journals()}:
             path.unlink()
+
+
+def _growing_chunks(documents: Sequence[Any], largest: int) -> Iterator[Sequence[Any]]:
+    """Yield chunks of 8, 16, 32 … documents, so that a progress bar moves soon."""
+    start, size = 0, min(8, largest)
+    while start < len(documents):
+        yield documents[start : start + size]
+        start, size = start + size, min(2 * size, largest)
 
 
 def check_ids(path: str, numbered: Iterable[tuple[int, Any]]) -> None:

@@ -262,11 +262,11 @@ def test_every_drop_is_counted_with_its_reason(everyone):
         "DBpedia resource of several items": 1,
         # The town is a resource and in PopQA, which are two candidates in one wave.
         "item outside the population": 1,
-        "item without a page": 1,
+        "item without a page (domain.page)": 1,
         "item with several pages": 1,
         "item whose page is not in the knowledge source": 1,
         "item whose title is excluded": 1,
-        "item without an English label": 1,
+        "item without an English name (rdfs:label)": 1,
         # Old_name, Person A0 1 in the map, Person C3 2 in PopQA.
         "candidate of an item with a more frequent candidate": 3,
         "topic missing in all cells": 1000 - 82,

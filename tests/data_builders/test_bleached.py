@@ -83,7 +83,7 @@ def test_facts_of_most_members_become_statements_with_their_shares(tmp_path, end
     ]
     assert {r["of"] for r in rows} == {10}
     assert manifest["dropped"] == {
-        "fact without an English label": 2,
+        "fact without an English label (rdfs:label)": 2,
         "property that links out of the knowledge base": 1,
     }
 

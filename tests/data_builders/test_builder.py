@@ -151,6 +151,24 @@ def test_build_of_other_options_is_refused_unless_overwrite_is_set(tmp_path, tex
     assert json.loads((out / "manifest.json").read_text())["config"]["share"] == 0.25
 
 
+class Picky(Words):
+    """Words that fail after the first rows are written."""
+
+    def make(self, work: Work) -> Made:
+        made = super().make(work)
+        if self.share == 0:
+            raise UserError("no word is left; raise share")
+        return made
+
+
+def test_a_failed_build_does_not_block_one_with_other_options(tmp_path, texts):
+    with pytest.raises(UserError, match="no word is left"):
+        Picky(tmp_path / "out", [texts], share=0).build()
+    Picky(tmp_path / "out", [texts]).build()
+    Picky(tmp_path / "whole", [texts]).build()
+    assert everything(tmp_path / "out") == everything(tmp_path / "whole")
+
+
 def test_all_invalid_options_are_reported_at_once():
     with pytest.raises(UserError) as caught:
         Words("out", [], share=2, shares=(0, 0, 0), workers=0, limit=0)

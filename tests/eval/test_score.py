@@ -1,12 +1,16 @@
 """The score command: it goes on after a kill, asks nothing twice, keeps configurations apart."""
 
+import csv
 import json
 
 import pytest
 
+from eval.commands.report import build_report
 from eval.commands.score import main as score_main
-from eval.pipeline import Scored
-from eval.run.run import Run
+from eval.decompose.given import Given
+from eval.pipeline import Pipeline, Scored
+from eval.run.run import LimitReached, Run
+from eval.verify.labels import Labels
 from records import Claim, Document, Passage, UserError, read_results, write_jsonl
 
 CONFIG = """
@@ -33,11 +37,45 @@ def test_score_command_writes_scores_and_results(tmp_path, monkeypatch):
     write_jsonl("documents.jsonl", [document("x. y.", claims=claims)])
     (tmp_path / "config.yaml").write_text(CONFIG)
     assert score_main(ARGUMENTS) == 0
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["results.json", "scored.jsonl"]
+    files = ["claims.csv", "documents.csv", "results.json", "scored.jsonl"]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == files
     results = read_results("out/results.json").results
     assert [r.value for r in results if r.metric == "factual_precision"] == [0.5]
     (row,) = map(json.loads, (tmp_path / "out/scored.jsonl").read_text().splitlines())
     assert [v["label"] for v in row["verdicts"]] == ["supported", "not_supported"]
+
+
+def cells(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_all_documents_and_claims_are_in_tables_and_on_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    claims = [Claim(id="a", text="=x", label="S"), Claim(id="b", text="y", label="NS")]
+    rows = [document("x. y.", id=f"d{n}", claims=claims) for n in range(200)]
+    write_jsonl("documents.jsonl", rows)
+    shouting = [document(f"x. {'Great! ' * 5}", id=f"s{n}", claims=claims) for n in range(9)]
+    write_jsonl("documents.jsonl", [*rows, *shouting])
+    pipeline = Pipeline(Given(), [Labels()])
+    limited = Run("score", pipeline, {}, "killed", limit=20)
+    with limited, pytest.raises(LimitReached):
+        limited.process("scored", pipeline.score, rows, Scored)
+    with Run("score", pipeline, {}, "killed") as run:
+        run.process("scored", pipeline.score, rows, Scored)
+    assert "scored: resumes after 20 of 200 documents\n" in capsys.readouterr().err
+
+    assert score_main(ARGUMENTS) == 0
+    assert len(cells("out/documents.csv")) == 209
+    assert cells("out/documents.csv")[0]["precision"] == "0.5"
+    judged = cells("out/claims.csv")
+    assert [(row["document"], row["claim"], row["verdict"]) for row in judged[:2]] == [
+        ("d0", "'=x", "supported"),
+        ("d0", "y", "not_supported"),
+    ]
+    page = build_report("out").read_text(encoding="utf-8")
+    assert all(f">{name}<" in page for name in ("d0", "d150", "s8"))
 
 
 def scored(pipeline, folder):

@@ -30,6 +30,7 @@ from components.words import keep_targets
 from eval.commands.component import judge
 from eval.models.encoder import Entailment
 from records import Generation, LssExample, RelationPair, UnliPair, UserError, read_records
+from tests.train.conftest import relation_rows, unli_rows
 from train.__main__ import main
 from train.resume import read_state
 
@@ -53,8 +54,11 @@ def forward(model: torch.nn.Module, encoding: list | dict, row: int) -> np.ndarr
         return model(**inputs).logits[0].numpy()
 
 
-def test_unli_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> None:
-    main(arguments("unli", "--model.lr", "0.003", "--trainer.max_steps", "60"))
+def test_unli_exports_what_it_measured(
+    arguments: Callable, write: Callable, tmp_path: Path
+) -> None:
+    dev = write("dev", unli_rows() * 20)
+    main(arguments("unli", "--model.lr", "0.003", "--trainer.max_steps", "60", "--data.dev", dev))
 
     folder = tmp_path / "checkpoints/run"
     assert files(folder) == CLASSIFIER
@@ -63,7 +67,7 @@ def test_unli_exports_what_it_measured(arguments: Callable, tmp_path: Path) -> N
     component = read_component(folder, "unli")
     assert component.labels == ["probability"]
     assert component.seed == 1
-    assert [(file.split, file.rows) for file in component.data] == [("train", 10), ("dev", 10)]
+    assert [(file.split, file.rows) for file in component.data] == [("train", 10), ("dev", 200)]
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     tokenizer = AutoTokenizer.from_pretrained(folder)
     rows = read_records(tmp_path / "unli.jsonl", UnliPair)
@@ -252,6 +256,47 @@ def test_the_last_step_is_validated_too(
         judged = [int(row["step"]) + 1 for row in csv.DictReader(file) if row["dev/mse"]]
     assert judged == {"3": [3, 5], "2": [2, 3], "0.7": [2, 5, 6]}[interval]
     assert read_state(tmp_path / "runs/run/last.ckpt")[0] == judged[-1]
+
+
+def test_a_fit_of_ten_epochs_has_five_validations_and_too_few_dev_rows_to_calibrate(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    # Ten rows in three batches
+    main(arguments("unli", "--trainer.max_steps", "30", "--trainer.val_check_interval", "30"))
+    with open(tmp_path / "runs/run/metrics.csv", encoding="utf-8", newline="") as file:
+        judged = [int(row["step"]) + 1 for row in csv.DictReader(file) if row["dev/mse"]]
+    assert judged == [6, 12, 18, 24, 30]
+    folder = tmp_path / "checkpoints/run"
+    component = read_component(folder)
+    assert (component.temperature, component.shift) == (1.0, 0.0)
+    assert "unli: not calibrated: dev has 10 rows" in capsys.readouterr().out
+    assert "At least 200 dev rows are needed." in (folder / "README.md").read_text("utf-8")
+
+
+def test_an_interval_beyond_an_epoch_is_a_one_line_error(arguments: Callable) -> None:
+    interval = ["--trainer.val_check_interval", "5", "--trainer.check_val_every_n_epoch", "1"]
+    with pytest.raises(UserError, match=r"val_check_interval.*check_val_every_n_epoch=None"):
+        main(arguments("unli", *interval))
+
+
+def test_columns_of_another_name_are_mapped_and_held_out_rows_are_written(
+    arguments: Callable, write: Callable, tmp_path: Path
+) -> None:
+    names = {"premise": "context", "hypothesis": "answer", "label": "label"}
+    rows = [{names[name]: value for name, value in row.items()} for row in relation_rows()]
+    options = ["--data.train", write("mine", rows), "--data.dev", "0.6"]
+    options += ["--data.fields", "{premise: context, hypothesis: answer}"]
+    main(arguments("relation", *options, "--seed_everything", "3"))
+    folder, held_out = str(tmp_path / "checkpoints/run"), tmp_path / "runs/run/held_out.jsonl"
+    component = read_component(folder)
+    dev = read_records(held_out, RelationPair)
+    assert [len(dev)] == [file.rows for file in component.data if file.split == "dev"] == [5]
+
+    compared = judge(folder, str(held_out), against=folder)
+    assert (compared["n"], compared["metrics"]["brier_difference"]["value"]) == (5, 0.0)
+    main(arguments("relation", run="whole"))
+    with pytest.raises(UserError, match=r"checkpoints/whole was trained on this file"):
+        judge(folder, str(tmp_path / "relation.jsonl"), against=str(tmp_path / "checkpoints/whole"))
 
 
 def test_two_class_dev_is_monitored_by_auroc(

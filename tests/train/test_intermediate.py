@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 
 from components.checkpoint import read_component
 from eval.commands.component import judge
+from tests.train.conftest import unli_rows
 from train.__main__ import main
 
 MARKED = ["--model.mark_new", "true", "--trainer.max_steps", "3"]
@@ -56,10 +57,31 @@ def test_unli_starts_from_the_encoder_of_our_relation_model(
     assert all(torch.equal(before[name], after[name]) for name in encoder)
 
 
-def test_platt_scaling_of_unli_is_exported_and_applied(arguments: Callable, tmp_path: Path) -> None:
-    main(arguments("unli"))
+@pytest.mark.parametrize("component", ["relation", "unli"])
+def test_a_start_gives_its_weights_and_the_form_of_its_input(
+    arguments: Callable, tmp_path: Path, component: str
+) -> None:
+    main(arguments("relation", *MARKED, *EXTRACTS, run="start"))
+    start = tmp_path / "checkpoints/start"
+    main(arguments(component, "--model.start", str(start), "--trainer.max_steps", "0"))
+    exported = read_component(tmp_path / "checkpoints/run", component)
+    assert (exported.focus_words, exported.mark_new) == (6, True)
+    assert exported.base["id"] == str(start)
+    before, after = (
+        load_file(tmp_path / f"checkpoints/{run}/model.safetensors") for run in ("start", "run")
+    )
+    same = [name for name in before if component == "relation" or "classifier" not in name]
+    assert same
+    assert all(torch.equal(before[name], after[name]) for name in same)
+
+
+def test_platt_scaling_of_unli_is_exported_and_applied(
+    arguments: Callable, write: Callable, tmp_path: Path
+) -> None:
+    dev = write("dev", unli_rows() * 20)
+    main(arguments("unli", "--data.dev", dev))
     folder = tmp_path / "checkpoints/run"
     exported = read_component(folder, "unli")
     assert (exported.temperature, exported.shift) != (1.0, 0.0)
-    result = judge(str(folder), str(tmp_path / "unli.jsonl"))["metrics"]
+    result = judge(str(folder), dev)["metrics"]
     assert result["ece"]["value"] == pytest.approx(exported.metrics["ece"], abs=1e-6)

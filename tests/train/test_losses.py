@@ -98,7 +98,7 @@ def test_row_weight_scales_the_loss(
 
 def test_unli_is_measured_as_it_is_calibrated(tiny_bert: str) -> None:
     module = Unli(base=tiny_bert, max_length=48)
-    label = np.asarray([0.1, 0.3, 0.6, 0.9])
+    label = np.tile([0.1, 0.3, 0.6, 0.9], 50)
     records = [UnliPair(premise=f"{y}", hypothesis="so .", label=y) for y in label]
     items = [Item(row, {}, y) for row, y in enumerate(label)]
     outputs = list(3 * logit(label) + 1)
@@ -109,7 +109,7 @@ def test_unli_is_measured_as_it_is_calibrated(tiny_bert: str) -> None:
     assert predicted == pytest.approx(label, abs=1e-3)
     assert module.measures(records, items, outputs)["mse"]["value"] < 1e-6
     # The error of one prediction for all is that of their mean.
-    same = module.measures(records, items, [1.0] * 4)["ece"]["value"]
+    same = module.measures(records, items, [1.0] * 200)["ece"]["value"]
     assert same == pytest.approx(0.025, abs=1e-3)
 
 
@@ -245,7 +245,7 @@ def test_soft_dev_rows_are_calibrated_as_they_are_learnt(tiny_bert: str) -> None
     module = Relation(base=tiny_bert, max_length=48)
     pair = {"premise": "ada was a poet .", "hypothesis": "she wrote ."}
     records = [
-        RelationPair(**pair, label=label) for label in ([0.6, 0.3, 0.1], [0.3, 0.6, 0.1]) * 4
+        RelationPair(**pair, label=label) for label in ([0.6, 0.3, 0.1], [0.3, 0.6, 0.1]) * 100
     ]
     items = module.encode(records, train=False)
     outputs = [np.log(np.asarray(record.soft)) * 5 for record in records]

@@ -113,8 +113,7 @@ def test_a_run_of_other_options_or_data_is_refused_and_nothing_changes(
     for options, message in (
         ([*rate, *last], "last.ckpt: from another run, which differs in --model.lr; only length"),
         (rate, "which differs in --model.lr"),
-        (["--trainer.max_steps", "9"], "in --trainer.max_steps; only length"),
-        (["--trainer.max_steps", "2", *last], "--trainer.max_steps: .*last.ckpt is at step 6"),
+        (["--trainer.max_steps", "2"], "--trainer.max_steps: .*last.ckpt is at step 6"),
         (["--data.train", str(other), *last], "which differs in --data.train"),
         ([*elsewhere, *rate], "checkpoints/run: a checkpoint of another run; set another --export"),
     ):
@@ -186,31 +185,41 @@ def test_a_run_continues_its_epoch_with_another_batch_size(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_killed_and_resumed_with_last(
-    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+@pytest.mark.parametrize("sent", ["SIGKILL", "SIGINT"])
+def test_a_fit_that_was_killed_or_interrupted_resumes_when_it_is_repeated(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture, sent: str
 ) -> None:
     options = ["--trainer.max_steps", "80", "--save_every", "4"]
-    options += ["--trainer.val_check_interval", "30"]
+    options += ["--trainer.val_check_interval", "30", "--trainer.log_every_n_steps", "1"]
     main(arguments("unli", *options, run="whole"))
     command = [sys.executable, "-m", "train", *arguments("unli", *options, run="killed")]
     last = tmp_path / "runs/killed/last.ckpt"
     process = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ})
     while not last.is_file() and process.poll() is None:
         time.sleep(0.01)
-    process.kill()
+    process.send_signal(signal.Signals[sent])
     _, errors = process.communicate()
-    assert process.returncode == -signal.SIGKILL, errors.decode()
-    step = torch.load(last, weights_only=True)["global_step"]
+    assert process.returncode == {"SIGKILL": -signal.SIGKILL, "SIGINT": 130}[sent], errors.decode()
+    step = read_state(last)[0]
     assert 0 < step < 80
 
-    main(arguments("unli", *options, "--ckpt_path", "last", run="killed"))
+    main(arguments("unli", *options, run="killed"))
 
-    assert "continues at step" not in capsys.readouterr().out
-    single, two = (
-        (tmp_path / f"checkpoints/{run}/model.safetensors").read_bytes()
-        for run in ("whole", "killed")
-    )
-    assert single == two
+    assert f"last.ckpt: continues at step {step}\n" in capsys.readouterr().out
+    for name in ("checkpoints/{}/model.safetensors", "runs/{}/metrics.csv"):
+        whole, resumed = (tmp_path / name.format(run) for run in ("whole", "killed"))
+        assert whole.read_bytes() == resumed.read_bytes(), name
+
+
+def test_a_fit_that_saved_no_step_says_that_it_starts_again(
+    arguments: Callable, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    options = ["--trainer.log_every_n_steps", "1"]
+    crash = ["--trainer.callbacks", f"[{crash_at(2, validating=False)}]"]
+    with pytest.raises(RuntimeError, match="crash"):
+        main(arguments("unli", *options, *crash))
+    main(arguments("unli", *options))
+    assert "runs/run: no last.ckpt (--save_every 100); starts at step 0" in capsys.readouterr().out
 
 
 def test_a_fresh_run_forgets_the_weights_of_an_earlier_one(

@@ -187,7 +187,7 @@ class Bios(AskingBuilder):
                     )
                 number = frequency_of(row.get("frequency", ""))
                 if number is None:
-                    dropped["item without a frequency"] += 1
+                    dropped["item without a frequency (domain.frequency)"] += 1
                 else:
                     yield row["item"], number
 

@@ -60,7 +60,7 @@ class Lookup:
             else:
                 chosen[item] = candidate
         names = labels_of(self.client, list(chosen), "names")
-        self._drop("item without an English label", len(chosen) - len(names))
+        self._drop("item without an English name (rdfs:label)", len(chosen) - len(names))
         groups = self._groups(list(names))
         counts: Counter[str] = Counter()
         for item, candidate in chosen.items():
@@ -150,7 +150,8 @@ class Lookup:
                 else:
                     titles[item] = title
             elif item in pages:
-                self._drop("item with several pages" if item_pages else "item without a page")
+                missing = "item without a page (domain.page)"
+                self._drop("item with several pages" if item_pages else missing)
         return titles
 
     def _frequencies(self, items: Sequence[str]) -> dict[str, list[Candidate]]:
@@ -176,6 +177,8 @@ class Lookup:
         votes: dict[str, list[str]] = {item: [] for item in items}
         for row in rows:
             votes[row["item"]].append(self._labels[row["group"]])
+        ungrouped = sum(not cast for cast in votes.values())
+        self._drop("item without a group (domain.grouping), in the rest", ungrouped)
         groups = {}
         for item, cast in votes.items():
             best = most_voted(map(self.domain.letter, cast), self.domain.rest)
