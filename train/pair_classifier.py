@@ -138,12 +138,6 @@ class PairClassifier(LoraModule):
         losses = self.losses(torch.tensor(logits[best]), **self.collate_targets(chosen, 0))
         return Loss((torch.tensor([item.weight for item in chosen]) * losses).sum(), len(losses))
 
-    def calibrate(self, records: Sequence, items: Sequence[Item], outputs: Sequence) -> None:
-        logits = np.asarray(outputs)
-        best = best_of(items, probabilities(logits))
-        target = np.asarray([items[i].target for i in best])
-        self.temperature, self.shift = self.fit_scaling(logits[best], target)
-
     def judged(self, items: Sequence[Item], outputs: Sequence) -> tuple[list[Item], np.ndarray]:
         """The window of each row that counts, and its calibrated probabilities."""
         predicted = probabilities(np.asarray(outputs), self.temperature, self.shift)
