@@ -143,8 +143,8 @@ def main(argv: list[str]) -> int:
             work, chunk = pipeline.score, arguments.chunk
             rows = run.process("scored", work, documents, Scored, chunk, file=scored.name)
         rows = [row for row in rows if row.document.id not in excluded]
-        write_text(run.output / "claims.csv", as_csv(_claim_cells(rows)))
-        write_text(run.output / DOCUMENTS, as_csv(_document_cells(rows)))
+        write_text(run.output / "claims.csv", as_csv(list(_claim_cells(rows))))
+        write_text(run.output / DOCUMENTS, as_csv(list(_document_cells(rows))))
         aggregation = {"failed": arguments.failed, "excluded": len(excluded)}
         aggregation["excluded_sha256"] = sha256_text(json.dumps(sorted(excluded)))
         file = _aggregate(run, file, rows, aggregation, arguments)
