@@ -18,7 +18,7 @@ from components.base import load_classifier
 from components.checkpoint import RELATIONS, read_component
 from eval.commands.component import judge
 from eval.models.encoder import Entailment
-from records import RelationPair, UserError, read_records
+from records import RelationPair, read_records
 from train.__main__ import main
 
 
