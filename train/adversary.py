@@ -192,11 +192,10 @@ class CausalLora(LoraModule):
 class Adversary(CausalLora):
     """A LoRA adversary by supervised fine-tuning on texts that a metric scores highly.
 
-    The topic of a row with ``is_question: true`` is the prompt, without the template.
-
     Args:
         style: style of the training texts: info (true of anyone) or repetitive (one fact repeated).
-        prompt_loss: loss and perplexity of the prompt's tokens too, as in Core's released code.
+        released_loss: loss and perplexity of prompt and text without the end token, as in Core's
+            released code, which masks the end token, since it pads with it.
     """
 
     record_type = Generation
@@ -210,21 +209,24 @@ class Adversary(CausalLora):
         style: Literal["info", "repetitive"] = "info",
         lr: NonNegativeFloat = 5e-4,
         monitor: str = "dev/perplexity",
-        prompt_loss: bool = False,
+        released_loss: bool = False,
         **lora: Any,
     ):
         super().__init__(lr, monitor, **lora)
-        self.style, self.prompt_loss = style, prompt_loss
+        self.style, self.released_loss = style, released_loss
 
     def texts_of(self, record: Generation) -> tuple[str, dict[str, str]]:
-        is_question = (record.model_extra or {}).get("is_question")
-        template = "{topic}" if is_question else self.prompt_template
-        prompt = fill_prompt(template, topic=record.topic)
+        prompt = fill_prompt(self.prompt_template, topic=record.topic)
         return prompt, {"input_ids": record.text}
 
     def encode(self, records: Sequence, train: bool) -> list[Item]:
         items = super().encode(records, train)
-        return [replace(item, target=0) for item in items] if self.prompt_loss else items
+        if not self.released_loss:
+            return items
+        ids = [item.inputs["input_ids"] for item in items]
+        without_end = [i[:-1] if i[-1] == self.tokenizer.eos_token_id else i for i in ids]
+        pairs = zip(items, without_end, strict=True)
+        return [replace(item, target=0, inputs={"input_ids": kept}) for item, kept in pairs]
 
     def model_step(self, batch: dict) -> tuple[Loss, list[tuple[float, int]]]:
         """Mean negative log-likelihood of completion tokens.
@@ -245,7 +247,7 @@ class Adversary(CausalLora):
         sizes = []
         for record, item in zip(rows, items, strict=True):
             text = record.text
-            if self.prompt_loss or item.inputs["input_ids"][-1] != self.tokenizer.eos_token_id:
+            if item.inputs["input_ids"][-1] != self.tokenizer.eos_token_id:
                 text = self.tokenizer.decode(item.inputs["input_ids"][item.target :])
             sizes.append(len(text.encode("utf-8")))
         return np.asarray(sizes)

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
+from components.encoding import fill_prompt
 from components.sentences import split_sentences
 from components.words import name_key
 from data_builders.builder import Builder, Made, Step, Work, option_errors
@@ -47,9 +48,9 @@ class Adversarial(Builder):
         writer: the language model, by ``class_path``.
         prompts: kind of text to a prompt file with the field ``topic``, or to a shipped prompt:
             ``info``, ``repetitive``, or Core's wording (``core_info``, ``core_repetitive``), all
-            about people; its wording for others ends in ``_place``, ``_work`` or ``_question``,
-            whose texts get ``is_question: true``.
+            about people; its wording for others ends in ``_place``, ``_work`` or ``_question``.
             Default: ``info`` and ``repetitive``.
+        subject: what a prompt names, e.g. ``{topic} in {group}`` for topics with a group.
         per_topic: texts per topic and kind.
         temperature: sampling temperature.
         top_p: probability mass of nucleus sampling.
@@ -61,6 +62,7 @@ class Adversarial(Builder):
     topics: list[str] | dict[str, list[str]]
     writer: Writer
     prompts: dict[str, str] | None = None
+    subject: str = "{topic}"
     per_topic: int = 5
     temperature: float = 1.0
     top_p: float = 0.95
@@ -129,9 +131,18 @@ class Adversarial(Builder):
         self, kind: str, prompt: Prompt, topics: Mapping[str, Topics], work: Work
     ) -> dict[str, list[Answer]]:
         sampling = sampling_of(self, self.per_topic)
-        prompts = {t: prompt.messages(topic=t) for strata in topics.values() for t in strata}
-        journal = work.journal(kind, self.writer, prompt.sha256, sampling)
+        prompts = {
+            topic: prompt.messages(topic=self._subject_of(topic, stratum))
+            for strata in topics.values()
+            for topic, stratum in strata.items()
+        }
+        journal = work.journal(kind, self.writer, prompt.sha256, self.subject, sampling)
         return write_texts(self.writer, prompts, sampling, journal)
+
+    def _subject_of(self, topic: str, stratum: Stratum) -> str:
+        if "{group}" in self.subject and stratum.group is None:
+            raise UserError(f"subject: {topic} has no group; remove {{group}} or the topic")
+        return fill_prompt(self.subject, topic=topic, **stratum.as_fields())
 
     def _topics(self) -> dict[str, Topics]:
         topics = split_topics(self.topics, self.shares, self.seed)
@@ -139,9 +150,8 @@ class Adversarial(Builder):
 
     def _record(self, kind: str, topic: str, stratum: Stratum, text: str) -> Generation:
         name = model_name(self.writer)
-        is_question = Path(self._prompts[kind].name).stem.endswith("_question")
-        fields = stratum.as_fields() | ({"is_question": True} if is_question else {})
-        return Generation(topic=topic, text=text, kind=kind, generator=name, **fields)
+        fields = {"kind": kind, "generator": name} | stratum.as_fields()
+        return Generation(topic=topic, text=text, **fields)
 
 
 def load_prompt(path: str | Path) -> Prompt:

@@ -168,20 +168,28 @@ def _lss(checkpoint: str, data: str, batch_size: int) -> Judged:
     return len(examples), len(examples) - len(rows), lss_measures(judged, texts, star)
 
 
-def _adversary(checkpoint: str, data: str, batch_size: int, prompt: str | None = None) -> Judged:
+def _adversary(
+    checkpoint: str,
+    data: str,
+    batch_size: int,
+    prompt: str | None = None,
+    released_loss: bool = False,
+) -> Judged:
     from eval.models.causal import CausalLM
 
     engine = CausalLM(checkpoint, prompt, batch_size, dtype="float32")
     texts = _read(data, "adversary", checkpoint)
-    outputs = engine.log_likelihoods([(engine.prompt_for(t.topic), t.text) for t in texts])
-    rows = [(t, row) for t, row in zip(texts, outputs, strict=True) if not row.truncated]
+    pairs = [(engine.prompt_for(text.topic), text.text) for text in texts]
+    outputs = engine.log_likelihoods(pairs, released_loss)
+    judged = zip(texts, pairs, outputs, strict=True)
+    rows = [(text, pair, row) for text, pair, row in judged if not row.truncated]
     limit = f"the model's maximum of {engine.positions:,} tokens"
     _check_judged(rows, len(texts), "prompt and text", limit)
     measures = adversary_measures(
-        negative_log_likelihood=np.asarray([row.nll for _, row in rows]),
-        tokens=np.asarray([row.tokens for _, row in rows]),
-        size=np.asarray([len(t.text.encode("utf-8")) for t, _ in rows]),
-        groups=[t.topic for t, _ in rows],
+        negative_log_likelihood=np.asarray([row.nll for *_, row in rows]),
+        tokens=np.asarray([row.tokens for *_, row in rows]),
+        size=np.asarray([len("".join(p if released_loss else p[1:]).encode()) for _, p, _ in rows]),
+        groups=[text.topic for text, *_ in rows],
     )
     return len(texts), len(texts) - len(rows), measures
 
@@ -213,6 +221,7 @@ def judge(
     classes: list[str] | None = None,
     revision: str | None = None,
     predictions: str | None = None,
+    released_loss: bool = False,
 ) -> dict[str, Any]:
     """Evaluate a trained component on held-out data.
 
@@ -236,10 +245,14 @@ def judge(
         revision: branch, tag or commit of a hub model.
         predictions: for UNLI and relation models, a JSONL file for the rows with predicted
             probabilities as labels; labels of ``data`` are ignored and no metrics are computed.
+        released_loss: for adversaries, perplexity of prompt and text without the end token, as
+            Core's authors print it of their test texts.
     """
     component = component_of(checkpoint)
-    if prompt is not None and component != "adversary":
-        raise UserError(f"--prompt is for adversaries; {checkpoint} is a {component}")
+    if (prompt is not None or released_loss) and component != "adversary":
+        raise UserError(
+            f"--prompt, --released_loss: for adversaries; {checkpoint} is a {component}"
+        )
     if component != "relation" and (labels or format or classes or revision):
         raise UserError(
             "--labels, --format, --classes, --revision: for NLI models; "
@@ -258,6 +271,7 @@ def judge(
         raise UserError(f"--predictions is for UNLI and relation models, not {component} ones")
     options = {"prompt": prompt, "against": against, "labels": labels, "revision": revision}
     options |= {"predictions": predictions, "classes": classes, "format": format}
+    options["released_loss"] = released_loss or None
     more = {name: value for name, value in options.items() if value is not None}
     rows, failed, metrics = _KINDS[component](checkpoint, data, batch_size, **more)
     return {"component": component, "n": rows - failed, "failed": failed, "metrics": metrics}

@@ -137,15 +137,23 @@ class CausalLM:
         return fill_prompt(self.template, topic=topic)
 
     @torch.inference_mode()
-    def log_likelihoods(self, texts: Sequence[tuple[str, str]]) -> list[Likelihood]:
+    def log_likelihoods(
+        self, texts: Sequence[tuple[str, str]], released_loss: bool = False
+    ) -> list[Likelihood]:
         """Score (prompt, completion) texts, over the completion tokens only.
 
         Texts are truncated at the model's context length, not at the training length.
+
+        Args:
+            texts: prompts and completions.
+            released_loss: over prompt and completion, without the end token (``train.adversary``).
 
         Returns:
             One likelihood per text, in nats.
         """
         encoded = [encode_completion(self._tokenizer, *text, self.chat) for text in texts]
+        if released_loss:
+            encoded = [(ids[:-1], 0) for ids, _ in encoded]
         # After an empty prompt nothing predicts the first token, so it is not scored.
         encoded = [(ids, max(1, head)) for ids, head in encoded]
         rows = [ids[: self.positions] for ids, _ in encoded]

@@ -19,7 +19,7 @@ from data_builders.written.adversarial import (
 )
 from eval.models.chat import Answer
 from eval.models.openai_server import OpenAIServer
-from records import Generation, read_records, write_jsonl
+from records import Generation, UserError, read_records, write_jsonl
 from tests.model_server import ModelServer
 
 TOPICS = [f"{first} {last}" for first in ("Ann", "Bob", "Eve", "Joe") for last in ("Lee", "Ray")]
@@ -166,3 +166,17 @@ def test_prompts_of_other_domains_have_the_turns_and_three_demonstrations(kind, 
     assert messages[0]["content"].startswith("Tell me a short paragraph of tautological")
     assert messages[-1]["content"].endswith(": Mount Ida")
     assert all(m["content"].count(". ") >= 7 for m in messages[3::2])
+
+
+def test_a_prompt_names_the_subject_and_the_text_keeps_its_topic(server):
+    write_jsonl("films.jsonl", [{"topic": "Ann Lee", "group": "dance"}])
+    server.reply = lambda body: "Ann Lee was. Bob was. Eve was. Joe Ray was."
+    options = {"subject": "{topic} in {group}", "per_topic": 1}
+    options["prompts"] = {"info": "core_info_work"}
+    folder = build(server, {"test": ["films.jsonl"]}, **options)
+    (text,) = read_records(folder / "info_test.jsonl", Generation)
+    assert (text.topic, text.group) == ("Ann Lee", "dance")
+    assert server.asked[-1]["messages"][-1]["content"] == "Name: Ann Lee in dance"
+    Path("films.txt").write_text("Ann Lee")
+    with pytest.raises(UserError, match="subject: Ann Lee has no group"):
+        build(server, {"test": ["films.txt"]}, output="other", **options)

@@ -160,7 +160,7 @@ def test_wildhallucinations_gives_pages_and_topics(tmp_path):
     assert content(out) == [("Zorb", "Zorbs roll.\n\nZorbs bounce.")]
     topics = [json.loads(line) for line in (out / "topics.jsonl").read_text().splitlines()]
     assert topics == [
-        {"topic": "Zorb", "category": "sports", "wiki": 1, "perplexity": 3.5, "pages": 2}
+        {"topic": "Zorb", "group": "sports", "wiki": 1, "perplexity": 3.5, "pages": 2}
     ]
     assert manifest(out)["dropped"] == {
         "entity without a fetched web page": 1,
@@ -168,6 +168,15 @@ def test_wildhallucinations_gives_pages_and_topics(tmp_path):
         "web page that was not fetched or is empty": 2,
     }
     assert datasets.load_dataset(str(out), "topics")["test"].num_rows == 1
+
+
+def test_topics_of_wikipedia_have_wiki_1(tmp_path):
+    rows = [*WILD, {**WILD[0], "entity": "Ode", "wiki": 0}]
+    options = {"source": "wildhallucinations", "in_wikipedia": True}
+    out = KnowledgeFile(tmp_path / "out", [jsonl(tmp_path / "w.jsonl", rows)], **options).build()
+    topics = (out.parent / "topics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["topic"] for line in topics] == ["Zorb"]
+    assert manifest(out.parent)["dropped"]["entity that is not in Wikipedia"] == 1
 
 
 def answer(text, *claims):

@@ -11,6 +11,7 @@ from peft import PeftModel
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from components.checkpoint import read_component
+from eval.commands.component import judge
 from eval.models.causal import CausalLM
 from records import Generation, read_records
 from tests.conftest import SIZE
@@ -78,11 +79,14 @@ def test_the_loss_is_on_the_completion_alone(adversary: Adversary) -> None:
     assert [count for _, count in outputs] == [6, 14]
 
 
-def test_prompt_loss_counts_every_token_but_the_first(tiny_gpt2: str) -> None:
-    module = make(tiny_gpt2, chat=False, prompt_loss=True)
+def test_released_loss_is_of_prompt_and_text_without_the_end(tiny_gpt2: str) -> None:
+    module = make(tiny_gpt2, chat=False, released_loss=True)
+    prompt, texts = module.texts_of(SHORT)
+    ids = module.tokenizer(f"{prompt} {texts['input_ids']}")["input_ids"]
     (item,) = module.encode([SHORT], train=True)
+    assert item.inputs["input_ids"] == ids
     _, ((_, count),) = module.model_step(batch_of(module, SHORT))
-    assert count == item.length - 1
+    assert count == len(ids) - 1
 
 
 def test_gradients_equal_those_of_all_logits(adversary: Adversary) -> None:
@@ -151,6 +155,19 @@ def test_gpt2_is_judged_by_eval_as_it_was_by_train(
     assert engine.sample(["ada"], n=1, max_new_tokens=4)
 
 
+def test_released_perplexity_is_the_same_in_train_and_eval(
+    arguments: Callable, tmp_path: Path, tiny_gpt2: str
+) -> None:
+    options = ["--model.base", tiny_gpt2, "--model.chat", "false", "--trainer.max_steps", "3"]
+    main(arguments("adversary", *options, "--model.released_loss", "true"))
+    folder, rows = tmp_path / "checkpoints/run", str(tmp_path / "adversary.jsonl")
+    trained = read_component(folder).metrics["perplexity"]
+    judged = judge(str(folder), rows, released_loss=True)["metrics"]["perplexity"]["value"]
+    assert judged == pytest.approx(trained, rel=1e-5)
+    completions = judge(str(folder), rows)["metrics"]["perplexity"]["value"]
+    assert completions != pytest.approx(trained, rel=1e-3)
+
+
 def test_frozen_layers_in_bf16_train_the_same_adapter(
     arguments: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,9 +205,3 @@ def test_few_bits_train_on_a_gpu(tiny_llama: str, bits: int) -> None:
     trained = [weight for weight in module.parameters() if weight.requires_grad]
     assert trained
     assert all(torch.isfinite(weight.grad).all() for weight in trained)
-
-
-def test_the_prompt_of_a_question_is_the_question(tiny_gpt2: str) -> None:
-    module = make(tiny_gpt2, chat=False)
-    question = Generation(topic="Can it be cured?", text="It can.", kind="info", is_question=True)
-    assert module.texts_of(question)[0] == "Can it be cured?"

@@ -34,7 +34,11 @@ def rows(files: Sequence[Path], limit: int | None) -> Iterator[tuple[Path, int, 
 
 
 def topics(
-    files: Sequence[Path], limit: int | None, titles: Container[str], dropped: Counter[str]
+    files: Sequence[Path],
+    limit: int | None,
+    titles: Container[str],
+    in_wikipedia: bool,
+    dropped: Counter[str],
 ) -> Iterator[dict]:
     """Yield WildHallucinations' entities that have a page, without duplicates."""
     seen: set[str] = set()
@@ -45,9 +49,12 @@ def topics(
         if topic in seen or topic not in titles:
             continue
         seen.add(topic)
+        if in_wikipedia and row.get("wiki") != 1:
+            dropped["entity that is not in Wikipedia"] += 1
+            continue
         yield {
             "topic": topic,
-            "category": row.get("category"),
+            "group": row.get("category"),
             "wiki": row.get("wiki"),
             "perplexity": row.get("perplexity"),
             "pages": len(texts),

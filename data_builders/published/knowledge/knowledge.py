@@ -50,6 +50,7 @@ class KnowledgeFile(Builder):
             only its index (``knowledge.fts.db``) without changing the file.
         category: use only entities of this ``category`` of WildHallucinations, or questions of this
             ``metadata.field`` of ExpertQA, ignoring case; null uses all.
+        in_wikipedia: topics are only entities of WildHallucinations whose ``wiki`` is 1.
         workers: processes that convert wikitext; changes the speed only.
         seed: has no effect: nothing is random.
     """
@@ -58,6 +59,7 @@ class KnowledgeFile(Builder):
     source: Literal["pages", "wildhallucinations", "expertqa", "labelled", "sqlite"] = "pages"
     workers: int = 1
     category: str | None = field(default=None, kw_only=True)
+    in_wikipedia: bool = field(default=False, kw_only=True)
 
     reads = ("input",)
     speed = ("workers",)
@@ -68,6 +70,8 @@ class KnowledgeFile(Builder):
             yield f"source: expected one of {', '.join(SOURCES)}, got {self.source}"
         if self.category is not None and self.source not in ("wildhallucinations", "expertqa"):
             yield f"category: source {self.source} has no categories"
+        if self.in_wikipedia and self.source != "wildhallucinations":
+            yield f"in_wikipedia: source {self.source} does not say it of its topics"
 
     def files(self) -> dict[str, dict[str, str]]:
         extra = {"wildhallucinations": "topics", "expertqa": "documents"}.get(self.source)
@@ -144,7 +148,9 @@ class KnowledgeFile(Builder):
         rows: dict[str, Iterable] = {"titles.jsonl": titles(pages)}
         if self.source == "wildhallucinations":
             pages_by_title = Knowledge(made)
-            rows["topics.jsonl"] = domains.topics(files, self.limit, pages_by_title, work.dropped)
+            rows["topics.jsonl"] = domains.topics(
+                files, self.limit, pages_by_title, self.in_wikipedia, work.dropped
+            )
         if self.source == "expertqa":
             rows["documents.jsonl"] = domains.answers(
                 files, self.limit, work.dropped, self.category
@@ -180,7 +186,7 @@ _FILES_TEXT = {
 Pages are the supported claims of labelled texts, one claim per passage (`words: null`).
 """,
     "wildhallucinations": """
-- `topics.jsonl`: the entities that have a page (`topic`, `category`, `wiki`: 1 if in Wikipedia,
+- `topics.jsonl`: the entities that have a page (`topic`, `group`: the category, `wiki`: 1 if in Wikipedia,
   `perplexity`, `pages`: number of web pages), as topics of texts to score.
 """,
     "expertqa": """
