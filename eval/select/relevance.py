@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from components.encoding import fill_prompt
 from eval.models.chat import Writer
 from eval.prompting.answer_forms import cut_next_question, read_label
 from eval.prompting.asker import Asker, Reading
@@ -41,6 +42,7 @@ class Prompted:
         writer: the language model.
         question: ``on_topic`` (SAFE); ``checkworthy`` (Factcheck-GPT's definitions, as a
             conversation of ours); or ``factcheck_gpt`` (its prompt as published, one message).
+        instruction: the question that the texts answer, with ``{topic}``, for ``on_topic``.
         temperature: sampling temperature.
         max_new_tokens: maximum tokens of an answer with its reasoning.
         retries: number of retries of an unreadable answer.
@@ -53,6 +55,7 @@ class Prompted:
         self,
         writer: Writer,
         question: Literal["on_topic", "checkworthy", "factcheck_gpt"] = "checkworthy",
+        instruction: str = "{topic}",
         temperature: float = 0.1,
         max_new_tokens: int = 256,
         retries: int = 3,
@@ -61,13 +64,18 @@ class Prompted:
     ):
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.question = question
+        self.instruction = instruction
         self.prompt = Prompt(prompt or _PROMPTS[question])
 
     def __call__(
         self, documents: Sequence[Document], sentences: Sequence[Sequence[str]]
     ) -> list[Sequence[int | None]]:
         prompts = [
-            self.prompt.messages(question=document.topic, response=document.text, claim=sentence)
+            self.prompt.messages(
+                question=fill_prompt(self.instruction, topic=document.topic),
+                response=document.text,
+                claim=sentence,
+            )
             for document, group in zip(documents, sentences, strict=True)
             for sentence in group
         ]

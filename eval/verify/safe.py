@@ -13,6 +13,7 @@ from pathlib import Path
 
 from jsonargparse.typing import PositiveInt
 
+from components.encoding import fill_prompt
 from eval.models.chat import Writer
 from eval.prompting.answer_forms import read_code_block, read_label
 from eval.prompting.asker import Asker
@@ -56,6 +57,7 @@ class Safe(ClaimByClaim):
     Args:
         writer: the language model; GPT-3.5-turbo in the paper.
         searcher: finds passages for a query; Google in the paper.
+        instruction: the question that the texts answer, with ``{topic}``, for the relevance prompt.
         max_searches: queries per claim; 5 in the paper.
         k: passages per query; 3 in the paper.
         title_in_knowledge: prepend a passage's title to its text, e.g. for encyclopedia passages.
@@ -75,6 +77,7 @@ class Safe(ClaimByClaim):
         self,
         writer: Writer,
         searcher: Searcher,
+        instruction: str = "{topic}",
         max_searches: PositiveInt = 5,
         k: PositiveInt = 3,
         title_in_knowledge: bool = False,
@@ -88,6 +91,7 @@ class Safe(ClaimByClaim):
     ):
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.searcher = searcher
+        self.instruction = instruction
         self.max_searches = max_searches
         self.k = k
         self.title_in_knowledge = title_in_knowledge
@@ -112,7 +116,9 @@ class Safe(ClaimByClaim):
     def _judge_relevance(self, cases: Sequence[_Case]) -> None:
         prompts = [
             self.relevance_prompt.messages(
-                question=case.document.topic, response=case.document.text, claim=case.claim.text
+                question=fill_prompt(self.instruction, topic=case.document.topic),
+                response=case.document.text,
+                claim=case.claim.text,
             )
             for case in cases
         ]

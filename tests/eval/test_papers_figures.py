@@ -8,7 +8,7 @@ import pytest
 
 from eval.commands import papers
 from eval.experiments.papers.papers import as_printed, read_rows
-from records import UserError
+from records import UserError, write_jsonl
 
 # Table and row to our digits on the shared files: the first rows, and Vicuna's files whole.
 SHARED = {
@@ -55,3 +55,17 @@ def test_without_files_a_row_names_its_source(tmp_path):
     assert rows["Examples", "Example 1, P(a1)"]["state"] == "equal to all printed digits"
     with pytest.raises(UserError, match="no such folder"):
         papers.main(["--files", str(tmp_path / "none"), "--output", str(tmp_path / "out")])
+
+
+def test_splits_and_texts_of_the_released_topics_are_counted(tmp_path):
+    for split, topics in {"train": 800, "dev": 112, "test": 112}.items():
+        lines = "".join(f"{split} {number}\n" for number in range(topics))
+        (tmp_path / f"sampled_{split}.txt").write_text(lines)
+    texts = [{"topic": f"train {n % 800}", "output": {"parsed": f"text {n}"}} for n in range(4000)]
+    write_jsonl(tmp_path / "sampled_train-info.jsonl", texts)
+    rows = rows_of(tmp_path, tmp_path / "out")
+    splits = rows["§4.2", "Topics and their splits, 8:1:1"]
+    assert splits["ours"] == {"topics": 1024, "train": 800, "dev": 112, "test": 112}
+    written = rows["§5.1", "Uninformative texts, train topics"]
+    assert (written["ours"], written["n"]) == ({"per topic": 5}, 4000)
+    assert {splits["state"], written["state"]} == {"equal to all printed digits"}

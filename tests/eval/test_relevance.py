@@ -67,6 +67,7 @@ def test_relevance_and_safe_share_cached_queries(server, tmp_path):
     """The same model with the same sampling: the verifier's question is answered from the cache."""
     writer = OpenAIServer("m", server.url, cache=tmp_path / "answers.sqlite")
     sampling = {"temperature": 0.1, "max_new_tokens": 512, "retries": 0}
+    sampling["instruction"] = "tell me a bio of {topic}."
     passage = Passage(id="p", title="Ann Lee", text="Ann Lee paints ships.")
 
     class Search(PassageIndex):
@@ -82,6 +83,8 @@ def test_relevance_and_safe_share_cached_queries(server, tmp_path):
     (scored,) = pipeline.score([DOCUMENT])
     prompts = [body["messages"][-1]["content"] for body in server.asked]
     assert sum("STATEMENT:\n" in text for text in prompts if "RESPONSE:\n" in text) == 4
+    asked = [text for text in prompts if "RESPONSE:\n" in text]
+    assert all(f"QUESTION:\ntell me a bio of {DOCUMENT.topic}.\n" in text for text in asked)
     labels = [verdict.label for verdict in scored.verdicts]
     assert labels == ["supported", "irrelevant", "supported", "failed"]
     plain, core = scored.scores

@@ -187,6 +187,12 @@ def _topics(paths: Sequence[Path]) -> Computed:
     return Computed(values | {"cells": len(cells), "per cell": min(cells)}, len(bins))
 
 
+def _splits(paths: Sequence[Path]) -> Computed:
+    sizes = [len(path.read_text("utf-8").splitlines()) for path in paths]
+    values = dict(zip(("train", "dev", "test"), sizes, strict=True))
+    return Computed(values | {"topics": sum(sizes)}, sum(sizes))
+
+
 def _texts_per_topic(paths: Sequence[Path]) -> Computed:
     topics = Counter(document.topic for document in read_records(paths[0], Document))
     return Computed({"per topic": min(topics.values())}, topics.total())
@@ -235,7 +241,7 @@ def _lss_agreement(paths: Sequence[Path]) -> Computed:
 MEASURES: dict[str, Callable[..., Computed]] = {
     measure.__name__.removeprefix("_"): measure
     for measure in (
-        *(_dfactscore, _labelled, _recorded, _example, _f1, _topics, _texts_per_topic),
+        *(_dfactscore, _labelled, _recorded, _example, _f1, _topics, _splits, _texts_per_topic),
         *(_correlation, _lss_metrics, _lss_agreement),
     )
 }
