@@ -17,6 +17,7 @@ _BIOGRAPHY = re.compile(
 # One file of HALoGEN has all its topics in quotation marks.
 _QUOTED = re.compile(r"""\s*(['"])\s*(.+?)\s*\1\s*""")
 _PRONOUN = re.compile(r"\b(?:([Hh]e|[Ss]he)|([Hh]is|[Hh]er))\b")
+_EVIDENCE_WORDS = 200  # of a WiCE claim
 _BY_SEVERITY = ("consistent", "benign", "questionable", "unwanted")  # FaithBench
 
 
@@ -95,6 +96,23 @@ def _lines(value: list[str] | str) -> str:
     return "\n".join(value) if isinstance(value, list) else value
 
 
+def _wice_evidence(row: Mapping) -> str:
+    """Return the first set of cited sentences and others up to 200 words, in the page's order.
+
+    As in WiCE's own chunks, other sentences are added, so that the number of sentences does not
+    tell whether the claim is supported.
+    """
+    sentences, sets = row["evidence"], row["supporting_sentences"]
+    cited = sets[0] if sets else []
+    others = set(range(len(sentences))) - set(cited)
+    kept, words = [], 0
+    for number in [*cited, *sorted(others, key=lambda number: short_hash(sentences[number]))]:
+        words += len(sentences[number].split())
+        if words <= _EVIDENCE_WORDS or number in cited:
+            kept.append(number)
+    return "\n".join(sentences[number] for number in sorted(kept))
+
+
 def _named_sentence(row: Mapping) -> str:
     """A sentence about a person with the name in the place of its first pronoun."""
     sentence, name = row.get("sentence") or row["claim"], row.get("topic") or row["original_entity"]
@@ -113,6 +131,7 @@ CONVERSIONS: dict[str, Callable] = {
     "lines": _lines,
     "joined": " ".join,
     "named_sentence": _named_sentence,
+    "wice_evidence": _wice_evidence,
     "count": len,
     "items": lambda value: value or [],
     "false_if_null_annotations": lambda row: False if row.get("annotations", 0) is None else None,

@@ -259,6 +259,25 @@ def test_wice_rows_for_the_relation_model(tmp_path):
         read_records(lines(tmp_path / "b.jsonl", row | {"label": "maybe"}), RelationPair)
 
 
+def test_wice_articles_give_their_cited_sentences_among_others(tmp_path):
+    page = [f"Sentence {number} has {'word ' * 15}." for number in range(40)]
+    meta = {"id": "train1", "claim_title": "Ada"}
+    rows = [
+        {"claim": "Ada wrote.", "label": label, "evidence": page, "meta": meta}
+        | {"supporting_sentences": sets}
+        for label, sets in (("supported", [[30, 2], [7]]), ("not_supported", [[]]))
+    ]
+    write_jsonl(tmp_path / "train.jsonl", rows)
+    supported, unsupported = read_records(tmp_path / "train.jsonl", RelationPair)
+    assert (supported.label, unsupported.label) == ("entailment", "not_entailment")
+    kept = [page.index(line) for line in supported.premise.split("\n")]
+    assert {2, 30} <= set(kept)
+    assert kept == sorted(kept)
+    # Both lengths are the same: it does not tell the label.
+    assert len(kept) == len(unsupported.premise.split("\n")) == 11
+    assert (supported.group, supported.source) == ("Ada", "wice_articles")
+
+
 def test_wice_token_rows_for_lss(tmp_path):
     row = {
         "claim_tokens": ["Ann", "ex", "-", "pats", "."],

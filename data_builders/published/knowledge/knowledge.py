@@ -186,8 +186,8 @@ _FILES_TEXT = {
 Pages are the supported claims of labelled texts, one claim per passage (`words: null`).
 """,
     "wildhallucinations": """
-- `topics.jsonl`: the entities that have a page (`topic`, `group`: the category, `wiki`: 1 if in Wikipedia,
-  `perplexity`, `pages`: number of web pages), as topics of texts to score.
+- `topics.jsonl`: the entities that have a page (`topic`, `group`: the category, `wiki`: 1 if in
+  Wikipedia, `perplexity`, `pages`: number of web pages), as topics of texts to score.
 """,
     "expertqa": """
 - `documents.jsonl`: the answers to the experts' questions as documents to score, with the claims
