@@ -10,6 +10,7 @@ import threading
 import time
 from fnmatch import fnmatch
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 import yaml
@@ -18,6 +19,7 @@ from data_builders.fetch import SETS, Release, fetch
 from records import UserError, sha256_file
 
 CONTENT = bytes(range(256)) * 20_000  # 5 MB
+TREES = Path(__file__).with_name("trees")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -128,14 +130,58 @@ def test_downloads_yaml_is_valid():
         assert Release(**entry).licence
 
 
+ON_GITHUB = re.compile(
+    r"https://(?:codeload|raw)\.(?:github|githubusercontent)\.com/(\w[\w-]*)/([\w-]+)/(?:tar\.gz/)?"
+    r"([0-9a-f]{40})(?:/(.+))?"
+)
+
+
+def authors_paths(name: str, entry: dict) -> set[str] | None:
+    """What a set has below ``downloads/``, by the committed lists of the authors' files."""
+    paths = set()
+    for file, url in entry.get("files", {}).items():
+        at = ON_GITHUB.fullmatch(url) if isinstance(url, str) else None
+        tree = at and TREES / f"{at[1]}__{at[2]}@{at[3][:12]}.txt"
+        if not tree or not tree.is_file():
+            return None
+        lines = tree.read_text("utf-8").splitlines()
+        if at[4]:
+            assert at[4] in lines, f"{name}: {url}"
+            lines = [file]
+        paths |= {f"{name}/{line}" for line in lines}
+    return paths or None
+
+
+RELEASED = {
+    name: paths
+    for name, entry in yaml.safe_load(SETS.read_text("utf-8")).items()
+    if (paths := authors_paths(name, entry))
+}
+
+
+def test_sets_hold_what_the_authors_repositories_have():
+    sets = yaml.safe_load(SETS.read_text("utf-8"))
+    used = {file.stem.partition("@")[0].lower() for file in TREES.iterdir()}
+    assert len(used) == len({sets[name]["source"].split()[0].strip(",") for name in RELEASED}) == 7
+    for name, paths in RELEASED.items():
+        for pattern in sets[name]["holds"]:
+            held = [p for p in paths if fnmatch(p, pattern) or p.startswith(f"{pattern}/")]
+            assert held, f"{pattern} is not in the authors' repository"
+
+
 def test_paths_of_paper_configs_and_docs_are_declared_in_downloads_yaml():
     sets = yaml.safe_load(SETS.read_text())
     declared = {path for entry in sets.values() for path in entry.get("holds", [])}
     folders = {part for path in declared for part in path.split("/")[:1]} | set(sets)
     root = SETS.parents[1]
-    texts = [*root.glob("configs/*/paper/*.yaml"), *root.glob("docs/*.md")]
+    texts = [*root.glob("configs/*/paper/*.yaml"), *root.glob("docs/**/*.md")]
     for text in texts:
         for path in re.findall(r"downloads/([\w./*-]+)", text.read_text("utf-8")):
             path = path.rstrip("./")
             is_declared = any(fnmatch(path, pattern) for pattern in declared)
             assert is_declared or path in folders | {"NAME"}, f"{text.name}: downloads/{path}"
+            name, _, rest = path.partition("/")
+            if rest and name in RELEASED:
+                paths = RELEASED[name]
+                is_released = any(fnmatch(p, path) or p.startswith(f"{path}/") for p in paths)
+                assert is_released, f"{text.name}: the authors have no {path}"

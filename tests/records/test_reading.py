@@ -267,8 +267,8 @@ def test_wice_articles_give_their_cited_sentences_among_others(tmp_path):
         | {"supporting_sentences": sets}
         for label, sets in (("supported", [[30, 2], [7]]), ("not_supported", [[]]))
     ]
-    write_jsonl(tmp_path / "train.jsonl", rows)
-    supported, unsupported = read_records(tmp_path / "train.jsonl", RelationPair)
+    path = lines(tmp_path / "train.jsonl", *rows)
+    supported, unsupported = read_records(path, RelationPair)
     assert (supported.label, unsupported.label) == ("entailment", "not_entailment")
     kept = [page.index(line) for line in supported.premise.split("\n")]
     assert {2, 30} <= set(kept)
