@@ -104,9 +104,9 @@ def _wice_evidence(row: Mapping) -> str:
     """
     sentences, sets = row["evidence"], row["supporting_sentences"]
     cited = sets[0] if sets else []
-    others = set(range(len(sentences))) - set(cited)
+    uncited = set(range(len(sentences))) - set(cited)
     kept, words = [], 0
-    for number in [*cited, *sorted(others, key=lambda number: short_hash(sentences[number]))]:
+    for number in [*cited, *sorted(uncited, key=lambda number: short_hash(sentences[number]))]:
         words += len(sentences[number].split())
         if words <= _EVIDENCE_WORDS or number in cited:
             kept.append(number)

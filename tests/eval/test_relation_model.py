@@ -111,6 +111,12 @@ def test_failed_pairs_are_excluded_for_all_models(factor):
     assert [(r["model"], r["label"]) for r in failed] == [("copies", "contradiction")]
 
 
+def test_a_null_model_is_left_out(factor):
+    models = {"copies": Copies(), "same": None}
+    file = RelationModel({"news": "news.jsonl"}, models).run(Path("run"), {})
+    assert {row.assessor for row in file.results} == {"copies"}
+
+
 def test_the_curve_has_the_area_of_the_measure():
     random = np.random.default_rng(0)
     scores = random.integers(0, 9, 60) / 9  # with ties

@@ -83,8 +83,8 @@ def test_relevance_and_safe_share_cached_queries(server, tmp_path):
     (scored,) = pipeline.score([DOCUMENT])
     prompts = [body["messages"][-1]["content"] for body in server.asked]
     assert sum("STATEMENT:\n" in text for text in prompts if "RESPONSE:\n" in text) == 4
-    asked = [text for text in prompts if "RESPONSE:\n" in text]
-    assert all(f"QUESTION:\ntell me a bio of {DOCUMENT.topic}.\n" in text for text in asked)
+    relevance = [text for text in prompts if "RESPONSE:\n" in text]
+    assert all(f"QUESTION:\ntell me a bio of {DOCUMENT.topic}.\n" in text for text in relevance)
     labels = [verdict.label for verdict in scored.verdicts]
     assert labels == ["supported", "irrelevant", "supported", "failed"]
     plain, core = scored.scores

@@ -78,7 +78,7 @@ class Corruption(Builder):
         instruction: the question that a merged text answers, a template with ``{topic}``.
         merge_temperature: sampling temperature of the merger; published: 0.
         merge_again: how often the merger is asked again for claims that its text lost; then each
-            lost claim is appended as a sentence.
+            lost claim is appended as a sentence. With 0 the text is kept, as the authors do.
         entailment: a relation model that decides which claims a merged text contains (null compares
             words) and refuses a changed claim that another supported claim entails.
         source_kind: use only documents of this kind, e.g. ``normal``; null for all.

@@ -36,7 +36,7 @@ class Merged:
 
     sentences: list[str]
     # Per claim: ``merged``; ``again``: merged after a retry; ``appended``: lost by each try;
-    # ``listed``: not merged.
+    # ``lost``: not in the text, which is kept if there are no retries; ``listed``: not merged.
     how: list[str] = field(default_factory=list)
     failed: str | None = None  # why there is no merged text
 
@@ -97,7 +97,7 @@ class Merger:
         return [
             list_claims(item.claims, failures[i])
             if best[i] is None
-            else _append_lost(item, best[i], contained[i])
+            else _append_lost(item, best[i], contained[i], self.retries > 0)
             for i, item in enumerate(batch)
         ]
 
@@ -137,8 +137,11 @@ class Merger:
         ]
 
 
-def _append_lost(item: ToMerge, text: Merged, kept: Sequence[bool]) -> Merged:
-    how = [h if is_kept else "appended" for h, is_kept in zip(text.how, kept, strict=True)]
+def _append_lost(item: ToMerge, text: Merged, kept: Sequence[bool], append: bool) -> Merged:
+    state = "appended" if append else "lost"
+    how = [h if is_kept else state for h, is_kept in zip(text.how, kept, strict=True)]
+    if not append:
+        return Merged(text.sentences, how)
     lost = [claim for claim, is_kept in zip(item.claims, kept, strict=True) if not is_kept]
     return Merged([*text.sentences, *map(as_sentence, dict.fromkeys(lost))], how)
 

@@ -23,6 +23,7 @@ from eval.experiments.experiment import (
     Experiment,
     Outcome,
     draw_names,
+    drop_nulls,
     require_entries,
     require_non_negative,
 )
@@ -110,7 +111,8 @@ class RelationModel(Experiment):
 
     Args:
         factor: name to a FACTOR file (CSV, JSONL).
-        relations: name to relation model, e.g. eval.models.encoder.Entailment with a checkpoint.
+        relations: name to relation model, e.g. eval.models.encoder.Entailment with a checkpoint;
+            null leaves one out.
         thresholds: probabilities for the table of true and false positive rates.
         documents: maximum number of documents per file, sampled at random; 0 for all.
         seed: seed of the sampling and the bootstrap.
@@ -130,12 +132,13 @@ class RelationModel(Experiment):
     in_chunks = False
 
     factor: dict[str, str]
-    relations: dict[str, EntailmentModel]
+    relations: dict[str, EntailmentModel | None]
     thresholds: list[float] = field(default_factory=lambda: [0.1, 0.3, 0.5, 0.7, 0.9])
     documents: int = 0
     seed: int = 0
 
     def __post_init__(self):
+        self.relations = drop_nulls(self.relations)
         require_entries(factor=self.factor, relations=self.relations)
         require_non_negative(documents=self.documents)
         if not all(0 < threshold < 1 for threshold in self.thresholds):
