@@ -29,7 +29,7 @@ EVAL := $(shell find eval -type f -not -name '*.pyc')
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup mpnet demo demo-steps small small-steps attack harden papers bench test test-integration mediawiki lint format clean
+.PHONY: help setup mpnet demo demo-steps small small-steps attack harden papers wafer bench test test-integration mediawiki lint format clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -172,6 +172,10 @@ $(eval $(call HARDEN,2,$(HARDENED)/round_1))
 
 papers: $(READY) ## compare the papers' figures with their authors' released files below FILES (default: downloads)
 	@$(PY) -m eval papers $(if $(FILES),--files $(FILES)) --output runs/papers
+
+wafer: $(SMALL)/lss_tagger/component.json ## pairs of WAFER's form, and their LSS by a small tagger
+	@$(PY) -m data_builders wafer --overwrite --config configs/data/small/wafer.yaml
+	@$(PY) -m eval experiment lss_generation --overwrite --config configs/experiments/small/lss_wafer.yaml --output runs/lss_wafer
 
 bench: setup data/corruption/manifest.json $(SMALL)/relation/component.json ## measure speed against baselines in runs/bench (8 minutes)
 	@$(PY) benchmarks/bench.py --output runs/bench

@@ -142,17 +142,15 @@ def test_every_path_of_a_config_is_made_by_a_command(path, elsewhere):
 def test_paper_configs_read_files_that_builders_write(elsewhere):
     # By hand, so that a walk that finds nothing is seen.
     files = {
-        "configs/train/paper/adversary_mistral.yaml": "data/adversarial/info_train.jsonl",
-        "configs/train/paper/adversary_gpt2.yaml": "data/adversarial/info_dev.jsonl",
+        "configs/data/paper/generations_culture.yaml": "data/adversarial_culture/info_test.jsonl",
         "configs/train/paper/unli.yaml": "data/unli/unli_train.jsonl",
-        "configs/train/paper/relation_deberta.yaml": "data/anli/relation_train.jsonl",
+        "configs/train/paper/relation_deberta.yaml": "data/relation_pairs/relation_train.jsonl",
         "configs/experiments/paper/factreasoner.yaml": "data/conflicts/documents.jsonl",
         "configs/experiments/paper/lss_metrics.yaml": "data/lss_test/lss_test.jsonl",
         "configs/experiments/paper/lss_generation.yaml": "data/lss_test/lss_test.jsonl",
         "configs/experiments/paper/lss_lengths.yaml": "data/lss/gold_train.jsonl",
         "configs/train/paper/lss_t5.yaml": "data/lss/gold_train.jsonl",
         "configs/experiments/paper/dfactscore.yaml": "data/ambigbio_vicuna/generations.jsonl",
-        "configs/data/paper/adversarial.yaml": "data/bios_paper/topics_test.jsonl",
     }
     for config, file in files.items():
         assert file in read(ROOT / config)
@@ -182,7 +180,7 @@ def test_corruption_reads_a_run_with_one_verdict():
         ("paper", "data/conflicts/documents_test.jsonl"),
         ("paper", "data/lss/test.jsonl"),
         ("paper", "data/unli/validation.jsonl"),
-        ("paper", "data/pairs/relation_dev.jsonl"),  # its shares leave nothing for dev
+        ("paper", "data/relation_pairs/relation_test.jsonl"),  # its shares leave nothing for it
         ("paper", "data/bios/topics_train.jsonl"),  # of the small tier
         ("small", "data/bios_paper/topics_train.jsonl"),
     ],

@@ -1,6 +1,6 @@
-"""``docs/papers.md``: no row of the five papers is missing, and what a row names is there.
+"""``docs/papers/``: no row of the five papers is missing, and what a row names is there.
 
-A table of the page has the columns what, file, config, command, state; the commands are numbered in
+The table of a page has the columns what, file, config, command, state; the commands are numbered in
 a block below the table. Files and configurations exist; a command parses against the real options
 of its door, with the configuration that it names.
 """
@@ -34,9 +34,9 @@ NUMBERED = {
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the page; ``paper`` is the arXiv number of its section's head.
+    """A row of a page; ``paper`` is the arXiv number of the page's head.
 
-    ``command`` has numbers of commands of the section, or ``as`` another row.
+    ``command`` has numbers of commands of the page, or ``as`` another row.
     """
 
     paper: str
@@ -50,31 +50,32 @@ class Row:
         return f"{self.paper} {self.item[:40]}"
 
 
-def rows_of(page: str) -> list[Row]:
-    rows, paper = [], ""
-    for line in page.splitlines():
-        if line.startswith("## "):
-            (paper,) = re.findall(r"\((\d+\.\d+)\)$", line) or [""]
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("|") and paper and cells[0] != "what" and set(line) - set("|-"):
-            rows.append(Row(paper, *cells))
-    return rows
+def rows_of(paper: str, page: str) -> list[Row]:
+    lines = [line for line in page.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert cells[0] == ["what", "file", "config", "command", "state"]
+    return [Row(paper, *row) for row in cells[2:]]
 
 
-def commands_of(page: str) -> dict[tuple[str, str], str]:
-    """Each numbered command by paper and number."""
-    section = r"^## [^\n]*\((\d+\.\d+)\)\n(.*?)(?=^## |\Z)"
-    return {
-        (paper, number): re.sub(r"\\\n +", "", command)
-        for paper, text in re.findall(section, page, re.DOTALL | re.MULTILINE)
-        for block in re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-        for number, command in re.findall(r"# (\d+)\n(.*?)\n(?=# |\Z)", block, re.DOTALL)
-    }
+def commands_of(page: str) -> dict[str, str]:
+    """Each numbered command by its number."""
+    (block,) = re.findall(r"^```\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    commands = re.findall(r"# (\d+)\n(.*?)\n(?=# |\Z)", block, re.DOTALL)
+    return {number: re.sub(r"\\\n +", "", command) for number, command in commands}
 
 
-PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
-ROWS = rows_of(PAGE)
-NUMBERED_COMMANDS = commands_of(PAGE)
+def paper_of(page: str) -> str:
+    return re.match(r"# .*\((\d+\.\d+)\)\n\n## From `fetch` to .*\n\n1\. ", page)[1]
+
+
+TEXTS = [path.read_text("utf-8") for path in sorted((ROOT / "docs/papers").glob("*.md"))]
+PAGES = {paper_of(page): page for page in TEXTS}
+ROWS = [row for paper, page in PAGES.items() for row in rows_of(paper, page)]
+NUMBERED_COMMANDS = {
+    (paper, number): command
+    for paper, page in PAGES.items()
+    for number, command in commands_of(page).items()
+}
 COMMANDS = sorted(set(NUMBERED_COMMANDS.values()))
 
 
@@ -123,9 +124,13 @@ def test_tables_name_all_numbered_commands():
     assert named == set(NUMBERED_COMMANDS)
 
 
-def test_paths_of_the_page_exist():
-    for path in re.findall(r"`((?:tests|docs|configs|eval|train)/[^`]+)`", PAGE):
-        assert (ROOT / path).is_file(), path
+def test_paths_of_the_pages_exist():
+    index = (ROOT / "docs/papers.md").read_text("utf-8")
+    assert set(re.findall(r"\(papers/(\S+)\)", index)) == {
+        path.name for path in (ROOT / "docs/papers").iterdir()
+    }
+    for path in re.findall(r"`((?:tests|docs|configs|eval|train)/[^`]+)`", index + "".join(TEXTS)):
+        assert list(ROOT.glob(path)), path
 
 
 def parses(words: list[str]) -> None:
@@ -151,6 +156,9 @@ def test_a_command_parses(command, monkeypatch, capsys):
     words = shlex.split(command)
     while "=" in words[0]:  # OPENAI_API_KEY=…
         words.pop(0)
+    if words[1].startswith("benchmarks/"):
+        assert (ROOT / words[1]).is_file()
+        return
     if words[0] == "make":
         makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
         assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE)
@@ -161,6 +169,24 @@ def test_a_command_parses(command, monkeypatch, capsys):
 
 # What a paper's configuration says of the paper or of its authors' code, by hand: place to value.
 PUBLISHED = {
+    # zipJiang/adversarial-factuality, configs/training and src/task/peft_sft.py at d04a258
+    "train/paper/adversary_gpt2.yaml": {
+        "model.init_args.lr": 1e-3,
+        "model.init_args.schedule": "transformers.get_constant_schedule_with_warmup",
+        "model.init_args.released_loss": True,
+        "data.init_args.batch_size": 64,
+        "trainer.max_epochs": 20,
+        "trainer.precision": "32-true",
+        "patience": 1,
+    },
+    "train/paper/adversary_mistral.yaml": {
+        "model.init_args.lr": 2e-4,
+        "model.init_args.schedule": "transformers.get_constant_schedule_with_warmup",
+        "model.init_args.released_loss": True,
+        "data.init_args.batch_size": 32,
+        "trainer.max_epochs": 4,
+        "patience": 1,
+    },
     # zipJiang/adversarial-factuality, configs/training/train_unli.yaml over train_unli_task.py
     "train/paper/unli.yaml": {
         "model.init_args.lr": 5e-6,
@@ -169,6 +195,7 @@ PUBLISHED = {
         "model.init_args.max_length": 256,
         "data.init_args.batch_size": 16,
         "trainer.max_epochs": 5,
+        "trainer.precision": "32-true",
     },
     # Uncalibrated, as 2502.18573 has it: a folder of ours has a temperature and a shift
     "experiments/paper/factreasoner_relations.yaml": {
@@ -189,3 +216,20 @@ def test_a_configuration_has_the_published_values(name):
         for place in PUBLISHED[name]
     }
     assert values == PUBLISHED[name]
+
+
+@pytest.mark.parametrize(("name", "texts"), [("gpt2", 64), ("mistral", 32)])
+def test_warm_up_of_the_released_recipe_is_100_steps(name, texts):
+    path = ROOT / "configs/train/paper" / f"adversary_{name}.yaml"
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    steps = config["trainer"]["max_epochs"] * -(-4000 // texts)
+    assert round(config["model"]["init_args"]["warmup_ratio"] * steps) == 100
+
+
+def test_the_search_of_rates_contains_those_of_the_released_code():
+    path = ROOT / "configs/train/paper/sweep_adversary_lr.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert 2e-4 in yaml.safe_load(text)["choices"]["model.lr"]
+    others = re.findall(r"gpt2.*--choices '(.+)'", text)
+    assert len(others) == 2
+    assert all(1e-3 in yaml.safe_load(choices)["model.lr"] for choices in others)

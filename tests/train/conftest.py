@@ -7,8 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from transformers import BertModel
+import torch
+from transformers import BertModel, GPT2Config, GPT2LMHeadModel
 
+from components.base import random_t5
+from tests.conftest import SIZE
+
+SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "dropout_rate": 0}
 CHAT = (
     "{% for m in messages %}[CLS] {{ m['content'] }} {% endfor %}"
     "{% if add_generation_prompt %}[CLS]{% endif %}"
@@ -29,6 +34,33 @@ def tiny_llama(save_llama: Callable[..., Path], word_tokenizer: Callable) -> str
     tokenizer = word_tokenizer(pairs=False)
     tokenizer.chat_template = CHAT
     return str(save_llama(tokenizer, num_key_value_heads=2, max_position_embeddings=64))
+
+
+@pytest.fixture(scope="session")
+def tiny_gpt2(word_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A random GPT-2, whose tokenizer has neither a pad token nor a chat template."""
+    folder = tmp_path_factory.mktemp("gpt2")
+    tokenizer = word_tokenizer(pairs=False)
+    tokenizer.pad_token = None
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=len(tokenizer), n_embd=SIZE["hidden_size"], n_layer=2, n_head=2, n_positions=64,
+        bos_token_id=3, eos_token_id=3,
+    )  # fmt: skip
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_t5(word_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A random base T5 with its tokenizer."""
+    folder = tmp_path_factory.mktemp("t5")
+    torch.manual_seed(0)
+    tokenizer = word_tokenizer(pairs=True)
+    random_t5(tokenizer, SIZES).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
 
 
 HYPOTHESES = [

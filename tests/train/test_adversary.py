@@ -8,34 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 from peft import PeftModel
-from transformers import GPT2Config, GPT2LMHeadModel
 
 from components.checkpoint import read_component
 from eval.commands.component import judge
 from eval.models.causal import CausalLM
 from records import Generation, read_records
-from tests.conftest import SIZE
 from train.__main__ import main
 from train.adversary import Adversary, round_frozen_layers
 
 SHORT = Generation(topic="ada", text="she is a person .")
 LONG = Generation(topic="ada", text="she was a poet and she wrote the first program in london .")
-
-
-@pytest.fixture(scope="module")
-def tiny_gpt2(word_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A random GPT-2, whose tokenizer has neither a pad token nor a chat template."""
-    folder = tmp_path_factory.mktemp("gpt2")
-    tokenizer = word_tokenizer(pairs=False)
-    tokenizer.pad_token = None
-    torch.manual_seed(0)
-    config = GPT2Config(
-        vocab_size=len(tokenizer), n_embd=SIZE["hidden_size"], n_layer=2, n_head=2, n_positions=64,
-        bos_token_id=3, eos_token_id=3,
-    )  # fmt: skip
-    GPT2LMHeadModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
 
 
 def make(base: str, **options: object) -> Adversary:

@@ -11,17 +11,15 @@ import torch
 import yaml
 from lightning.pytorch.callbacks import Callback
 
-from components.base import random_t5
 from components.checkpoint import read_component
 from eval.commands.component import judge
 from records import LssExample, UserError
-from tests.train.conftest import lss_rows
+from tests.train.conftest import SIZES, lss_rows
 from train.__main__ import main
 from train.checks import Diverged
 from train.lss_seq2seq import LssSeq2Seq
 
 ROOT = Path(__file__).parents[2]
-SIZES = {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2, "dropout_rate": 0}
 DECODING = '{"num_beams": 2, "max_new_tokens": 16}'
 CLAIM = "ada lovelace was a mathematician and poet born in paris ."
 
@@ -35,17 +33,6 @@ class Scale(Callback):
     def on_train_end(self, trainer, pl_module) -> None:
         (trainer.default_root_dir / Path("best.ckpt")).unlink()
         pl_module.model.lm_head.weight.data *= self.factor
-
-
-@pytest.fixture(scope="session")
-def tiny_t5(word_tokenizer: Callable, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A random base T5 with its tokenizer."""
-    folder = tmp_path_factory.mktemp("t5")
-    torch.manual_seed(0)
-    tokenizer = word_tokenizer(pairs=True)
-    random_t5(tokenizer, SIZES).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture
