@@ -2,13 +2,17 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
+from data_builders import __main__ as data_builders
 from data_builders.published.wafer.wafer import Wafer
 from data_builders.published.wafer.wafer_rows import is_fragment, strip_mark
+from eval.commands import experiment
 from records import UserError
 
+ROOT = Path(__file__).parents[2]
 WORDS = re.findall(
     r"\w+",
     "The mill at the river was bought by the town in the spring and it was turned into a school "
@@ -159,3 +163,23 @@ def test_incomplete_sentences_are_fragments():
     for claim in ("1. The mill was sold to it", "* The mill was sold", "Great River Town Mill",
                   "The mill was sold to the town,", ") The mill was sold to it"):  # fmt: skip
         assert is_fragment(claim, "Mill")
+
+
+def test_rows_in_wafers_form_become_lss(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    build = [
+        "wafer",
+        "--config",
+        "configs/data/small/wafer.yaml",
+        "--output",
+        str(tmp_path / "wafer"),
+    ]
+    assert data_builders.main(build) == 0
+    pairs = read(tmp_path / "wafer/test.jsonl")
+    assert [pair["title"] for pair in pairs if "Sorne" in pair["title"]] == ["River Sorne"]
+    assert (len(pairs), len(read(tmp_path / "wafer/failed.jsonl"))) == (5, 1)
+    run = ["lss_generation", "--config", "configs/experiments/small/lss_wafer.yaml"]
+    run += ["--experiment.claims", f"{{wafer: {tmp_path}/wafer/test.jsonl}}"]
+    run += ["--experiment.engines.tagger", "null", "--experiment.judge", "shared words"]
+    assert experiment.main([*run, "--output", str(tmp_path / "run")]) == 0
+    assert (tmp_path / "run/results.json").is_file()
