@@ -21,7 +21,7 @@ TRAINED := unli relation lss_tagger adversary_info
 CONTROL := unli relation
 # Datasets of `make demo`, and further ones of configs/*/small.
 DATA := leads lead_pairs ladders attacks generations corruption
-OTHERS := lead_conflicts probes knowledge attacks_injection best_of_n generations_steps
+OTHERS := wafer lead_conflicts probes knowledge attacks_injection best_of_n generations_steps
 SOURCES := $(wildcard cli/*.py records/*.py clients/*.py components/*.py)
 BUILDERS := $(shell find data_builders -type f -not -name '*.pyc')
 TRAINERS := $(wildcard train/*.py)
@@ -173,8 +173,7 @@ $(eval $(call HARDEN,2,$(HARDENED)/round_1))
 papers: $(READY) ## compare the papers' figures with their authors' released files below FILES (default: downloads)
 	@$(PY) -m eval papers $(if $(FILES),--files $(FILES)) --output runs/papers
 
-wafer: $(SMALL)/lss_tagger/component.json ## pairs of WAFER's form, and their LSS by a small tagger
-	@$(PY) -m data_builders wafer --overwrite --config configs/data/small/wafer.yaml
+wafer: data/wafer/manifest.json $(SMALL)/lss_tagger/component.json ## pairs of WAFER's form, and their LSS by a small tagger
 	@$(PY) -m eval experiment lss_generation --overwrite --config configs/experiments/small/lss_wafer.yaml --output runs/lss_wafer
 
 bench: setup data/corruption/manifest.json $(SMALL)/relation/component.json ## measure speed against baselines in runs/bench (8 minutes)
