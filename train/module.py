@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -387,7 +388,9 @@ class ComponentModule(LightningModule):
         optimizer = (self.optimizer or fused)([g for g in groups if g["params"]], self.lr)
         counts = {"num_warmup_steps": round(self.warmup_ratio * steps)}
         counts["num_training_steps"] = max(1, int(steps))
-        schedule = self.schedule(optimizer, **counts)
+        # A constant schedule has no number of steps.
+        accepted = signature(self.schedule).parameters
+        schedule = self.schedule(optimizer, **{n: counts[n] for n in counts if n in accepted})
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
