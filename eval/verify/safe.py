@@ -57,7 +57,6 @@ class Safe(ClaimByClaim):
     Args:
         writer: the language model; GPT-3.5-turbo in the paper.
         searcher: finds passages for a query; Google in the paper.
-        instruction: the question that the texts answer, with ``{topic}``, for the relevance prompt.
         max_searches: queries per claim; 5 in the paper.
         k: passages per query; 3 in the paper.
         title_in_knowledge: prepend a passage's title to its text, e.g. for encyclopedia passages.
@@ -68,6 +67,7 @@ class Safe(ClaimByClaim):
         relevance_prompt: a custom prompt file with ``question``, ``response`` and ``claim``.
         query_prompt: a custom prompt file with the fields ``claim`` and ``knowledge``.
         rating_prompt: a custom prompt file with the fields ``claim`` and ``knowledge``.
+        instruction: the question that the texts answer, with ``{topic}``, for the relevance prompt.
     """
 
     assessor = "safe"
@@ -77,7 +77,6 @@ class Safe(ClaimByClaim):
         self,
         writer: Writer,
         searcher: Searcher,
-        instruction: str = "{topic}",
         max_searches: PositiveInt = 5,
         k: PositiveInt = 3,
         title_in_knowledge: bool = False,
@@ -88,6 +87,7 @@ class Safe(ClaimByClaim):
         relevance_prompt: Path | None = None,
         query_prompt: Path | None = None,
         rating_prompt: Path | None = None,
+        instruction: str = "{topic}",
     ):
         self.asker = Asker(writer, temperature, max_new_tokens, retries, seed)
         self.searcher = searcher

@@ -260,7 +260,7 @@ def test_wice_rows_for_the_relation_model(tmp_path):
 
 
 def test_wice_articles_give_their_cited_sentences_among_others(tmp_path):
-    page = [f"Sentence {number} has {'word ' * 15}." for number in range(40)]
+    page = [f"Sentence {number} has many words{' indeed' * 12}." for number in range(40)]
     meta = {"id": "train1", "claim_title": "Ada"}
     rows = [
         {"claim": "Ada wrote.", "label": label, "evidence": page, "meta": meta}
