@@ -14,7 +14,7 @@ from lightning.pytorch.callbacks import Callback
 from components.checkpoint import read_component
 from eval.commands.component import judge
 from records import LssExample, UserError
-from tests.train.conftest import SIZES, lss_rows
+from tests.train.conftest import lss_rows
 from train.__main__ import main
 from train.checks import Diverged
 from train.lss_seq2seq import LssSeq2Seq
