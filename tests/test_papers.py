@@ -230,6 +230,6 @@ def test_the_search_of_rates_contains_those_of_the_released_code():
     path = ROOT / "configs/train/paper/sweep_adversary_lr.yaml"
     text = path.read_text(encoding="utf-8")
     assert 2e-4 in yaml.safe_load(text)["choices"]["model.lr"]
-    others = re.findall(r"gpt2.*--choices '(.+)'", text)
-    assert len(others) == 2
-    assert all(1e-3 in yaml.safe_load(choices)["model.lr"] for choices in others)
+    of_gpt2 = re.findall(r"gpt2.*--choices '(.+)'", text)
+    assert len(of_gpt2) == 2
+    assert all(1e-3 in yaml.safe_load(choices)["model.lr"] for choices in of_gpt2)

@@ -210,6 +210,13 @@ _KINDS: dict[str, Callable[..., Judged]] = {
 }
 
 
+def _check_comparison(checkpoint: str, component: str, against: str) -> None:
+    if component not in {"unli", "relation"}:
+        raise UserError(f"--against compares UNLI and relation models, not {component} ones")
+    if (other := component_of(against)) != component:
+        raise UserError(f"--against {against}: a {other}, but {checkpoint} is a {component}")
+
+
 def judge(
     checkpoint: str,
     data: str,
@@ -245,23 +252,17 @@ def judge(
         revision: branch, tag or commit of a hub model.
         predictions: for UNLI and relation models, a JSONL file for the rows with predicted
             probabilities as labels; labels of ``data`` are ignored and no metrics are computed.
-        released_loss: for adversaries, perplexity of prompt and text without the end token, as
-            Core's authors print it of their test texts.
+        released_loss: for adversaries, perplexity of prompt and text, without the end token.
     """
     component = component_of(checkpoint)
     if (prompt is not None or released_loss) and component != "adversary":
-        raise UserError(
-            f"--prompt, --released_loss: for adversaries; {checkpoint} is a {component}"
-        )
+        name = "--prompt" if prompt is not None else "--released_loss"
+        raise UserError(f"{name} is for adversaries; {checkpoint} is a {component}")
     if component != "relation" and (labels or format or classes or revision):
-        raise UserError(
-            "--labels, --format, --classes, --revision: for NLI models; "
-            f"{checkpoint} is a {component}"
-        )
-    if against is not None and component not in {"unli", "relation"}:
-        raise UserError(f"--against compares UNLI and relation models, not {component} ones")
-    if against is not None and (other := component_of(against)) != component:
-        raise UserError(f"--against {against}: a {other}, but {checkpoint} is a {component}")
+        names = "--labels, --format, --classes, --revision"
+        raise UserError(f"{names}: for NLI models; {checkpoint} is a {component}")
+    if against is not None:
+        _check_comparison(checkpoint, component, against)
     if component not in _KINDS:
         kinds = ", ".join(_KINDS)
         raise UserError(f"{checkpoint}: expected one of {kinds}, got a {component}")
@@ -271,7 +272,7 @@ def judge(
         raise UserError(f"--predictions is for UNLI and relation models, not {component} ones")
     options = {"prompt": prompt, "against": against, "labels": labels, "revision": revision}
     options |= {"predictions": predictions, "classes": classes, "format": format}
-    options["released_loss"] = released_loss or None
+    options |= {"released_loss": released_loss or None}
     more = {name: value for name, value in options.items() if value is not None}
     rows, failed, metrics = _KINDS[component](checkpoint, data, batch_size, **more)
     return {"component": component, "n": rows - failed, "failed": failed, "metrics": metrics}

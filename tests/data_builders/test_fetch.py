@@ -165,8 +165,8 @@ def test_sets_hold_what_the_authors_repositories_have():
     assert len(used) == len({sets[name]["source"].split()[0].strip(",") for name in RELEASED}) == 7
     for name, paths in RELEASED.items():
         for pattern in sets[name]["holds"]:
-            held = [p for p in paths if fnmatch(p, pattern) or p.startswith(f"{pattern}/")]
-            assert held, f"{pattern} is not in the authors' repository"
+            matching = [p for p in paths if fnmatch(p, pattern) or p.startswith(f"{pattern}/")]
+            assert matching, f"{pattern} is not in the authors' repository"
 
 
 def test_paths_of_paper_configs_and_docs_are_declared_in_downloads_yaml():
