@@ -146,7 +146,7 @@ def test_a_folder_holds_one_configuration(tmp_path):
     with Run("score", pipeline, {"a": 3}, tmp_path / "other", overwrite=True) as run:
         assert not list((tmp_path / "other").glob(".*.partial.jsonl"))
     shutil.rmtree(tmp_path / "other")
-    # Nothing was done in the one, and killed while writing the user_files.
+    # Nothing was done in the one, and killed while writing the others.
     (tmp_path / "tables").mkdir()
     torn = (".results.json.a1b2c3d4", ".tables.md.a1b2c3d_", "tables/.by_kind.csv.a1b2c3d4")
     user_files = [".answers.sqlite-wal", ".mine", ".mine.settings", "tables/.mine"]
