@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from components.statistics import ratio
+from components.statistics import Ratio, ratio
 from eval.metrics.document import DocumentScore, Scored, median_claims, named
 from eval.metrics.probabilities import labelled_precision, posterior_measures
 from records import Claim, Document, Result, UserError, Verdict
@@ -159,12 +159,16 @@ def _rows(
             }
 
 
+def _mean(column: np.ndarray, topics: np.ndarray, seed: int) -> Ratio:
+    valid = ~np.isnan(column)
+    return ratio(column[valid], np.ones(valid.sum()), topics[valid], seed)
+
+
 def _scores(rows: list[Row], selection: str, k: int | None, seed: int) -> dict[str, tuple]:
     topics = np.asarray([document.document.topic for document, _ in rows])
     values = {}
     for metric, column in _columns(rows, selection, k).items():
-        valid = ~np.isnan(column)
-        values[metric] = ratio(column[valid], np.ones(valid.sum()), topics[valid], seed)
+        values[metric] = _mean(column, topics, seed)
     responding = [score for _, score in rows if score.responded]
     units = [document.document.topic for document, score in rows if score.responded]
     counts = ([float(getattr(s, name)) for s in responding] for name in ("supported", "judged"))
@@ -178,9 +182,7 @@ def _measures(rows: list[Row], selection: str, k: int | None, seed: int) -> dict
     judged = [document.judged(s.assessor, s.name, s.selection) for document, s in rows]
     errors = [_error(s, verdicts) for (_, s), verdicts in zip(rows, judged, strict=True)]
     if any(error is not None for error in errors):
-        column = _numbers(errors)
-        valid = ~np.isnan(column)
-        values["precision_mae"] = ratio(column[valid], np.ones(valid.sum()), topics[valid], seed)
+        values["precision_mae"] = _mean(_numbers(errors), topics, seed)
     responding = np.asarray([score.responded for _, score in rows], dtype=bool)
     counts = {
         name: np.asarray([getattr(score, name) for _, score in rows], dtype=float)[responding]
