@@ -122,11 +122,3 @@ def test_a_list_that_goes_on_in_a_circle_ends(endpoint) -> None:
     with pytest.raises(EndpointError, match="continues in a loop"):
         list(client.members("Category:People"))
     assert client.families["category members"].requests == 3
-
-
-def test_a_special_page_is_no_page(endpoint) -> None:
-    Handler.replies = [ended(pages=[{"ns": -1, "title": "Special:Version", "special": True}])]
-    dropped: Counter[str] = Counter()
-    client = MediaWiki(endpoint)
-    assert list(client.pages(["Special:Version"], {"prop": "revisions"}, "pages", dropped)) == []
-    assert +dropped == {"title without a page": 1}

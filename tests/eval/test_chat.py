@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import time
 from pathlib import Path
@@ -203,16 +202,6 @@ def test_raw_texts_are_converted_to_answers():
     assert as_answer("Hm.</think> Ada is.", False, "trim") == Answer("Ada is.")
     assert as_answer("<think>Hm. Well", True, "trim").failed == "cut while it was thinking"
     assert as_answer("[THINK]Bob?[/THINK]\nAda is.", False, "trim") == Answer("Ada is.")
-
-
-def test_content_parts_are_joined_without_reasoning(echo):
-    parts = [
-        {"type": "thinking", "thinking": [{"type": "text", "text": "Bob?"}]},
-        {"type": "text", "text": "Ada "},
-        {"type": "text", "text": "is."},
-    ]
-    echo.faults.append(f"content {json.dumps(parts)}")
-    assert ask(echo).answer(PROMPTS[:1]) == [[Answer("Ada is.")]]
 
 
 def test_cached_answers_are_not_requested_again(echo, tmp_path):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from components.lengths import balance_lengths, drop_full_length, length_class, length_ratio
+from components.lengths import length_class, length_ratio
 from eval.commands.report import build_report
 from eval.experiments.lss.lss_lengths import CLASSES, LssLengths, ratio_class
 from records import write_jsonl
@@ -63,11 +62,3 @@ def test_drop_and_repeat_match_the_training(tmp_path) -> None:
     shares = [actual["train, repeat", "length_share", name].value for name in CLASSES]
     assert sum(shares) == pytest.approx(1)
     assert sum(share > 0 for share in shares) == 4
-    draw = np.random.default_rng
-    assert drop_full_length([True, True, False], 0, draw(0)) in ([0, 2], [1, 2])
-    assert drop_full_length([True, False, False], 0, draw(0)) == [0, 1, 2]
-    assert drop_full_length([True, True], 0, draw(0)) == [0, 1]  # nothing to be as many as
-    with pytest.raises(ValueError, match="none would remain"):
-        drop_full_length([True, True], 2, draw(0))
-    assert balance_lengths([1.0, 1.0, 1.0, 0.0], draw(0)) == [0, 1, 2, 3, 3, 3]
-    assert balance_lengths([], draw(0)) == []

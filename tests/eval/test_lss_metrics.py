@@ -26,7 +26,6 @@ from eval.experiments.lss.lss_metrics_values import (
     Column,
     compute_values,
 )
-from eval.experiments.lss.lss_pairs import read_pairs
 from eval.models.encoder import LssTagger
 from eval.models.lss import Subsequence
 from eval.similarity import Measure
@@ -245,26 +244,3 @@ def test_judgements_of_factuality_of_several_models(tmp_path: Path) -> None:
     drawn = {x: value for x, value, _ in plot.series[f"{LSS}, human"]}
     best = max(actual["pearson", name, "human", LSS, "s2s", None] for name in metrics)
     assert drawn["s2s"] == best
-
-
-def test_pairs_of_each_format_are_read(data: Path, tmp_path: Path) -> None:
-    plain = tmp_path / "claims.jsonl"
-    row = {"reference": "ada", "claim": "Ada was.", "group": "g", "system": "bart", "id": "x"}
-    plain.write_text(json.dumps(row) + "\n")
-    (pair,) = read_pairs(str(plain), None)
-    assert (pair.id, pair.group, pair.generator, pair.annotations) == ("x", "g", "bart", [])
-    assert read_pairs(str(plain), "t5")[0].generator == "t5"
-    wice = {"claim_tokens": ["Ada", "was"], "non_supported_spans": [False, True]}
-    wice |= {"evidence": ["ada", "x"], "supporting_sentences": [[1]]}
-    plain.write_text(json.dumps(wice) + "\n")
-    assert read_pairs(str(plain), None)[0].annotations[0].lss == "Ada"
-    table = tmp_path / "LSS_test.csv"
-    table.write_text("worker_id,Statement,Reference\n1,Ada was.,ada\n")
-    with pytest.raises(UserError, match="python -m data_builders lss"):
-        read_pairs(str(table), None)
-    files, metrics = {"a": str(data), "b": str(data)}, {"bleu": Bleu()}
-    two = LssMetrics(files, metrics)._read()
-    assert [two[0].id, two[4].id] == ["a/people-1", "b/people-1"]
-    drawn = LssMetrics(files, metrics, references=1)._read()
-    assert len(drawn) == 2
-    assert len({pair.reference for pair in drawn}) == 1

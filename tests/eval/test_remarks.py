@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eval.commands.score import main as score_main
-from records import Claim, Document, Passage, UserError, read_results, write_jsonl
+from records import Claim, Document, Passage, write_jsonl
 
 BM25 = "eval.retrieve.bm25.BM25"
 OWN = Passage(id="own", title="Marie Curie", text="Marie Curie was a physicist, born in Warsaw.")
@@ -57,17 +57,6 @@ def test_passages_that_are_not_read_or_not_of_the_topic_are_told(score):
     ]
     repeated = score(documents, *shelf())
     assert repeated == (0, before, message), "a finished run says the same"
-
-
-def test_only_the_first_documents_are_scored_in_a_folder_of_their_own(score):
-    documents = [document("Ann Lee"), document("Marie Curie", label="NS")]
-    assert score(documents, "--limit", "1")[0] == 0
-    (row,) = [r for r in read_results("out/results.json").results if r.metric == "claims"]
-    assert (row.n, len(Path("out/scored.jsonl").read_text().splitlines())) == (1, 1)
-    with pytest.raises(UserError, match="results of another configuration"):
-        score(documents)
-    with pytest.raises(UserError, match=r"limit.*at least 1"):
-        score(documents, "--limit", "0", output="none")
 
 
 def test_claims_of_which_none_could_be_judged_are_no_success(score):

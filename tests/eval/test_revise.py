@@ -7,7 +7,7 @@ import pytest
 
 from eval.decompose import rewrite
 from eval.decompose.given import Given
-from eval.decompose.rewrite import Rewrite, read_between_marks
+from eval.decompose.rewrite import Rewrite
 from eval.models.openai_server import OpenAIServer
 from eval.pipeline import Pipeline
 from eval.select.core import Core
@@ -63,19 +63,6 @@ def test_rewritten_claims_keep_the_original_text(method):
     assert (first[1].text, first[1].original) == ("Ann Lee lives in Oslo.", "lives in Oslo")
     assert (first[2].text, first[2].failed) == ("She sings.", "revision: no answer in the text")
     assert (other.id, other.text, other.original) == ("a", "Bob Ray boxes.", "He boxes.")
-
-
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        ("#### Standalone\n####Ann Lee paints.####", "Ann Lee paints."),
-        ("#### Ann Lee paints. ####", "Ann Lee paints."),
-        ("**####<Ann Lee paints.>####**", "Ann Lee paints."),
-        ("#### Statement\nAnn Lee paints.\n#### Reason\nShe is named.", None),
-    ],
-)
-def test_marked_statement_has_no_headings_or_brackets(answer, text):
-    assert read_between_marks(answer) == text
 
 
 @pytest.mark.parametrize("prompt", [None, SHIPPED / "factreasoner_table29.jinja"])

@@ -8,7 +8,6 @@ from eval.defences import Defence
 from eval.experiments.named import Named
 from eval.models.checker import Checker
 from eval.models.encoder import Entailment, LssTagger
-from eval.models.joint import Joint
 from eval.models.local import LocalModel
 from eval.pipeline import Pipeline
 from eval.retrieve.bm25 import BM25
@@ -139,12 +138,3 @@ def test_defences_and_gates_score_every_verifier(name, tiny):
         scores = [s for s in scored.scores if s.selection == selection]
         assert {(s.assessor, s.name) for s in scores} == names
         assert all(s.kept + s.unselectable <= len(CLAIMS) for s in scores)
-
-
-@pytest.mark.parametrize("kind", ["nli", "dfactscore", "factreasoner", "majority"])
-def test_a_model_twice_as_joint_model_is_that_model(kind, tiny):
-    class Twice:
-        relation = Joint([tiny.relation, tiny.relation])
-
-    single, joint = (verdicts_of(VERIFIERS[kind](models)) for models in (tiny, Twice))
-    assert [(v.label, v.p) for v in joint.values()] == [(v.label, v.p) for v in single.values()]

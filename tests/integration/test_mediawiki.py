@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from clients.mediawiki import MediaWiki
-from clients.pageviews import PageViews
 from tests.integration.faults import MEDIAWIKI, FaultProxy
 from tests.integration.pages import CATEGORY
 from tests.integration.spoil import Fault
@@ -33,11 +32,6 @@ def waits() -> list[float]:
 @pytest.fixture
 def client(proxy, waits) -> MediaWiki:
     return MediaWiki(f"{proxy.url}/w/api.php", sleep=waits.append, timeout_s=10)
-
-
-@pytest.fixture
-def views(proxy, waits) -> PageViews:
-    return PageViews(f"{proxy.url}/api/rest_v1", sleep=waits.append, timeout_s=10)
 
 
 def test_members_are_the_articles_of_the_category(client, wiki, proxy):
@@ -117,10 +111,3 @@ def test_no_fault_changes_an_answer(client, proxy, wiki, fault):
 
 
 # Page views
-
-
-def test_views_are_summed_over_the_months(views, wiki):
-    for title in [*sorted(wiki.pages.people)[1:4], "György Majláth (1786–1861)"]:
-        months = wiki.pages.views[title]
-        expected_views = sum(months.get(f"2023{month:02}", 0) for month in range(2, 12))
-        assert views.views(title, "20230201", "20231130") == expected_views > 0
