@@ -176,7 +176,7 @@ class Run:
             raise UserError(f"document id {first!r} occurs more than once; ids must be unique")
         with Journal(self._journal(part), record) as journal:
             todo = [document for document in documents if document.id not in journal.records]
-            bar = _progress_bar(part, len(documents) - len(todo), len(documents))
+            bar = self._progress_bar(part, len(documents) - len(todo), len(documents))
             todo = todo[: self._limit]
             chunks = list(_growing_chunks(todo, chunk))
             started, pairs = time.perf_counter(), self._judged_pairs()
@@ -199,6 +199,12 @@ class Run:
             if file is not None:
                 journal.copy_rows(ids, self.output / file)
             return [journal.records.pop(name) for name in ids]
+
+    def _progress_bar(self, part: str, finished: int, total: int) -> tqdm:
+        title = part.replace("\n", " ")
+        if finished and not self.cost:  # earlier work of this process has a cost
+            print(f"{title}: resumes after {finished:,} of {total:,} documents", file=sys.stderr)
+        return tqdm(None, title, total, unit="document", initial=finished, disable=None)
 
     def _process_chunks(
         self,
@@ -304,13 +310,6 @@ class Run:
         partial_files = [path for folder in folders for path in find_partial_files(folder)]
         for path in {*partial_files, *self._journals()}:
             path.unlink()
-
-
-def _progress_bar(part: str, finished: int, total: int) -> tqdm:
-    title = part.replace("\n", " ")
-    if finished:
-        print(f"{title}: resumes after {finished:,} of {total:,} documents", file=sys.stderr)
-    return tqdm(None, title, total, unit="document", initial=finished, disable=None)
 
 
 def _growing_chunks(documents: Sequence[Any], largest: int) -> Iterator[Sequence[Any]]:
