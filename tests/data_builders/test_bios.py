@@ -267,6 +267,7 @@ def test_every_drop_is_counted_with_its_reason(everyone):
         "item whose page is not in the knowledge source": 1,
         "item whose title is excluded": 1,
         "item without an English name (rdfs:label)": 1,
+        "item without a group (domain.grouping), in the rest": 1,
         # Old_name, Person A0 1 in the map, Person C3 2 in PopQA.
         "candidate of an item with a more frequent candidate": 3,
         "topic missing in all cells": 1000 - 82,
