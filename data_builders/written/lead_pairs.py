@@ -40,6 +40,7 @@ from data_builders.written.leads.lead_lss import lss_examples
 from data_builders.written.leads.lead_statements import LeadStatement
 from data_builders.written.leads.lead_texts import LEAST_FACTS, person_texts, stated_facts
 from data_builders.written.leads.lead_unli import class_claims, unli_pairs
+from data_builders.written.leads.wrong_relations import wrong_relations
 from eval.stages import EntailmentModel, entails
 from records import Passage, RelationPair
 
@@ -47,6 +48,7 @@ MAX_SHARE = 0.6  # of a statement's stems that a lead without its sentence may c
 ONE_SENTENCE = 0.4  # share of the statements whose premise is the sentence that states them
 TAKEN_OUT = 0.4  # share of the possible pairs of a statement and a lead without its sentence
 NEGATED = 0.4  # share of the statements that may be negated
+RELATIONS = 2  # statements with years in a wrong relation, per statement
 JUDGE = tuple(kind for kind in get_args(Kind) if family_of(kind) == "judge")
 Sizes = tuple[int, int, int]
 _Pair = tuple[str, str, str]  # hypothesis, label, source
@@ -164,6 +166,9 @@ class LeadPairs(Builder):
                 if rest != lead and covered < MAX_SHARE and rng.random() < TAKEN_OUT:
                     taken = (statement.text, "neutral", "sentence taken out")
                     yield _row(article.passage, rest, *taken)
+            for statement in article.statements:
+                for pair in _wrongly_related(rng, article, statement):
+                    yield _row(article.passage, lead, *pair)
 
     def _true_and_false(
         self,
@@ -234,6 +239,16 @@ def _phrased(rng: random.Random, article: Article, true: str, false: str | None)
         yield text, label, f"phrase {kind}"
     if text := fill(rng.choice(phrases(kind, "true_seen")), true, title, false):
         yield text, "entailment", f"twin {kind}"
+
+
+def _wrongly_related(
+    rng: random.Random, article: Article, statement: LeadStatement
+) -> Iterator[_Pair]:
+    """Statements with years of the lead in a wrong relation, and with the same years in theirs."""
+    related = [r for r in wrong_relations(rng, article, statement) if r.bank == "seen"]
+    for relation in related[:RELATIONS]:
+        yield relation.text, "contradiction", "relation"
+        yield relation.twin, "entailment", "relation"
 
 
 def _row(passage: Passage, premise: str, text: str, label: str, source: str) -> RelationPair:

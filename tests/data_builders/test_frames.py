@@ -56,6 +56,9 @@ def test_wrong_relations_use_the_years_of_the_page_and_never_the_right_ones():
     texts = {relation.text: relation.bank for relation in relations}
     assert texts["Ann Lee was a poet and was born in 1980."] == "seen"
     assert texts["Even before 1901, Ann Lee was a poet."] == "unseen"
+    twins = {relation.twin for relation in relations if relation.bank == "seen"}
+    assert "Ann Lee was a poet and was born in 1901." in twins
+    assert not twins & texts.keys()
     assert len(texts) == len(frames("relation", "seen")) + len(frames("relation", "unseen"))
 
 

@@ -408,6 +408,16 @@ def test_pairs_that_name_an_excluded_title_are_dropped(tmp_path):
         built(tmp_path / "out", source, exclude_titles=source)
 
 
+def test_titles_of_other_groups_do_not_exclude_pairs(tmp_path):
+    rows = [row("P.", claim) for claim in ("Ann Lee sang.", "The Film ended.")]
+    topics = [{"topic": "Ann Lee", "group": "People"}, {"topic": "Film", "group": "Arts"}]
+    source, titles = (written(tmp_path / f"{n}.jsonl", r) for n, r in (("a", rows), ("t", topics)))
+    options = {"exclude_titles": titles, "exclude_groups": ("People",)}
+    records, manifest = built(tmp_path / "out", source, **options)
+    assert [r.hypothesis for r in records["train"]] == ["The Film ended."]
+    assert manifest["dropped"] == {"a.jsonl: names an excluded title": 1}
+
+
 def test_claim_without_evidence_gets_that_of_a_claim_with_the_same_first_two_words(tmp_path):
     def claim(text, label, *evidence):
         return {"claim": text, "label": label, "evidence": list(evidence)}

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from components.english import OPENERS, without_qualifier
 from components.words import split_words
@@ -23,9 +23,10 @@ class Exclusion:
             are excluded, and those with a shorter text that equals one of theirs.
         titles: file of rows with ``topic``. Pairs that contain a topic's name are excluded; a name
             of one word within a longer name ("Love" in "Love Actually") is another name.
+        groups: only topics of these groups; empty: all.
     """
 
-    def __init__(self, files: Iterable[str], titles: str | None):
+    def __init__(self, files: Iterable[str], titles: str | None, groups: Collection[str] = ()):
         self._runs = {
             run
             for file in files
@@ -37,6 +38,8 @@ class Exclusion:
         for where, row in source_rows(titles) if titles else ():
             if "topic" not in row:
                 raise UserError(f"{where}: field 'topic' required")
+            if groups and row.get("group") not in groups:
+                continue
             name = _words(without_qualifier(row["topic"]))
             if any(word.isalpha() for word in name):
                 self._titles[name[0]].append(name)

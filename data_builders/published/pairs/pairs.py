@@ -71,6 +71,8 @@ class Pairs(Builder):
             words in a row with them, or a whole shorter text, are excluded.
         exclude_titles: file of rows with ``topic``, e.g. the test topics of ``leads``. Pairs that
             contain the name of one are excluded.
+        exclude_groups: only the titles of these groups (field ``group``), e.g. ``[People]``; empty:
+            all.
         shares: ratio of train, dev and test. Pairs that share a group (page, name), a premise, a
             long line of it or a document are in the same split. A split with share 0 is not
             written.
@@ -82,6 +84,7 @@ class Pairs(Builder):
     target: Target = "relation"
     exclude: list[str] | None = None
     exclude_titles: str | None = None
+    exclude_groups: tuple[str, ...] = ()
     shares: tuple[int, int, int] = (1, 0, 0)
     labels: dict[int, str] | None = None
 
@@ -118,7 +121,7 @@ class Pairs(Builder):
         return Made(files, self._card(counts, formats), details=details)
 
     def _read(self, store: PairStore, work: Work) -> list[str]:
-        exclusion = Exclusion(self.exclude or (), self.exclude_titles)
+        exclusion = Exclusion(self.exclude or (), self.exclude_titles, self.exclude_groups)
         dropped, formats = work.dropped, []
         for index, source in enumerate(self.sources):
             labels = source.labels or self.labels

@@ -20,11 +20,16 @@ _YEAR = re.compile(r"\b[12]\d{3}\b")
 
 
 class WrongRelation(NamedTuple):
-    """A false statement, the true one that it distorts, and the bank of its frame."""
+    """A false statement, the true one that it distorts, and the bank of its frame.
+
+    Attributes:
+        twin: of ``seen``: the true statement in the same words, with the years in their places.
+    """
 
     text: str
     instead_of: str
     bank: Bank
+    twin: str = ""
 
 
 def wrong_relations(
@@ -36,15 +41,17 @@ def wrong_relations(
         for year in rng.sample(years, len(years)):
             true = rng.choice((statement.text, *statement.reworded))
             false = with_value(true, article.name, statement.value, year)
-            yield WrongRelation(false, true, "seen")
+            yield WrongRelation(false, true, "seen", true)
         return
     lifetime = {s.rule: s.value for s in article.statements if s.rule in SINGLE_VALUED}
     clause = clause_of(statement.text, article.name)
     if len(lifetime) < 2 or clause is None:
         return
     slots = {"X": article.name, "rest": clause.rest, **lifetime}
+    exchanged = slots | {"born": lifetime["died"], "died": lifetime["born"]}
     banks: tuple[Bank, ...] = ("seen", "unseen")
     for bank in banks:
         templates = frames("relation", bank)
         for template in rng.sample(templates, len(templates)):
-            yield WrongRelation(template.format(**slots), statement.text, bank)
+            twin = template.format(**exchanged) if bank == "seen" else ""
+            yield WrongRelation(template.format(**slots), statement.text, bank, twin)
