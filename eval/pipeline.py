@@ -16,7 +16,7 @@ from eval.stages import Decomposer, Retriever, Reviser, Selection, Selector, Ver
 from records import Claim, Document, Passage, UserError, Verdict
 from records.abstention import clean_document
 from records.cleaning import clean
-from records.removed import removed_statements
+from records.removed import removed_statements, statements_by_length
 from records.stage_outputs import class_path_of
 
 T = TypeVar("T")
@@ -53,7 +53,8 @@ class Pipeline:
             it, and a text that does not respond has a ``factscore`` of 0, as in the released code
             of 2407.03572.
         removed: ``unsupported`` counts what tables, headings, questions and comments state, which
-            cleaning removes, as claims that are not supported.
+            cleaning removes, as claims that are not supported, and a claim of more than 30 words
+            that is not supported as several (``records/removed.py``).
     """
 
     def __init__(
@@ -165,14 +166,14 @@ class Pipeline:
     ) -> Scored:
         scores = []
         for group in group_by_name(verdicts if unselected else [*verdicts, *core_verdicts]):
+            more = self._more_unsupported(document, claims, group)
             if unselected or self.select is None:
-                scores.append(score_document(cleaned.responds, claims, group, None, self.gamma))
+                score = score_document(cleaned.responds, claims, group, None, self.gamma)
+                scores.append(score.with_unsupported(more))
             if self.select is not None:
                 kept = verdicts_on_selected(group, core_verdicts)
-                scores.append(self._score_selected(cleaned.responds, claims, kept, selections))
-        if self.removed == "unsupported":
-            statements = removed_statements(document.text)
-            scores = [score.with_unsupported(statements) for score in scores]
+                score = self._score_selected(cleaned.responds, claims, kept, selections)
+                scores.append(score.with_unsupported(more))
         return Scored(
             document=document,
             claims=claims,
@@ -183,6 +184,17 @@ class Pipeline:
             scores=scores,
             removed=clean(document.text).removed,
         )
+
+    def _more_unsupported(
+        self, document: Document, claims: Sequence[Claim], verdicts: Sequence[Verdict]
+    ) -> int:
+        """Number of statements without a verdict that count as claims that are not supported."""
+        if self.removed == "dropped":
+            return 0
+        supported = {verdict.claim for verdict in verdicts if verdict.label == "supported"}
+        rejected = [claim for claim in claims if claim.id not in supported]
+        within = sum(statements_by_length(claim.text) - 1 for claim in rejected)
+        return removed_statements(document.text) + within
 
     def _score_selected(
         self,

@@ -13,6 +13,7 @@ from records.cleaning import changes
 # Fewest words of a removed line that states something; a number does so in any line.
 _LEAST_WORDS = {"tables": 2, "headings": 5, "questions": 6, "tags": 3, "code": 6}
 _WORDS_OF_A_CLAIM = 12
+MAX_CLAIM_WORDS = 30
 _MARKUP = re.compile(r"<!--|-->|<[^<>]*>|[|#*_`>]+|^\s*[-•]\s")
 _TO_READER = re.compile(r"\b(?:you|your|me)\b", re.IGNORECASE)
 
@@ -25,6 +26,12 @@ def removed_statements(text: str) -> int:
         for kind, line in _removed_lines(text)
         if _states_something(kind, line)
     )
+
+
+def statements_by_length(claim: str) -> int:
+    """Number of statements in a claim: one, or by its length if it has more than 30 words."""
+    words = len(claim.split())
+    return words // _WORDS_OF_A_CLAIM if words > MAX_CLAIM_WORDS else 1
 
 
 def _removed_lines(text: str) -> Iterator[tuple[str, str]]:

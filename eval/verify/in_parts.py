@@ -19,7 +19,14 @@ class InParts(WrappedVerifier):
 
     A claim that begins with the topic's name or a pronoun is cut at each comma or semicolon that is
     followed by one. A claim of which a part has no verdict has none.
+
+    Args:
+        verify: the verifier.
+        max_words: a claim with a part of more words is not supported, since nobody knows how many
+            facts it states; null: no limit.
     """
+
+    max_words: int | None = None
 
     def __call__(
         self,
@@ -36,7 +43,17 @@ class InParts(WrappedVerifier):
             for document, listed in zip(documents, claims, strict=True)
         ]
         judged = run_verifier(self.verify, documents, parts, passages)
-        return [list(_joined(*row)) for row in zip(parts, judged, strict=True)]
+        return [
+            list(_joined(listed, [self._limited(verdict, listed) for verdict in verdicts]))
+            for listed, verdicts in zip(parts, judged, strict=True)
+        ]
+
+    def _limited(self, verdict: Verdict, parts: Sequence[Claim]) -> Verdict:
+        if self.max_words is None or verdict.label != "supported":
+            return verdict
+        words = next(len(part.text.split()) for part in parts if part.id == verdict.claim)
+        label = "supported" if words <= self.max_words else "not_supported"
+        return verdict.model_copy(update={"label": label})
 
 
 def _joined(parts: Sequence[Claim], verdicts: Sequence[Verdict]) -> Iterator[Verdict]:

@@ -37,6 +37,12 @@ def test_compound_with_a_rejected_part_is_not_supported():
     assert [(v.claim, v.label) for v in verdicts] == [("c0", "not_supported"), ("c1", "supported")]
 
 
+def test_part_with_more_words_than_the_limit_is_not_supported():
+    claims = claims_of("She was a poet and a nurse.", "She was a poet, and she was a nurse.")
+    (verdicts,) = InParts(Labels(), max_words=6)([DOCUMENT], [claims], [[]])
+    assert [v.label for v in verdicts] == ["not_supported", "supported"]
+
+
 @pytest.mark.parametrize(
     ("text", "parts"),
     [

@@ -100,6 +100,13 @@ def test_removed_statements_count_as_unsupported_if_the_pipeline_says_so():
     assert [score.at_k(1).f1 for score in scores] == [1.0, pytest.approx(2 / 3)]
 
 
+def test_unsupported_claim_of_more_than_thirty_words_counts_by_its_length():
+    long = "Ann Lee was a poet" + " and owned eleven old horses" * 7 + "."  # 40 words: three
+    document = Document(id="d", topic="Ann Lee", text=f"Ann Lee was Danish. {long}", passages=[PAGE])
+    (scored,) = Pipeline(Sentences(), [WordTest()], removed="unsupported").score([document])
+    assert scored.scores[0].precision == pytest.approx(1 / 4)
+
+
 def test_headings_are_read_in_the_text_as_it_was_written():
     text = "# Errors in old books\n\n- Ann Lee was a poet.\n- Ann Lee was Danish."
     document = Document(id="d", topic="Ann Lee", text=text, passages=[PAGE])
