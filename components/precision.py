@@ -1,4 +1,4 @@
-"""Choice between float32 and bfloat16."""
+"""Choice between float32 and bfloat16, and what PyTorch computes with on CUDA."""
 
 import torch
 
@@ -21,3 +21,15 @@ def is_bfloat16_fast(device: str) -> bool:
     if device == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return torch.cpu._is_amx_tile_supported()
+
+
+def configure_cuda() -> None:
+    """Choose attention kernels and the precision of float32 products on CUDA.
+
+    On Hopper PyTorch prefers cuDNN's attention, which builds a plan for each new shape of a batch.
+    Without it, and with TF32 products, a step of UNLI takes 104 instead of 242 ms (H200, batches of
+    16 rows of up to 256 tokens).
+    """
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    if torch.cuda.is_available():  # on a CPU it would change float32 products, too
+        torch.set_float32_matmul_precision("high")

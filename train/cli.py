@@ -32,7 +32,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from cli.command import RESUME_HINT
 from cli.parser import parse
 from cli.printable import printable
-from components.precision import is_bfloat16_fast
+from components.precision import configure_cuda, is_bfloat16_fast
 from records import UserError
 from records.errors import first_line
 from records.writing import lock_folder
@@ -107,6 +107,7 @@ class TrainCLI(LightningCLI):
         return Path(self.options.export_to or f"checkpoints/{self.options.name}")
 
     def before_instantiate_classes(self) -> None:
+        configure_cuda()
         if self.options.trainer.precision is None:
             self.options.trainer.precision = default_precision()
         if self.options.data is None:

@@ -32,6 +32,7 @@ from components.adapter import load_adapter
 from components.base import load_tokenizer
 from components.checkpoint import describe_data
 from components.encoding import fill_prompt
+from components.precision import configure_cuda
 from components.sentences import last_whole_sentence
 from records import Document, UserError, read_records, write_json, write_text
 from records.errors import first_line
@@ -185,6 +186,7 @@ def _step_of(checkpoint: Path) -> int:
 
 
 def _config(options: dict[str, Any]) -> GRPOConfig:
+    configure_cuda()
     module = options["model"]["init_args"]
     defaults = {
         "max_steps": 100,

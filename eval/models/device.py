@@ -2,11 +2,13 @@
 
 import torch
 
+from components.precision import configure_cuda
 from records import UserError
 
 
 def pick_device(device: str) -> torch.device:
     """Resolve a device name; ``auto`` is the GPU if present, else the CPU."""
+    configure_cuda()
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
