@@ -121,12 +121,21 @@ def _imported(statement: list[str]) -> Iterator[str]:
 
 @cache
 def _commit() -> dict[str, str | bool | None]:
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(ROOT), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
     try:
-        changed = bool(git("status", "--porcelain", "--untracked-files=no", "--", *OUR_PACKAGES))
-        return {"commit": git("rev-parse", "HEAD"), "changed": changed}
+        changed = bool(_git("status", "--porcelain", "--untracked-files=no", "--", *OUR_PACKAGES))
+        return {"commit": _git("rev-parse", "HEAD"), "changed": changed}
     except (OSError, subprocess.CalledProcessError):  # a copy without its history
         return {"commit": None, "changed": None}
+
+
+def time_of_commit(*paths: str) -> int | None:
+    """Seconds since 1970 of the last commit that changed these files; ``None`` without history."""
+    try:
+        return int(_git("log", "-1", "--format=%ct", "--", *paths) or 0) or None
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

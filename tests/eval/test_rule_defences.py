@@ -102,7 +102,9 @@ def test_removed_statements_count_as_unsupported_if_the_pipeline_says_so():
 
 def test_unsupported_claim_of_more_than_thirty_words_counts_by_its_length():
     long = "Ann Lee was a poet" + " and owned eleven old horses" * 7 + "."  # 40 words: three
-    document = Document(id="d", topic="Ann Lee", text=f"Ann Lee was Danish. {long}", passages=[PAGE])
+    document = Document(
+        id="d", topic="Ann Lee", text=f"Ann Lee was Danish. {long}", passages=[PAGE]
+    )
     (scored,) = Pipeline(Sentences(), [WordTest()], removed="unsupported").score([document])
     assert scored.scores[0].precision == pytest.approx(1 / 4)
 

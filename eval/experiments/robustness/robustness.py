@@ -37,6 +37,7 @@ from eval.experiments.robustness.robustness_certificate import (
 )
 from eval.experiments.robustness.robustness_correlations import agreement, truth
 from eval.experiments.robustness.robustness_curve import curve_values
+from eval.experiments.robustness.robustness_fresh import known_files
 from eval.experiments.robustness.robustness_grid import NONE, CurveRow, Grid, TextScores
 from eval.experiments.robustness.robustness_page import PAGE
 from eval.experiments.robustness.robustness_texts import (
@@ -78,6 +79,8 @@ class Robustness(Experiment):
     Args:
         texts: kind of text to its files (rows of other kinds are skipped), or files whose rows have
             a ``kind``. A row's ``gold`` says how good the text is; builders write it.
+        fresh: files of attacks from outside, scored like ``texts``. The page says which of them
+            could have been known when the stack was made (``robustness_fresh.py``).
         metrics: name to a pipeline without a selector; null removes one of a configuration.
         text_metrics: name to a metric that scores whole texts; defences do not apply to it.
             ``labels``, the precision by the texts' own labels, is always included, and so is
@@ -117,6 +120,7 @@ class Robustness(Experiment):
     has_labels: ClassVar[bool] = True
 
     texts: dict[str, list[str]] | list[str]
+    fresh: list[str] = field(default_factory=list)
     metrics: dict[str, Pipeline | None] = field(default_factory=dict)
     text_metrics: dict[str, TextMetric] = field(default_factory=dict)
     defences: dict[str, Defence] = field(default_factory=dict)
@@ -231,6 +235,8 @@ class Robustness(Experiment):
             "gold_sources": _sources(documents),
             "inert": {m: sorted(kinds) for m, kinds in without_evidence.inert.items()},
             "controlled": sorted(without_evidence.controlled),
+            "fresh": self.fresh,
+            "known": known_files({path: read_records(path, Document) for path in self.fresh}),
         }
         extra = {"curves.jsonl": curve_rows, "probes.jsonl": probed}
         files = {"texts.jsonl": rows} | {name: more for name, more in extra.items() if more}
@@ -336,9 +342,9 @@ class Robustness(Experiment):
 
     def documents(self) -> list[Document]:
         """The texts to score, each with a kind and a unique id."""
-        files = self.texts.items() if isinstance(self.texts, dict) else [(None, self.texts)]
+        files = [*self.texts.items()] if isinstance(self.texts, dict) else [(None, self.texts)]
         read = []
-        for kind, paths in files:
+        for kind, paths in [*files, (None, self.fresh)]:
             for path in paths:
                 of_file, skipped = read_texts(path, kind, len(paths))
                 self._skip([skipped] if skipped else [])

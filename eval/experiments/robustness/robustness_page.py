@@ -341,6 +341,13 @@ def summary(file: ResultFile) -> list[str]:
             f"The word test, which reads no order, is within the bounds of `held` for "
             f"{', '.join(controlled)}, so no column is held against them."
         )
+    known = file.provenance.get("known") or {}
+    lines += [
+        f"{path}: known when the stack was made ({known[path]})."
+        if path in known
+        else f"{path}: fresh."
+        for path in file.provenance.get("fresh") or []
+    ]
     return lines + [f"Skipped {line}." for line in file.provenance.get("skipped") or []]
 
 
