@@ -32,5 +32,5 @@ def test_file_is_known_if_it_is_old_or_has_a_phrase_of_the_banks(
     texts = [
         Document(id=name, topic=name, text=frame.format(X=name)) for name in ("Ann", "Bea", "Cid")
     ]
-    known = known_files({str(path): texts})
-    assert known == {} if reason is None else known[str(path)].startswith(reason)
+    reasons = known_files({str(path): texts})
+    assert reasons == {} if reason is None else reasons[str(path)].startswith(reason)

@@ -27,13 +27,13 @@ def known_files(texts: Mapping[str, Sequence[Document]]) -> dict[str, str]:
     """
     commit = time_of_commit(*RULES) or 0
     rules = {run for folder in RULES for run in _runs_below(ROOT / folder)}
-    known = {}
+    reasons = {}
     for path, documents in texts.items():
         if Path(path).stat().st_mtime <= commit:
-            known[path] = "not later than the stack's commit"
+            reasons[path] = "not later than the stack's commit"
         elif phrases := sorted(shared_phrases(documents) & rules):
-            known[path] = f"“{' '.join(phrases[0])}” is in the rules or phrase banks"
-    return known
+            reasons[path] = f"“{' '.join(phrases[0])}” is in the rules or phrase banks"
+    return reasons
 
 
 def shared_phrases(documents: Sequence[Document]) -> set[tuple[str, ...]]:

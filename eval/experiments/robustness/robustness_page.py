@@ -341,10 +341,10 @@ def summary(file: ResultFile) -> list[str]:
             f"The word test, which reads no order, is within the bounds of `held` for "
             f"{', '.join(controlled)}, so no column is held against them."
         )
-    known = file.provenance.get("known") or {}
+    reasons = file.provenance.get("known") or {}
     lines += [
-        f"{path}: known when the stack was made ({known[path]})."
-        if path in known
+        f"{path}: known when the stack was made ({reasons[path]})."
+        if path in reasons
         else f"{path}: fresh."
         for path in file.provenance.get("fresh") or []
     ]
