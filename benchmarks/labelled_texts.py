@@ -95,11 +95,11 @@ def print_column(
         return {"τ": float(tau), "mean error": float(np.abs(scores[rows] - truth[rows]).mean())}
 
     columns = bootstrap(measures, np.array(units))
-    shown = (
+    measured = (
         f"{measure} {value['value']:.3f} [{value['ci95'][0]:.3f}, {value['ci95'][1]:.3f}]"
         for measure, value in columns.items()
     )
-    print(f"{name}: mean {scores.mean():.3f}, {', '.join(shown)}", flush=True)
+    print(f"{name}: mean {scores.mean():.3f}, {', '.join(measured)}", flush=True)
 
 
 def print_accepted(name: str, scored: Sequence[Scored]) -> None:
