@@ -48,6 +48,8 @@ CHUNK = 128
 OVERWRITE = "replace results of another configuration, other files or other code in the folder"
 # Modules that process documents and compute results, besides those of the parts.
 _COMPUTING = ("eval.run.run", "eval.metrics.corpus")
+# Folders whose run this process began or resumed, which is printed once.
+_begun_folders: set[Path] = set()
 _MAX_NAMED = 3  # maximum number of differences that an error message names
 
 
@@ -202,8 +204,9 @@ class Run:
 
     def _progress_bar(self, part: str, finished: int, total: int) -> tqdm:
         title = part.replace("\n", " ")
-        if finished and not self.cost:  # earlier work of this process has a cost
+        if finished and self.output not in _begun_folders:
             print(f"{title}: resumes after {finished:,} of {total:,} documents", file=sys.stderr)
+        _begun_folders.add(self.output)
         return tqdm(None, title, total, unit="document", initial=finished, disable=None)
 
     def _process_chunks(
