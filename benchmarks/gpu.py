@@ -126,7 +126,7 @@ def fit(name: str, module: ComponentModule, options: argparse.Namespace, folder:
     paths = [str(folder / f"{split}.jsonl") for split in ("train", "dev")]
     for seed, path in enumerate(paths):
         write_jsonl(path, rows_of(name, module, batches * size, seed))
-    silent = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+    silent = ("logger", "enable_checkpointing", "enable_progress_bar")
     clock = Clock(options.warmup, options.device)
     trainer = Trainer(
         **TRAINER_DEFAULTS,

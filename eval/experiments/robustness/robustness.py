@@ -79,8 +79,6 @@ class Robustness(Experiment):
     Args:
         texts: kind of text to its files (rows of other kinds are skipped), or files whose rows have
             a ``kind``. A row's ``gold`` says how good the text is; builders write it.
-        fresh: files of attacks from outside, scored like ``texts``. The page says which of them
-            could have been known when the stack was made (``robustness_fresh.py``).
         metrics: name to a pipeline without a selector; null removes one of a configuration.
         text_metrics: name to a metric that scores whole texts; defences do not apply to it.
             ``labels``, the precision by the texts' own labels, is always included, and so is
@@ -92,6 +90,8 @@ class Robustness(Experiment):
             D-FActScore; by default every verdict is a metric.
         controls: metrics and defences that should show nothing, such as untrained components; they
             are not part of the family that verdicts are corrected for.
+        fresh: files of attacks from outside, scored like ``texts``. The page says which of them
+            could have been known when the stack was made (``robustness_fresh.py``).
         curves: name to files of corrupted texts and their clean twins (``data_builders
             corruption``): ``clean`` names a row's twin, ``k`` the number of appended sentences.
         probes: files of statements with known truth (``data_builders probes``), for the certificate
@@ -120,7 +120,6 @@ class Robustness(Experiment):
     has_labels: ClassVar[bool] = True
 
     texts: dict[str, list[str]] | list[str]
-    fresh: list[str] = field(default_factory=list)
     metrics: dict[str, Pipeline | None] = field(default_factory=dict)
     text_metrics: dict[str, TextMetric] = field(default_factory=dict)
     defences: dict[str, Defence] = field(default_factory=dict)
@@ -128,6 +127,7 @@ class Robustness(Experiment):
     leave_one_out: list[str] = field(default_factory=list)
     verdicts: dict[str, str] = field(default_factory=dict)
     controls: list[str] = field(default_factory=list)
+    fresh: list[str] = field(default_factory=list)
     curves: dict[str, list[str]] = field(default_factory=dict)
     probes: list[str] = field(default_factory=list)
     bank: BankAttack | None = None
