@@ -1,7 +1,7 @@
 """``lead_pairs``: training data from leads: relation, UNLI and LSS records, claims and texts.
 
-Only another number or year and a negation contradict a lead. Another value of any other slot is
-``not_entailment``, since a lead does not state all facts.
+Only another number or year, a year in a wrong relation and a negation contradict a lead. Another
+value of any other slot is ``not_entailment``, since a lead does not state all facts.
 """
 
 import random

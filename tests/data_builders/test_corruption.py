@@ -587,7 +587,7 @@ def test_relation_model_finds_claims_and_refuses_true_changes():
     assert [c["in_text"] for c in changes] == [
         "lost", "lost", "merged", "lost", "merged", "merged", "merged"
     ]  # fmt: skip
-    texts = [row["text"] for path in folder.glob("*.jsonl") for row in lines(path) if "text" in row]
+    texts = [row["text"] for row in lines(folder / "curve_info.jsonl")]
     assert any("There was a queen. The sun shines." in text for text in texts)
     assert not any("born in" in text for text in texts), "a lost claim is not appended"
     assert json.loads((folder / "statistics.json").read_text())["invalid"] == 1

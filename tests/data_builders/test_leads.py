@@ -200,7 +200,7 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_only_single_values_negations_and_denials_contradict_a_lead(folder):
+def test_only_single_values_wrong_relations_negations_and_denials_contradict_a_lead(folder):
     builder = LeadPairs(folder / "pairs", str(folder / "train"), per_article=9, phrased=1)
     builder.build()
     pairs = read_records(folder / "pairs/relation_train.jsonl", RelationPair)
@@ -211,12 +211,13 @@ def test_only_single_values_negations_and_denials_contradict_a_lead(folder):
         assert is_entailed <= pair.hypothesis.startswith(pair.group)
     assert labels["lead/born"] == {"entailment", "contradiction"}
     assert labels["lead/occupation"] == {"entailment", "not_entailment"}
+    assert labels["lead/relation"] == {"entailment", "contradiction"}
     assert labels["lead/sentence taken out"] == {"neutral"}
     contradictions = {
         source for source, of_source in labels.items() if "contradiction" in of_source
     }
     values = {"lead/born", "lead/died", "lead/number", "lead/year"}
-    assert contradictions <= values | {"lead/negation", "lead/phrase denied"}
+    assert contradictions <= values | {"lead/relation", "lead/negation", "lead/phrase denied"}
     described = {pair.hypothesis for pair in pairs if pair.source == "lead/description"}
     assert "Bo Hill can be described as a Thai judge." in described
 
