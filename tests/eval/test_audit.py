@@ -235,7 +235,7 @@ def test_a_killed_audit_resumes_and_one_of_an_edited_file_starts_anew(tmp_path, 
         (tmp_path / "mine.py").write_text((tmp_path / "mine.py").read_text() + edit)
         result = audit("mine.py", output="out")
         rescored = builtins.scored - 20  # twenty are scored twice
-        assert rescored == result.texts - (0 if edit else 20 + 16 + 16)
+        assert rescored == result.texts - (0 if edit else 20 + 8 + 16 + 16)
         assert before > 60
     other = audit("mine.py", output="other")
     assert other.model_dump(exclude={"report"}) == result.model_dump(exclude={"report"})
@@ -308,7 +308,7 @@ def test_max_texts_draws_fewer_topics():
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("def score(texts): return [1.0]", "expected 20 scores, got 1"),
+        ("def score(texts): return [1.0]", "expected 8 scores, got 1"),
         ("def score(texts):\n    raise KeyError('page')", "KeyError: 'page' (mine.py:2)"),
         ("def score(texts, model): return [1.0]", "missing a required argument: 'model'"),
         ("import no_such_module", "No module named 'no_such_module' (mine.py:1)"),
