@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from data_builders import __main__ as data_builders
+from tests.test_house import options_of
 
 ROOT = Path(__file__).parents[1]
 TIERS = ("ready", "small", "laptop", "paper")
@@ -70,8 +71,9 @@ def written(tier: str) -> dict[str, str]:
     for path in sorted((ROOT / "configs" / "data" / tier).glob("*.yaml")):
         (name,) = re.findall(r"Launch: +python -m data_builders (\w+) ", path.read_text("utf-8"))
         parser = data_builders.parser_of(name)
+        options = [word if word == "--config" else str(ROOT / word) for word in options_of(path)]
         for arguments in builds(path):
-            config = parser.parse_args(["--config", str(path), *arguments])
+            config = parser.parse_args([*options, *arguments])
             config.pop("config")
             config.pop("dry_run")
             if config.get("user_agent", "-") is None:

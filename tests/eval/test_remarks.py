@@ -64,6 +64,8 @@ def test_claims_of_which_none_could_be_judged_are_no_success(score):
     assert code == 1
     assert stated[2:] == [
         "failed 2 x labels: no label given",
+        "out/claims.csv",
+        "out/documents.csv",
         "out/scored.jsonl",
         "out/results.json",
     ]

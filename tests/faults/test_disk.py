@@ -59,7 +59,12 @@ def test_a_full_disk_is_a_one_line_error_and_the_next_run_completes(tmp_path, sc
     assert (code, len(errors)) == (2, 1), errors
     assert not (rough / "scored.jsonl").exists()
     assert score(*arguments, "--output", rough) == (0, [])
-    assert sorted(path.name for path in rough.iterdir()) == ["results.json", "scored.jsonl"]
+    assert sorted(path.name for path in rough.iterdir()) == [
+        "claims.csv",
+        "documents.csv",
+        "results.json",
+        "scored.jsonl",
+    ]
     for name in ("results.json", "scored.jsonl"):
         assert (rough / name).read_bytes() == (calm / name).read_bytes()
 

@@ -80,7 +80,7 @@ def test_results_are_read_as_written_and_invalid_ones_refused(tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(UserError, match=r"results\.0\.n"):
         read_results(path)
-    with pytest.raises(UserError, match="no such file"):
+    with pytest.raises(UserError, match="does not exist; run the experiment first"):
         read_results(tmp_path / "absent.json")
 
 
