@@ -217,8 +217,9 @@ def ranks(values: np.ndarray) -> np.ndarray:
 def auroc(scores: np.ndarray, positive: np.ndarray) -> float:
     """Return the area under the ROC curve by ranks; NaN if one class is absent.
 
-    Scores are larger for positives; both arguments have shape (n,).
+    Scores are larger for positives, which are true or 1; both arguments have shape (n,).
     """
+    positive = positive.astype(bool)
     count = int(positive.sum())
     if count == 0 or count == len(positive):
         return math.nan

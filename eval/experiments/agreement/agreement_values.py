@@ -243,7 +243,7 @@ def _agreement(table: ClaimTable, judge: Judge) -> Iterator[Quantity]:
     """Compare an assessor with human labels; only ``failed_wrong`` includes its failures."""
     true, score, failed = table.supported, judge.score, judge.failed
     yield Quantity(_fields("coverage"), [np.where(np.isnan(true), np.nan, ~failed)])
-    yield Quantity(_fields("auroc"), [true, score], lambda t, s: auroc(s, t == 1))
+    yield Quantity(_fields("auroc"), [score, true], auroc)
     tenth = np.where(table.tenth >= 0, table.tenth, np.nan)
     yield Quantity(
         _fields("auroc", EQUAL),
@@ -270,7 +270,7 @@ def _f1_unsupported(true: np.ndarray, labels: np.ndarray) -> float:
 
 def _beyond(table: ClaimTable, judge: Judge, overlap: Judge) -> Iterator[Quantity]:
     def gain(true: np.ndarray, left: np.ndarray, right: np.ndarray) -> float:
-        return auroc(left, true == 1) - auroc(right, true == 1)
+        return auroc(left, true) - auroc(right, true)
 
     def gained_accuracy(true: np.ndarray, left: np.ndarray, right: np.ndarray) -> float:
         return accuracy_of_classes(true, left) - accuracy_of_classes(true, right)
@@ -293,7 +293,7 @@ def _finer(table: ClaimTable, judge: Judge) -> Iterator[Quantity]:
     for word in negative if len(negative) > 1 else ():
         chosen = np.where((true == 1) | (table.finer == word), true, np.nan)
         fields = _fields("auroc", f"against {word}")
-        yield Quantity(fields, [chosen, score], lambda t, s: auroc(s, t == 1))
+        yield Quantity(fields, [score, chosen], auroc)
     if not np.isnan(table.share).all():
         yield Quantity(_fields("pearson_votes"), [score, table.share], pearson)
 

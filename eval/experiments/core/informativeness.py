@@ -222,20 +222,16 @@ def _quantities(
 ) -> Iterator[Quantity]:
     if len(classes) > 2:
         name = f"{classes[0]} > {' + '.join(classes[1:])}"
-        yield Quantity({"metric": "auroc", "kind": name}, [kind == 0, score], _auroc)
+        yield Quantity({"metric": "auroc", "kind": name}, [score, kind == 0], auroc)
     for i, j in combinations(range(len(classes)), 2):
         name = f"{classes[i]} > {classes[j]}"
         is_first = np.where(np.isin(kind, (i, j)), kind == i, np.nan)
-        yield Quantity({"metric": "auroc", "kind": name}, [is_first, score], _auroc)
+        yield Quantity({"metric": "auroc", "kind": name}, [score, is_first], auroc)
         counts = _pairs_in_order(kind, topics, score, i, j)
         yield Quantity({"metric": "in_order", "kind": name}, counts, _share)
     for i, name in enumerate(classes):
         of_class = np.where(kind == i, score, np.nan)
         yield Quantity({"metric": "likelihood", "kind": name}, [of_class], np.mean)
-
-
-def _auroc(is_first: np.ndarray, score: np.ndarray) -> float:
-    return auroc(score, is_first == 1)
 
 
 def _share(in_order: np.ndarray, pairs: np.ndarray) -> float:

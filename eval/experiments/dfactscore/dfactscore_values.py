@@ -197,7 +197,7 @@ def _comparison(shared: Mapping[str, str], pairs: Pairs, seed: int) -> Iterator[
     failed = sum(sentence.recalled is None for sentence in cited)
     fields = [_named((name, None), **shared) for name in ("citation_auroc", "citation_accuracy")]
     alike = np.where(np.isnan(p), np.nan, theirs == ours)
-    auc = Quantity(fields[0], (p, theirs), lambda p, label: auroc(p, label == 1), failed)
+    auc = Quantity(fields[0], (p, theirs), auroc, failed)
     yield from estimate([auc, Quantity(fields[1], [alike], failed=failed)], units, seed)
 
 

@@ -97,7 +97,7 @@ def _quantities(
         for curve in CURVES:
             score = scores[model, curve] = table[:, RELATIONS.index(curve.relation)]
             fields = {"kind": curve.name, "assessor": model}
-            yield Quantity({"metric": "auroc", **fields}, [curve.truth(kinds), score], _auroc)
+            yield Quantity({"metric": "auroc", **fields}, [score, curve.truth(kinds)], auroc)
             for threshold in thresholds if len(curve.negative_kinds) > 1 else ():
                 for metric, true in (("true_positive_rate", 1), ("false_positive_rate", 0)):
                     above = np.where(curve.truth(kinds) == true, score >= threshold, np.nan)
@@ -109,12 +109,8 @@ def _quantities(
     for first, second in combinations(tables, 2):
         for curve in CURVES:
             fields = {"metric": "auroc", "kind": curve.name, "assessor": first, "against": second}
-            columns = [curve.truth(kinds), scores[first, curve], scores[second, curve]]
-            yield Quantity(fields, columns, lambda t, a, b: _auroc(t, a) - _auroc(t, b))
-
-
-def _auroc(true: np.ndarray, score: np.ndarray) -> float:
-    return auroc(score, true == 1)
+            columns = [scores[first, curve], scores[second, curve], curve.truth(kinds)]
+            yield Quantity(fields, columns, lambda a, b, true: auroc(a, true) - auroc(b, true))
 
 
 # ROC curves
