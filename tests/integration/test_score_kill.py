@@ -134,7 +134,7 @@ def test_killed_against_a_bad_server_ends_the_same_and_asks_nothing_twice(tmp_pa
     )
     for name in ("results.json", "scored.jsonl"):
         assert (rough / name).read_bytes() == (calm / name).read_bytes()
-    names = {".answers.sqlite", "results.json", "scored.jsonl"}
+    names = {".answers.sqlite", "claims.csv", "documents.csv", "results.json", "scored.jsonl"}
     assert {path.name for path in rough.iterdir()} == names
     (used,) = json.loads((rough / "results.json").read_text())["provenance"]["usage"]
     assert (used["answers"], used["failed"]) == (30 + 60, 0)
