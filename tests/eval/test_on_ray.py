@@ -23,7 +23,7 @@ from tests.on_ray import Started, on_ray
 
 LOOPBACK = {"0100007F", "0" * 16 + "FFFF0000" + "0100007F", "0" * 24 + "01000000"}
 LISTENS = "0A"
-OUTPUTS = ("results.json", "scored.jsonl")
+OUTPUTS = ("claims.csv", "documents.csv", "results.json", "scored.jsonl")
 TEXTS, CHUNK = 22, 4
 COMMAND = ("eval", "score")
 
