@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eval.stages import run_verifier
 from eval.verify.about_topic import begins_with_topic
-from eval.verify.wrapped import WrappedVerifier
+from eval.verify.wrapped import WithdrawsSupport, WrappedVerifier
 from records import Claim, Document, Passage, Verdict
 
 _BETWEEN_PARTS = re.compile(r"[,;]\s+(?:(?:and|but|while|in addition,)\s+)?")
@@ -42,18 +42,21 @@ class InParts(WrappedVerifier):
             ]
             for document, listed in zip(documents, claims, strict=True)
         ]
-        judged = run_verifier(self.verify, documents, parts, passages)
-        return [
-            list(_joined(listed, [self._limited(verdict, listed) for verdict in verdicts]))
-            for listed, verdicts in zip(parts, judged, strict=True)
-        ]
+        verify = self.verify
+        if self.max_words is not None:
+            verify = _NotTooLong(verify, self.max_words)
+        judged = run_verifier(verify, documents, parts, passages)
+        return [list(_joined(*row)) for row in zip(parts, judged, strict=True)]
 
-    def _limited(self, verdict: Verdict, parts: Sequence[Claim]) -> Verdict:
-        if self.max_words is None or verdict.label != "supported":
-            return verdict
-        words = next(len(part.text.split()) for part in parts if part.id == verdict.claim)
-        label = "supported" if words <= self.max_words else "not_supported"
-        return verdict.model_copy(update={"label": label})
+
+@dataclass(eq=False)
+class _NotTooLong(WithdrawsSupport):
+    """Withdraw support from claims of more words."""
+
+    max_words: int
+
+    def rejects(self, document: Document, passages: Sequence[Passage]) -> Callable[[Claim], bool]:
+        return lambda claim: len(claim.text.split()) > self.max_words
 
 
 def _joined(parts: Sequence[Claim], verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
