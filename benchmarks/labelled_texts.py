@@ -1,32 +1,33 @@
 """Does a text's factual precision follow the share of its sentences that people call supported?
 
     python benchmarks/labelled_texts.py downloads/wikibio_gpt3/wikibio.json
-    python benchmarks/labelled_texts.py downloads/faithbench/data_for_release --judges \\
-        MiniLM=checkpoints/ready/relation
+    python benchmarks/labelled_texts.py downloads/faithbench/data_for_release/*.json --spans \\
+        --judges MiniLM=checkpoints/ready/relation
 
 Reads sentences with people's labels and evidence, in any format of ``experiment agreement``, and
-joins those of one unit (person, summary) to a text. Prints, for each judge, for all judges
-together, for the word test and for baselines: Kendall's τ-b of the texts' precision and people's
-share, and the mean absolute difference of the two, without and with Core (equal weights); and the
-shares of true and of false sentences that are accepted. Intervals are bootstrap intervals over
-units.
+joins those of one unit (person) to a text. With ``--spans`` the texts are FaithBench's summaries,
+whose sentences are labelled by the spans that people marked.
+
+Prints, for each judge, for all judges together, for the word test and for baselines: the shares of
+true and of false sentences that are accepted and the AUROC of single sentences; Kendall's τ-b of
+the texts' precision and people's share, and the mean absolute difference of the two, without and
+with Core (equal weights). Intervals are bootstrap intervals over units (people, sources).
 """
 
 import argparse
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 import numpy as np
-from scipy.stats import kendalltau
+from people_truth import overlap, print_single_facts, show, tau_b
 
 from cli.command import run_command
-from components.overlap import covered_share
-from components.statistics import bootstrap, ratio
+from components.sentences import split_sentences
+from components.statistics import bootstrap
 from eval.decompose.given import Given
 from eval.experiments.agreement.sets import read_sets, unit_of
-from eval.metrics.document import Scored
 from eval.models.encoder import Entailment
 from eval.models.joint import Joint
 from eval.pipeline import Pipeline
@@ -35,7 +36,7 @@ from eval.select.core import Core
 from eval.stages import Selector, Verifier
 from eval.verify.nli import NLI
 from eval.verify.word_test import WordTest
-from records import Document
+from records import Claim, Document, iter_rows, read_records
 
 READY = ["MiniLM=checkpoints/ready/relation", "MPNet=checkpoints/ready/relation_mpnet"]
 
@@ -58,18 +59,41 @@ def joined(unit: str, rows: Sequence[Document]) -> Document:
     ]
     passages = {passage.text: passage for row in rows for passage in row.passages or []}
     text = " ".join(claim.text for claim in claims)
-    fields = {"claims": numbered, "passages": list(passages.values()), "topic": rows[0].topic}
+    fields = {"claims": numbered, "passages": list(passages.values()), "topic": unit}
     return Document(id=unit, text=text, **fields)
+
+
+def read_summaries(files: Sequence[str]) -> Iterator[Document]:
+    """FaithBench's summaries with their sentences as claims; the topic is the source.
+
+    A sentence is false if a part of it is marked as unwanted. It is excluded if its worst mark is
+    questionable, and if it is not in the text as it is, since emphasis was removed.
+    """
+    rows = ((path, row) for path in files for _, row in iter_rows(path))
+    documents = (document for path in files for document in read_records(path, Document))
+    for number, (document, (path, row)) in enumerate(zip(documents, rows, strict=True)):
+        claims, end = [], 0
+        for sentence in split_sentences(row["summary"]):
+            start = row["summary"].find(sentence, end)
+            if start < 0:
+                continue
+            end = start + len(sentence)
+            marks = {
+                label.partition(".")[0]
+                for span in row["annotations"]
+                if span["summary_start"] < end and span["summary_end"] > start
+                for label in span["label"]
+            }
+            if "Unwanted" in marks or "Questionable" not in marks:
+                label = "NS" if "Unwanted" in marks else "S"
+                claims.append(Claim(id=f"c{len(claims)}", text=sentence, label=label))
+        if claims:
+            fields = {"id": f"{path} {number}", "claims": claims, "topic": unit_of(document)}
+            yield document.model_copy(update=fields)
 
 
 def people_share(document: Document) -> float:
     return fmean(claim.label == "S" for claim in document.claims)
-
-
-def overlap(document: Document) -> float:
-    evidence = [passage.text for passage in document.passages]
-    shares = [covered_share(claim.text, evidence, lambda stem: 1.0) for claim in document.claims]
-    return fmean(shares)
 
 
 def judges(named: dict[str, str], cache: str | None) -> dict[str, tuple[Verifier, Selector]]:
@@ -91,33 +115,14 @@ def print_column(
     scores, truth = np.array([value or 0.0 for value in values]), np.array(shares)
 
     def measures(rows: np.ndarray) -> dict[str, float]:
-        tau = kendalltau(scores[rows], truth[rows]).statistic
-        return {"τ": float(tau), "mean error": float(np.abs(scores[rows] - truth[rows]).mean())}
+        error = float(np.abs(scores[rows] - truth[rows]).mean())
+        return {"τ": tau_b(scores[rows], truth[rows]), "mean error": error}
 
-    columns = bootstrap(measures, np.array(units))
-    measured = (
-        f"{measure} {value['value']:.3f} [{value['ci95'][0]:.3f}, {value['ci95'][1]:.3f}]"
-        for measure, value in columns.items()
+    columns = bootstrap(measures, units)
+    measured = ", ".join(
+        f"{n} {show(value['value'], value['ci95'])}" for n, value in columns.items()
     )
-    print(f"{name}: mean {scores.mean():.3f}, {', '.join(measured)}", flush=True)
-
-
-def print_accepted(name: str, scored: Sequence[Scored]) -> None:
-    """Print the shares of true and of false sentences that are accepted."""
-    rows = [
-        (verdict.label == "supported", labels[verdict.claim], result.document.id)
-        for result in scored
-        for labels in [{claim.id: claim.label for claim in result.claims}]
-        for verdict in result.verdicts
-    ]
-    for label, words in (("S", "true"), ("NS", "false")):
-        accepted = np.array(
-            [float(is_supported) for is_supported, truth, _ in rows if truth == label]
-        )
-        units = [unit for _, truth, unit in rows if truth == label]
-        share = ratio(accepted, np.ones(len(accepted)), units)
-        interval = f"[{share.ci95[0]:.3f}, {share.ci95[1]:.3f}]"
-        print(f"{name}: accepted of {words} {share.value:.3f} {interval}, n {len(accepted)}")
+    print(f"{name}: mean {scores.mean():.3f}, {measured}", flush=True)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -126,21 +131,24 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("files", nargs="+", help="sentences with labels and evidence")
     parser.add_argument("--judges", nargs="+", default=READY, help="NAME=CHECKPOINT")
     parser.add_argument("--cache", help="SQLite file for the models' answers")
+    parser.add_argument("--spans", action="store_true", help="the files are FaithBench's summaries")
     options = parser.parse_args(arguments)
     start = time.monotonic()
-    texts = read_texts(options.files)
-    shares, units = [people_share(text) for text in texts], [text.id for text in texts]
-    print(f"{len(texts)} texts, {sum(len(text.claims) for text in texts)} sentences")
+    texts = list(read_summaries(options.files)) if options.spans else read_texts(options.files)
+    shares, units = [people_share(text) for text in texts], [text.topic for text in texts]
+    sentences = sum(len(text.claims) for text in texts)
+    print(f"{len(texts)} texts, {sentences} sentences, {len(set(units))} units")
     print(f"share that people call supported: {fmean(shares):.3f}")
     for name, (verifier, selector) in judges(
         dict(pair.split("=", 1) for pair in options.judges), options.cache
     ).items():
         scored = Pipeline(Given(), [verifier], select=selector).score(texts)
-        print_accepted(name, scored)
+        print(name)
+        print_single_facts(scored)
         for place, selection in enumerate(("all claims", "kept claims")):
             precision = [result.scores[place].precision for result in scored]
             print_column(f"{name}, {selection}", precision, shares, units)
-    print_column("word overlap", [overlap(text) for text in texts], shares, units)
+    print_column("word overlap", [fmean(overlap(text)) for text in scored], shares, units)
     print_column("number of claims", [float(len(t.claims)) for t in texts], shares, units)
     print(f"{time.monotonic() - start:.0f} seconds")
 

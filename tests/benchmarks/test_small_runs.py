@@ -39,6 +39,30 @@ TEXTS = [
     }
     for n in range(2)
 ]
+# The first sentence is supported, the second is unwanted, and the third is excluded.
+SUMMARIES = [
+    {
+        "source": f"{SENTENCES[0]} {number}",
+        "summary": f"{SENTENCES[0]} {SENTENCES[3]} {SENTENCES[2]}",
+        "annotations": [
+            {"label": ["Unwanted", "Unwanted.Extrinsic"], "summary_start": 51, "summary_end": 56},
+            {"label": ["Questionable"], "summary_start": 70, "summary_end": 75},
+        ],
+        "metadata": {"summarizer": "m"},
+    }
+    for number in range(3)
+]
+# Three accurate sentences, the last of them twice, and three slightly inaccurate ones.
+BIOGRAPHY = [
+    {
+        "id": f"b{number}",
+        "topic": "Ada Lovelace",
+        "sentence": f"Ada Lovelace wrote note {min(number, 5)}.",
+        "reference": SENTENCES[0],
+        "annotation": "minor_inaccurate" if number < 3 else "accurate",
+    }
+    for number in range(7)
+]
 LABELS = ("entailment", "neutral", "contradiction")
 PAIRS = [
     {"premise": f"{SENTENCES[n % 4]} {n}", "hypothesis": SENTENCES[n % 3], "label": LABELS[n % 3]}
@@ -53,6 +77,12 @@ PAIRS = [
         ("core_selection", "--sizes 12 --shapes random", "same weight"),
         ("inference", "--sizes 4x5x0.5 --seeds 1 --sweeps 50", "|dP| 0.0000 [0.0000, 0.0000]"),
         ("gold_agreement", "texts --checkpoint relation --pages pages", "n 2, not estimated 0"),
+        (
+            "labelled_texts",
+            "summaries --spans --judges tiny=relation",
+            "3 texts, 6 sentences, 3 units",
+        ),
+        ("labelled_ladders", "biography --output folder", "ladder: 4 texts"),
         (
             "entailment",
             "--checkpoint relation --data folder --curves texts --pages pages --threads 1 "
@@ -79,6 +109,7 @@ def test_toy_input_gives_the_expected_line(
     relation: Path,  # noqa: F811 (the fixture)
 ) -> None:
     files = {"texts": TEXTS, "pages": PAGES, "train": PAIRS[:24], "dev": PAIRS[24:]}
+    files |= {"summaries": SUMMARIES, "biography": BIOGRAPHY}
     for file, rows in files.items():
         write_jsonl(tmp_path / f"{file}.jsonl", rows)
     for file in ("texts_test", "texts_dev"):
@@ -86,6 +117,7 @@ def test_toy_input_gives_the_expected_line(
     write_jsonl(tmp_path / "passages.jsonl", PAGES)
     paths = {file: tmp_path / f"{file}.jsonl" for file in files}
     paths |= {"relation": relation, "folder": tmp_path}
+    options = options.replace("=relation", f"={relation}")
     arguments = [str(paths.get(option, option)) for option in options.split()]
     spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
