@@ -43,9 +43,9 @@ def source() -> Source:
     return Source("s", Document(id="s", topic="Ann Lee", text=text, claims=claims, gold=gold))
 
 
-def attacked(attack):
+def attacked(attack, seed=1):
     world = World([source()], [PAGE])
-    result = attack.attack(source(), world, random.Random(1))
+    result = attack.attack(source(), world, random.Random(seed))
     return result, attack_gold(source(), result, world, False)
 
 
@@ -83,6 +83,16 @@ def test_gold_of_hidden_falsehoods_counts_what_a_reader_finds(form, bank):
     assert gold.recall == 1
     assert gold.f1 == 0.4
     assert "{" not in result.text
+
+
+@pytest.mark.parametrize("bank", ["seen", "unseen"])
+def test_every_falsehood_of_a_table_is_in_the_table(bank):
+    for seed in range(10):
+        result, _ = attacked(Hidden("table", bank), seed)
+        lines = result.text.partition("\n\n")[2].splitlines()
+        false = sum(claim.label == "NS" for claim in result.claims)
+        # At most two lines are not entries: a header, or the tags around the table.
+        assert false <= len(lines) <= false + 2
 
 
 def test_misrelated_text_takes_only_frames_of_its_bank():

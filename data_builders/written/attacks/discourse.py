@@ -99,13 +99,14 @@ class Hidden(SizedAttack):
     def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
         true = [claim for claim in source.claims if claim.label == "S"]
         true = rng.sample(true, min(len(true), self.length(source)))
-        falsehoods = sorted({text for claim in source.claims for text in false_versions_of(claim)})
-        falsehoods = rng.sample(falsehoods, min(len(falsehoods), FALSEHOODS * len(true)))
         form = {"start": "", "end": "", "between": "\n"}
         form |= rng.choice(hidden_forms(self.form, self.bank))
         name = name_of(source.topic)
-        filled = [_fill(form["row"], text, name, n + 1) for n, text in enumerate(falsehoods)]
-        rows = [row for row in filled if row is not None]
+        versions = sorted({text for claim in source.claims for text in false_versions_of(claim)})
+        # Gold counts falsehoods, so only those that the text can state are drawn.
+        fitting = [text for text in versions if _fill(form["row"], text, name) is not None]
+        falsehoods = rng.sample(fitting, min(len(fitting), FALSEHOODS * len(true)))
+        rows = [_fill(form["row"], text, name, n + 1) for n, text in enumerate(falsehoods)]
         if not true or not rows:
             raise NotApplicable("no true claims, or no false versions that fit the form")
         stated = [SentenceClaim(rng.choice(versions_of(c)), "S", (c.id,)) for c in true]
