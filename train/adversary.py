@@ -46,7 +46,8 @@ def round_frozen_layers(model: PeftModel) -> None:
 class CausalLora(LoraModule):
     """A frozen causal language model with a LoRA adapter; only the adapter is trained and exported.
 
-    Padding is masked in attention and loss. A tokenizer without pad token (GPT-2) pads with id 0.
+    Padding follows the text, so that causal attention needs no mask; it is masked in the loss. A
+    tokenizer without pad token (GPT-2) pads with id 0.
     In bf16-mixed, the frozen layers are held in bf16 (``round_frozen_layers``).
 
     Args:
@@ -181,8 +182,9 @@ class CausalLora(LoraModule):
         target = batch["target"][:, 1:]  # position t predicts token t + 1
         mask = target != _IGNORE  # (rows, tokens - 1)
         keep = pad(mask, (0, 1))  # the last position predicts nothing: (rows, tokens)
+        # Without a mask PyTorch selects faster kernels for causal attention.
         logits = self.model(
-            **batch["inputs"], logits_to_keep=keep
+            input_ids=batch["inputs"]["input_ids"], logits_to_keep=keep
         ).logits  # (completion tokens, vocabulary)
         losses = cross_entropy(logits.float(), target[mask], reduction="none")
         sums = losses.new_zeros(mask.shape).masked_scatter(mask, losses).sum(dim=1)

@@ -24,6 +24,7 @@ from components.calibration import (
 from components.certificate import LEAST_STATEMENTS, Acceptance, failing_families, limit_of
 from components.checkpoint import Component, is_hub_id
 from components.measures import Measures
+from components.precision import describe_kernels
 from records import escape_markdown
 
 CURVES, RELIABILITY = "curves.png", "reliability.png"
@@ -139,10 +140,11 @@ def _training(component: Component, training: Training) -> str:
     revision = component.base.get("revision")
     at_revision = f" at revision `{revision}`" if revision else ""
     command = shlex.join(portable(argument) for argument in training.command)
-    return (
+    sentences = (
         f"Base model: `{portable(base)}`{at_revision}. Seed {component.seed}. The weights are "
-        f"{training.weights}.{_commit(component)}\n\n```\npython -m train {command}\n```"
+        f"{training.weights}.{_commit(component)} {describe_kernels()}"
     )
+    return f"{sentences.rstrip()}\n\n```\npython -m train {command}\n```"
 
 
 def _commit(component: Component) -> str:

@@ -107,7 +107,6 @@ class TrainCLI(LightningCLI):
         return Path(self.options.export_to or f"checkpoints/{self.options.name}")
 
     def before_instantiate_classes(self) -> None:
-        configure_cuda()
         if self.options.trainer.precision is None:
             self.options.trainer.precision = default_precision()
         if self.options.data is None:
@@ -282,6 +281,7 @@ def shorten_error(message: str) -> str:
 def run_lightning(arguments: list[str]) -> int:
     """Run fit; invalid input raises ``UserError``."""
     silence_libraries()
+    configure_cuda()
     parser_options = {"exit_on_error": False}
     try:
         with ExitStack() as locks:

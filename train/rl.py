@@ -109,6 +109,7 @@ class RlOptions(OutputOptions):
 def run(arguments: Sequence[str]) -> int:
     """Train and export; ``arguments`` are those after ``rl``."""
     silence_libraries()
+    configure_cuda()
     parser = command_parser("python -m train rl", "train an adversary against a metric by GRPO")
     parser.add_class_arguments(RlOptions, as_group=False)
     config = parse(parser, arguments)
@@ -186,7 +187,6 @@ def _step_of(checkpoint: Path) -> int:
 
 
 def _config(options: dict[str, Any]) -> GRPOConfig:
-    configure_cuda()
     module = options["model"]["init_args"]
     defaults = {
         "max_steps": 100,

