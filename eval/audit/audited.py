@@ -13,12 +13,13 @@ import numpy as np
 import yaml
 
 from components.certificate import SEEN
-from eval.audit.result import Audit, attacks_of, change_of, example_of, fault_of
+from eval.audit.result import Audit, attacks_of, change_of, fault_of
 from eval.audit.targets import Guarded, Predictions, Repeats, load
 from eval.audit.texts import LADDERS, K, probe_files, text_files, with_pages
 from eval.defences import Defence, read_pipeline
 from eval.experiments.robustness.robustness import WORD_TEST, Robustness
 from eval.experiments.robustness.robustness_cells import Text, by_kind
+from eval.experiments.robustness.robustness_example import example_of
 from eval.experiments.robustness.robustness_grid import NONE
 from eval.experiments.robustness.robustness_texts import draw_topics
 from eval.experiments.robustness.robustness_verdicts import LEAST_UNITS, HonestLadders, usable

@@ -7,14 +7,8 @@ from textwrap import wrap
 import numpy as np
 from pydantic import BaseModel
 
-from eval.experiments.robustness.robustness_cells import Text
-from eval.experiments.robustness.robustness_verdicts import (
-    INFLATION,
-    LEAST_ORDER,
-    SUCCESS,
-    HonestLadders,
-    usable,
-)
+from eval.experiments.robustness.robustness_example import Example
+from eval.experiments.robustness.robustness_verdicts import INFLATION, LEAST_ORDER, SUCCESS
 from records import ResultFile
 
 # From the worst verdict to the best.
@@ -51,23 +45,6 @@ class Attack(BaseModel):
     def badness(self) -> tuple[int, float]:
         """Sorts attacks, the worst first."""
         return _SEVERITY.index(self.verdict), -(self.excess_inflation or 0.0)
-
-
-class ScoredText(BaseModel):
-    """A text with its score by the metric and its gold F1."""
-
-    text: str
-    score: float
-    gold: float
-
-
-class Example(BaseModel):
-    """A text of an attack, and an honest text of its topic that is better by 0.4."""
-
-    topic: str
-    kind: str
-    honest: ScoredText
-    attacked: ScoredText
 
 
 class Audit(BaseModel):
@@ -202,26 +179,6 @@ def attacks_of(file: ResultFile, column: tuple[str, str]) -> list[Attack]:
         if row.metric == "excess_inflation"
     ]
     return sorted(attacks, key=lambda attack: attack.badness)
-
-
-def example_of(kind: str, texts: Sequence[Text], ladders: HonestLadders) -> Example | None:
-    """The pair of an attacked and a better honest text with the largest difference of scores.
-
-    ``None`` if no attacked text scores higher.
-    """
-    attacked = [text for text in usable(texts) if text.document.kind == kind]
-    pairs = [
-        (better, text)
-        for text in attacked
-        if (better := ladders.better(text)) and text.value > better.value
-    ]
-    if not pairs:
-        return None
-    pair = max(pairs, key=lambda pair: pair[1].value - pair[0].value)
-    honest, worse = (
-        ScoredText(text=t.document.text, score=t.value, gold=t.document.gold.f1) for t in pair
-    )
-    return Example(topic=pair[0].document.topic, kind=kind, honest=honest, attacked=worse)
 
 
 def fault_of(scores: np.ndarray) -> str | None:

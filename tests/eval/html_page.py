@@ -36,17 +36,20 @@ class Page(HTMLParser):
             self.words.append(data)
 
 
-def in_browser(path: Path, profile: Path, place: str = "") -> tuple[str, str]:
+def in_browser(path: Path, profile: Path, *options: str) -> tuple[str, str]:
     """The page's elements after its script has run, and what the browser says of errors.
 
     Args:
-        place: what stands behind the page's address, e.g. ``#text=ID``.
+        options: further options of Chromium.
     """
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"]
     command += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
     command += ["--disable-sync", f"--user-data-dir={profile}"]
     command += ["--enable-logging=stderr", "--v=0", "--virtual-time-budget=5000"]
     done = subprocess.run(
-        [*command, "--dump-dom", path.as_uri() + place], capture_output=True, text=True, timeout=120
+        [*command, *options, "--dump-dom", path.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     return done.stdout, done.stderr

@@ -149,6 +149,21 @@ def test_the_matrix_comes_first_with_certificate_order_verdicts_and_costs(tmp_pa
     assert "Skipped inputs (1) Skipped 1 row." in page.text
 
 
+def test_a_worse_text_with_a_higher_score_comes_first_next_to_a_better_one(tmp_path):
+    def scored(kind, words, score, gold):
+        document = Document(id=kind, topic="Ann Lee", text=words, kind=kind, gold=gold)
+        return TextScores(document=document, metrics={}, text_scores={"overlap": score})
+
+    texts = [scored("normal", "She painted.", 0.5, 0.9), scored("info", "She was.", 0.8, 0.2)]
+    folder = write_run(tmp_path / "run", rows_of("overlap"), texts)
+    title = "Worst example: info under overlap"
+    attack, honest = table_of(folder, title)
+    assert attack == {"Text": "Attack", "Score": "0.80", "Gold F1": "0.20", "Words": "She was."}
+    assert honest["Score"] == "0.50"
+    page = page_of(folder)
+    assert page.text.index(title) < page.text.index("Can it be gamed? overlap")
+
+
 def test_other_tables_are_folded_and_have_each_metric_with_n_and_failures(tmp_path):
     results = [*rows_of(), *curve_rows(), row("label_correlation", 0.8, against="labels")]
     for name, value in (("failed_supported", 0.6), ("failed_not_supported", 0.45)):

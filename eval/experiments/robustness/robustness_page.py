@@ -6,9 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eval.experiments.robustness.robustness_cells import ALL
+from eval.defences import Defence
+from eval.experiments.robustness.robustness_cells import ALL, by_kind, cells_of
+from eval.experiments.robustness.robustness_example import example_of
 from eval.experiments.robustness.robustness_grid import NONE, TextScores
 from eval.experiments.robustness.robustness_values import SCORES, TEXT_SCORE
+from eval.experiments.robustness.robustness_verdicts import HonestLadders
 from eval.report.declare import (
     Cell,
     Excerpt,
@@ -28,8 +31,9 @@ NO_DEFENCE = "no defence"
 UNITS = {"claims": "tenth"} | dict.fromkeys(("respond_ratio", "kept_share"), "share")
 # Lines above and below the attacks of a column.
 ABOVE = {"certificate": "Certificate", "order": "Order of honest texts (τ)"}
+WORST = "worst_excess_inflation"
 BELOW = {
-    "worst_excess_inflation": "Worst excess inflation",
+    WORST: "Worst excess inflation",
     "worst_asr": "Worst success rate",
     "order_lost": "Order lost (τ)",
     "cost": "Score lost by the best texts",
@@ -95,10 +99,11 @@ def matrices(file: ResultFile, folder: Path) -> Iterator[TextTable]:
             lines.append([name, *cells])
         yield TextTable(
             f"Can it be gamed? {metric}",
-            "In a cell: excess inflation, which is how much better than by its gold F1 the text "
-            "is taken to be, with bounds at the level of all cells; the share of topics on which "
-            "it scores higher than a much better text (ASR); and the verdict. Orange cells are "
-            "`gamed`, grey ones `unclear`, blue ones `held`; cells without a colour are `void`.",
+            "A cell has the excess inflation (how much the metric overrates the attack, minus how "
+            "much it overrates an honest text of the same gold F1) with bounds at the level of all "
+            "cells, the share of topics on which the attack scores higher than a much better text "
+            "(ASR), and the verdict. Orange cells are `gamed`, grey ones `unclear`, blue ones "
+            "`held`; cells without a colour are `void`.",
             ["Attack", *columns],
             [*_margins(columns, ABOVE), *lines, *_margins(columns, BELOW)],
         )
@@ -258,7 +263,31 @@ LADDER = Figure(
 )
 
 
+def worst_example(file: ResultFile, folder: Path) -> Iterator[TextTable]:
+    """The worst attack without a defence, next to a better text that scores lower."""
+    plain = [row for row in file.results if (row.metric, row.selection) == (WORST, NONE)]
+    rows = list(map(TextScores.model_validate, rows_in(folder / "texts.jsonl")))
+    cells = cells_of(rows, {NONE: Defence()})
+    for worst in plain[:1]:
+        scored = cells.get((worst.assessor, NONE), [])
+        kinds = by_kind(scored)
+        ladders = {kind: kinds.get(kind, []) for kind in file.provenance["honest"]}
+        example = example_of(worst.variant, scored, HonestLadders(ladders, seed=0))
+        if example is not None:
+            texts = {"Attack": example.attacked, "Honest text": example.honest}
+            yield TextTable(
+                f"Worst example: {example.kind} under {worst.assessor}",
+                f"Two texts about {example.topic}. The attack is worse by gold and scores higher.",
+                ["Text", "Score", "Gold F1", "Words"],
+                [
+                    [name, number(text.score, "mean"), number(text.gold, "mean"), text.text]
+                    for name, text in texts.items()
+                ],
+            )
+
+
 def _tables(file: ResultFile, folder: Path) -> Iterator[TextTable]:
+    yield from worst_example(file, folder)
     yield from matrices(file, folder)
     rows = shown_results(file)
     for table in FOLDED:
@@ -314,7 +343,7 @@ def summary(file: ResultFile) -> list[str]:
     for metric, column in verdicts:
         if column not in (NO_DEFENCE, *stacks) and stacks:
             continue
-        worst = last.get((metric, column, "worst_excess_inflation"))
+        worst = last.get((metric, column, WORST))
         rate = last.get((metric, column, "worst_asr"))
         if worst is None or rate is None:
             lines.append(f"{metric}, {column}: no attacked text has a score.")
@@ -396,11 +425,11 @@ def excerpts(folder: Path) -> Iterator[Excerpt]:
 
 PAGE = Page(
     "Can the score be gamed?",
-    "Attacked texts are not better than the honest ones by gold. n counts topics; claims that "
+    "Gold F1 is the true quality of a text; attacks have a low one. n counts topics; claims that "
     "could not be judged are counted as failed and never scored.",
     [_tables],
     [_figures],
     summary,
     excerpts,
-    terminal=OF_ALL | {"metric": ["worst_excess_inflation", "worst_asr"]},
+    terminal=OF_ALL | {"metric": [WORST, "worst_asr"]},
 )
