@@ -42,8 +42,9 @@ python benchmarks/gamed.py
 
 A cell has the verdict of the worst attack of a family, its excess inflation (in units of gold F1)
 and its success rate. τ is the rank correlation of score and gold over honest texts; if it is
-below 0.3 on a ladder, the row is `void`. To add a row, run `python -m eval audit YOUR_METRIC`, copy `audit.json` to
-`docs/gamed/NAME.json`, run `python benchmarks/gamed.py --table`, and open a pull request.
+below 0.3 on a ladder, the row is `void`. To add a row, run `python -m eval audit YOUR_METRIC`,
+copy `audit.json` to `docs/gamed/NAME.json`, run `python benchmarks/gamed.py --table`, and open a
+pull request.
 
 """
 

@@ -27,12 +27,11 @@ _DEFAULTS = {name: field.default for name, field in Result.model_fields.items()}
 
 @dataclass(frozen=True)
 class Cell:
-    """A value with its interval, note, mark and link.
+    """A value with its interval, note and mark.
 
     Attributes:
         mark: short label of the value, e.g. ``gamed``.
         good: colour of the mark: good, bad, or neither.
-        link: URL of the value.
         shade: position in the heat map's colours, from 0 to 1.
     """
 
@@ -41,7 +40,6 @@ class Cell:
     note: str = ""
     mark: str = ""
     good: bool | None = None
-    link: str = ""
     shade: float | None = None
 
     def __str__(self) -> str:
@@ -219,14 +217,14 @@ class Plot:
     """What a figure draws.
 
     Attributes:
-        series: name to its points; for ``boxes`` a point a value of the distribution.
+        series: name to its points.
         x, y: labels of the axes.
         top: the end of an axis of values that begins at 0; found from them without it.
         square: the plot has sides of the same length.
     """
 
     title: str
-    kind: Literal["bars", "lines", "boxes"]
+    kind: Literal["bars", "lines"]
     series: Mapping[str, Sequence[Point]]
     x: str = ""
     y: str = ""
@@ -341,6 +339,7 @@ class Page:
         figures: declared, or functions of the same that give plots.
         summary: takes the results file and gives sentences for the top of the page and the
             terminal.
+        lead_lines: number of these sentences that the page does not fold.
         texts: takes the run folder and gives texts to look into.
         documents: whether the page shows the documents of ``scored.jsonl`` with their verdicts.
         terminal: which results the terminal shows when the run ends; ``None`` for none.
@@ -353,6 +352,7 @@ class Page:
     summary: Callable[[ResultFile], Sequence[str]] = lambda file: ()
     texts: Callable[[Path], Iterable[Excerpt]] = lambda folder: ()
     documents: bool = False
+    lead_lines: int = 6
     terminal: Where | None = field(default_factory=dict)
 
     def terminal_results(self, results: Iterable[Result]) -> list[Result]:

@@ -15,7 +15,7 @@ from records import Passage, Verdict, iter_rows, to_bad_input
 MAX_CLAIMS = 60
 MAX_PASSAGES = 20
 MAX_CHARACTERS = 600
-_GOOD = {"supported": True, "not_supported": False, "contradicted": False}
+GOOD = {"supported": True, "not_supported": False, "contradicted": False}
 
 
 def documents_of(path: Path) -> Iterator[Excerpt]:
@@ -106,7 +106,7 @@ def _verdict(verdict: Verdict, claim: str, numbers: Mapping[str, str]) -> Line:
         named(verdict.assessor, verdict.name),
         of_verdict(claim, more.get("kept")),
         verdict.label.replace("_", " "),
-        _GOOD.get(verdict.label),
+        GOOD.get(verdict.label),
         "; ".join(filter(None, notes)),
     )
 

@@ -73,15 +73,6 @@ from records import ResultFile, UserError, write_text
 _TEMPLATES = Path(__file__).parents[1]
 MAX_RESULTS = 1000  # listed one by one
 MAX_EXCERPTS = 60
-# Settings that every page names, as the configuration calls them.
-_SETTINGS = {
-    "p": "p",
-    "epsilon": "ε in nats",
-    "weighting": "weighting",
-    "bleached": "bleached claims",
-    "gamma": "γ",
-    "seed": "seed",
-}
 
 
 def write_page(page: Page, file: ResultFile, folder: Path) -> Path:
@@ -112,6 +103,7 @@ def write_page(page: Page, file: ResultFile, folder: Path) -> Path:
         "question": page.question,
         "note": page.about,
         "summary": page.summary(file),
+        "lead_lines": page.lead_lines,
         "tables": tables,
         "drawings": [(drawing.title, inline(drawing.svg)) for drawing in drawn],
         "texts": _first_texts(page, folder),
@@ -176,29 +168,13 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _origin(file: ResultFile) -> dict:
-    config = file.provenance.get("config") or {}
     # Groups and bins last.
     whole = sorted(file.results, key=lambda row: (row.group, row.bin) != ("all", "all"))
     return {
         "file": file,
-        "settings": {label: settings_of(config, name) for name, label in _SETTINGS.items()},
-        "config": json.dumps(config, indent=2, ensure_ascii=False),
+        "config": json.dumps(file.provenance.get("config") or {}, indent=2, ensure_ascii=False),
         "domains": sorted({row.domain for row in file.results}),
         "hashes": sorted({row.config_hash for row in file.results}),
         "rows": whole[:MAX_RESULTS],
         "left_out": {k: v for k, v in (file.provenance.get("left_out") or {}).items() if v},
     }
-
-
-def settings_of(config: object, name: str) -> list[str]:
-    """Return all distinct values of a setting in the configuration."""
-    values: list[str] = []
-    if isinstance(config, Mapping):
-        for key, value in config.items():
-            if key == name and value is not None:
-                values.append(str(value))
-            values += settings_of(value, name)
-    elif isinstance(config, list):
-        for value in config:
-            values += settings_of(value, name)
-    return list(dict.fromkeys(values))

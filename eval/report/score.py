@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from eval.report.declare import Page, Table, TextTable, interval, number
-from eval.report.terminal import aggregation_notes
+from eval.report.declare import Page, Table, TextTable
+from eval.report.terminal import aggregation_notes, format_value
 from records import ResultFile
 
 DOCUMENTS = "documents.csv"
-MAX_LINES = 6
 # Rows that a page lists.
 MAX_DOCUMENTS = 10_000
 _ROWS = {"kind": "Texts", "generator": "Generator", "assessor": "Assessor", "selection": "Claims"}
@@ -131,18 +130,15 @@ def _summary(file: ResultFile) -> list[str]:
     rows = [
         row
         for row in file.results
-        if (row.metric, row.group, row.bin) == ("factual_precision", "all", "all")
-        and row.variant is None
+        if (row.metric, row.group, row.bin, row.variant)
+        == ("factual_precision", "all", "all", None)
     ]
     lines = [
         f"Precision of {row.kind} texts ({row.generator})"
         + (f" by {row.assessor}" if row.assessor else "")
-        + f" {'with' if row.selection == 'core' else 'without'} Core: {number(row.value)} "
-        f"{interval(row)} (n = {row.n}, {row.failed:,} failed)."
+        + f" {'with' if row.selection == 'core' else 'without'} Core: {format_value(row)}."
         for row in rows
     ]
-    more = len(lines) - MAX_LINES
-    lines = lines[:MAX_LINES] + [f"{more} more are in the tables."] * (more > 0)
     return [*lines, *aggregation_notes(file)]
 
 

@@ -40,9 +40,9 @@ def draw(plot: Plot) -> Drawing:
     from matplotlib.figure import Figure
 
     groups = list(dict.fromkeys(x for points in plot.series.values() for x, *_ in points))
-    by_group = plot.kind != "lines"
+    has_bars = plot.kind == "bars"
     with matplotlib.rc_context(_STYLE):
-        width = min(24.0, 2.5 + 0.3 * len(plot.series) * len(groups)) if by_group else 6.0
+        width = min(24.0, 2.5 + 0.3 * len(plot.series) * len(groups)) if has_bars else 6.0
         figure = Figure(figsize=(4.4 if plot.square else width, 4))
         axes = figure.add_subplot()
         axes.spines[["top", "right"]].set_visible(False)
@@ -50,16 +50,15 @@ def draw(plot: Plot) -> Drawing:
         axes.set_ylabel(_label(plot.y))
         looks = zip(cycle(_COLOURS), cycle(_HATCHES), cycle(_LINES), cycle(_MARKERS), strict=False)
         for place, ((name, pts), look) in enumerate(zip(plot.series.items(), looks, strict=False)):
-            if plot.kind == "lines":
+            if not has_bars:
                 _line(axes, name, pts, look)
                 continue
             at = {
                 group: number + (place - (len(plot.series) - 1) / 2) * 0.8 / len(plot.series)
                 for number, group in enumerate(groups)
             }
-            mark = _bars if plot.kind == "bars" else _boxes
-            mark(axes, name, pts, look, at, 0.74 / len(plot.series))
-        if by_group:
+            _bars(axes, name, pts, look, at, 0.74 / len(plot.series))
+        if has_bars:
             names = [_label(str(group)) for group in groups]
             axes.set_xticks(range(len(groups)), names, rotation=20, ha="right")
         if plot.top is not None:
@@ -130,32 +129,6 @@ def _bars(
         yerr=spread if points else None,
         error_kw={"elinewidth": 1, "capsize": 2},
     )
-
-
-def _boxes(
-    axes: Axes,
-    name: str,
-    points: Sequence[Point],
-    look: Sequence[str],
-    at: Mapping[float | str, float],
-    width: float,
-) -> None:
-    colour, hatch, *_ = look
-    groups = list(dict.fromkeys(x for x, _, _ in points))
-    axes.boxplot(
-        [[y for x, y, _ in points if x == group] for group in groups],
-        positions=[at[group] for group in groups],
-        widths=width,
-        whis=(5, 95),
-        showfliers=False,
-        showmeans=True,
-        patch_artist=True,
-        manage_ticks=False,
-        boxprops={"facecolor": colour, "hatch": hatch, "edgecolor": "#222222"},
-        medianprops={"color": "#222222"},
-        meanprops={"marker": "x", "markeredgecolor": "#222222", "markersize": 4},
-    )
-    axes.bar([0], [0], color=colour, hatch=hatch, label=_label(name))  # for the legend
 
 
 def _rows(plot: Plot) -> Iterator[dict[str, object]]:

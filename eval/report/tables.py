@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 
-from eval.report.declare import Cell, TextTable, interval, number
+from eval.report.declare import Cell, TextTable
+from eval.report.terminal import format_value
 from records import Result, escape_markdown
 
 _PLACES = ("domain", "generator", "kind", "group", "bin", "selection")
@@ -96,11 +97,9 @@ def terminal(rows: Sequence[Result]) -> str:
         if name == "metric" or len({getattr(row, name) for row in rows}) > 1
     ]
     names = [["" if (v := getattr(row, n)) is None else str(v) for n in kept] for row in rows]
-    values = [f"{number(r.value)} {interval(r)}".strip() for r in rows]
-    ends = [f"{v} n={r.n} failed={r.failed}" for v, r in zip(values, rows, strict=True)]
     widths = [max(map(len, column)) for column in zip(kept, *names, strict=True)]
     lines = []
-    for cells, end in zip([kept, *names], ["value", *ends], strict=True):
+    for cells, end in zip([kept, *names], ["value", *map(format_value, rows)], strict=True):
         place = " ".join(name.ljust(width) for name, width in zip(cells, widths, strict=True))
         lines.append(f"{place} {end}")
     return "\n".join(lines)

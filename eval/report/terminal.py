@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from eval.report.declare import interval, number
 from records import Passage, Result, ResultFile
 
 MOST_REASONS = 3
@@ -18,9 +19,8 @@ _UNITS = {
 
 def format_value(row: Result) -> str:
     """Format a result: its value, 95 % interval if present, n and failures."""
-    number = "–" if row.value is None else f"{row.value:.3f}"
-    interval = "" if row.ci95 is None else f" [{row.ci95[0]:.3f}, {row.ci95[1]:.3f}]"
-    return f"{number}{interval} n={row.n} failed={row.failed}"
+    value = f"{number(row.value)} {interval(row)}".strip()
+    return f"{value} n={row.n} failed={row.failed}"
 
 
 def format_bounds(row: Result, results: Sequence[Result]) -> str:

@@ -146,7 +146,9 @@ def test_the_matrix_comes_first_with_certificate_order_verdicts_and_costs(tmp_pa
         "worst success rate 0.90 (info); certificate: fails."
     ) in page.text
     assert "three, core is the same pipeline as nli, core." in page.text
-    assert "Skipped inputs (1) Skipped 1 row." in page.text
+    assert "Yes. Gamed: nli, no defence; two, no defence." in page.text
+    assert "Details (6)" in page.text
+    assert "Skipped 1 row." in page.text
 
 
 def test_a_worse_text_with_a_higher_score_comes_first_next_to_a_better_one(tmp_path):
@@ -156,11 +158,11 @@ def test_a_worse_text_with_a_higher_score_comes_first_next_to_a_better_one(tmp_p
 
     texts = [scored("normal", "She painted.", 0.5, 0.9), scored("info", "She was.", 0.8, 0.2)]
     folder = write_run(tmp_path / "run", rows_of("overlap"), texts)
+    page = page_of(folder)
     title = "Worst example: info under overlap"
     attack, honest = table_of(folder, title)
     assert attack == {"Text": "Attack", "Score": "0.80", "Gold F1": "0.20", "Words": "She was."}
     assert honest["Score"] == "0.50"
-    page = page_of(folder)
     assert page.text.index(title) < page.text.index("Can it be gamed? overlap")
 
 

@@ -79,7 +79,7 @@ def _tables(file: ResultFile, folder: Path) -> Iterator[TextTable]:
         else row
         for row in file.results
     ]
-    yield from matrices(file.model_copy(update={"results": of_steps}), folder)
+    yield from matrices(file.model_copy(update={"results": of_steps}))
     rows = shown_results(file)
     yield from (written for table in TABLES if (written := table.of(rows)).rows)
 
@@ -105,5 +105,6 @@ PAGE = Page(
     [_figures],
     summary,
     excerpts,
+    lead_lines=1,
     terminal=OF_ALL | {"metric": ["worst_excess_inflation", "worst_asr"]},
 )

@@ -30,11 +30,12 @@ def example_of(kind: str, texts: Sequence[Text], ladders: HonestLadders) -> Exam
 
     ``None`` if no attacked text scores higher.
     """
-    attacked = [text for text in usable(texts) if text.document.kind == kind]
     pairs = [
         (better, text)
-        for text in attacked
-        if (better := ladders.better(text)) and text.value > better.value
+        for text in usable(texts)
+        if text.document.kind == kind
+        and (better := ladders.better(text))
+        and text.value > better.value
     ]
     if not pairs:
         return None

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from eval.defences import Defence
-from eval.experiments.robustness.robustness_cells import ALL, by_kind, cells_of
+from eval.experiments.robustness.robustness_cells import ALL, cells_of
 from eval.experiments.robustness.robustness_example import example_of
 from eval.experiments.robustness.robustness_grid import NONE, TextScores
 from eval.experiments.robustness.robustness_values import SCORES, TEXT_SCORE
-from eval.experiments.robustness.robustness_verdicts import HonestLadders
+from eval.experiments.robustness.robustness_verdicts import ladders_of
 from eval.report.declare import (
     Cell,
     Excerpt,
@@ -24,10 +24,12 @@ from eval.report.declare import (
     number,
     rows_in,
 )
+from eval.report.documents import GOOD
 from records import Result, ResultFile
 
 CLEAN = "clean"
 NO_DEFENCE = "no defence"
+CONTROL = " (control)"
 UNITS = {"claims": "tenth"} | dict.fromkeys(("respond_ratio", "kept_share"), "share")
 # Lines above and below the attacks of a column.
 ABOVE = {"certificate": "Certificate", "order": "Order of honest texts (τ)"}
@@ -43,7 +45,6 @@ BELOW = {
 OF_ALL = {"generator": ALL, "bin": ALL, "group": ALL}
 _KIND = {"assessor": "Metric", "kind": "Kind of text"}
 _COLUMNS = ("metric", "selection")
-_GOOD = {"supported": True, "not_supported": False, "contradicted": False}
 _VERDICTS = {"held": True, "gamed": False, "void": False, "passes": True, "fails": False}
 _SHADES = {"gamed": 1.0, "unclear": 0.5, "held": 0.0}
 # The dev measure that each component is selected by, in the order of search.
@@ -67,7 +68,7 @@ def _label(file: ResultFile, name: str) -> str:
         return NO_DEFENCE
     controls = file.provenance.get("controls") or []
     is_control = any(name == control or name.startswith(f"{control}.") for control in controls)
-    return f"{name} (control)" if is_control else name
+    return f"{name}{CONTROL}" if is_control else name
 
 
 def verdict_mark(row: Result) -> tuple[str, bool | None]:
@@ -81,7 +82,7 @@ def _break_even_mark(row: Result) -> tuple[str, bool | None]:
     return ("never", True) if row.value is None else ("overtaken", False)
 
 
-def matrices(file: ResultFile, folder: Path) -> Iterator[TextTable]:
+def matrices(file: ResultFile) -> Iterator[TextTable]:
     """A table per metric: attacks by defences, with verdicts, certificates and costs."""
     rows = [r for r in shown_results(file) if (r.generator, r.bin, r.group) == (ALL, ALL, ALL)]
     by_place: dict[tuple[str | None, str], dict[tuple[str, str], Result]] = {}
@@ -102,8 +103,8 @@ def matrices(file: ResultFile, folder: Path) -> Iterator[TextTable]:
             "A cell has the excess inflation (how much the metric overrates the attack, minus how "
             "much it overrates an honest text of the same gold F1) with bounds at the level of all "
             "cells, the share of topics on which the attack scores higher than a much better text "
-            "(ASR), and the verdict. Orange cells are `gamed`, grey ones `unclear`, blue ones "
-            "`held`; cells without a colour are `void`.",
+            "(ASR), and the verdict. Orange cells are gamed, grey ones unclear, blue ones held; "
+            "cells without a colour are void.",
             ["Attack", *columns],
             [*_margins(columns, ABOVE), *lines, *_margins(columns, BELOW)],
         )
@@ -239,44 +240,39 @@ FOLDED = [
         )
     ),
 ]
-CURVE = Figure(
-    "Corrupted texts with sentences appended",
-    "variant",
-    ("selection",),
-    {TEXT_SCORE: "Score"},
-    OF_ALL,
-    ("kind", "assessor"),
-    "score",
-    "lines",
-)
-
-
-LADDER = Figure(
-    "Score of honest texts by their gold F1",
-    "variant",
-    ("selection",),
-    {"rung": "Score"},
-    OF_ALL,
-    ("kind", "assessor"),
-    "score",
-    "lines",
+CURVE, LADDER = (
+    Figure(
+        title,
+        "variant",
+        ("selection",),
+        {metric: "Score"},
+        OF_ALL,
+        ("kind", "assessor"),
+        "score",
+        "lines",
+    )
+    for title, metric in (
+        ("Corrupted texts with sentences appended", TEXT_SCORE),
+        ("Score of honest texts by their gold F1", "rung"),
+    )
 )
 
 
 def worst_example(file: ResultFile, folder: Path) -> Iterator[TextTable]:
     """The worst attack without a defence, next to a better text that scores lower."""
-    plain = [row for row in file.results if (row.metric, row.selection) == (WORST, NONE)]
-    rows = list(map(TextScores.model_validate, rows_in(folder / "texts.jsonl")))
-    cells = cells_of(rows, {NONE: Defence()})
-    for worst in plain[:1]:
-        scored = cells.get((worst.assessor, NONE), [])
-        kinds = by_kind(scored)
-        ladders = {kind: kinds.get(kind, []) for kind in file.provenance["honest"]}
-        example = example_of(worst.variant, scored, HonestLadders(ladders, seed=0))
-        if example is not None:
+    rows = map(TextScores.model_validate, rows_in(folder / "texts.jsonl"))
+    cells = cells_of(list(rows), {NONE: Defence()})
+    ladders = ladders_of(cells, file.provenance["honest"], seed=0)
+    plain = [row for row in file.results if row.selection == NONE]
+    gamed = {row.assessor for row in plain if row.verdict == "gamed"}
+    worst = {row.assessor: row.variant for row in plain if row.metric == WORST}
+    # Of the first metric that is gamed; controls come last.
+    for metric in sorted(worst, key=lambda metric: metric not in gamed)[:1]:
+        place = (metric, NONE)
+        if place in cells and (example := example_of(worst[metric], cells[place], ladders[place])):
             texts = {"Attack": example.attacked, "Honest text": example.honest}
             yield TextTable(
-                f"Worst example: {example.kind} under {worst.assessor}",
+                f"Worst example: {example.kind} under {metric}",
                 f"Two texts about {example.topic}. The attack is worse by gold and scores higher.",
                 ["Text", "Score", "Gold F1", "Words"],
                 [
@@ -288,7 +284,7 @@ def worst_example(file: ResultFile, folder: Path) -> Iterator[TextTable]:
 
 def _tables(file: ResultFile, folder: Path) -> Iterator[TextTable]:
     yield from worst_example(file, folder)
-    yield from matrices(file, folder)
+    yield from matrices(file)
     rows = shown_results(file)
     for table in FOLDED:
         if (written := table.of(rows)).rows:
@@ -338,11 +334,11 @@ def summary(file: ResultFile) -> list[str]:
         if row.metric == "excess_inflation" and row.verdict:
             verdicts.setdefault((row.assessor, row.selection), []).append((row.kind, row.verdict))
     last = {(r.assessor, r.selection, r.metric): r for r in rows}
-    stacks = file.provenance.get("stacks") or []
-    lines = []
+    if stacks := file.provenance.get("stacks"):
+        columns = (NO_DEFENCE, *stacks)
+        verdicts = {place: pairs for place, pairs in verdicts.items() if place[1] in columns}
+    lines = [_answer(verdicts)] if verdicts else []
     for metric, column in verdicts:
-        if column not in (NO_DEFENCE, *stacks) and stacks:
-            continue
         worst = last.get((metric, column, WORST))
         rate = last.get((metric, column, "worst_asr"))
         if worst is None or rate is None:
@@ -380,6 +376,20 @@ def summary(file: ResultFile) -> list[str]:
     return lines + [f"Skipped {line}." for line in file.provenance.get("skipped") or []]
 
 
+def _answer(verdicts: Mapping[tuple[str, str], Sequence[tuple[str, str]]]) -> str:
+    """The answer to the question of the page; a control's verdicts do not count."""
+    distinct = {
+        ", ".join(place): {verdict for _, verdict in pairs}
+        for place, pairs in verdicts.items()
+        if not place[0].endswith(CONTROL)
+    }
+    if gamed := [column for column, words in distinct.items() if "gamed" in words]:
+        return f"Yes. Gamed: {'; '.join(gamed)}."
+    if set().union(*distinct.values()) == {"void"}:
+        return "No verdict: scores do not order honest texts by quality, so attacks show nothing."
+    return "Not shown: no attack certainly games the score. The details state what is held."
+
+
 def _counted(verdicts: Sequence[tuple[str, str]]) -> str:
     counts = Counter(verdict for _, verdict in verdicts)
     words = [f"{counts[word]} {word}" for word in ("gamed", "unclear", "void") if counts[word]]
@@ -406,7 +416,7 @@ def excerpts(folder: Path) -> Iterator[Excerpt]:
                     Line(
                         metric,
                         mark=v.label,
-                        good=_GOOD.get(v.label),
+                        good=GOOD.get(v.label),
                         note="" if v.p is None else f"p = {v.p:.2f}",
                     )
                     for v in judged.verdicts[NONE]
@@ -431,5 +441,6 @@ PAGE = Page(
     [_figures],
     summary,
     excerpts,
+    lead_lines=1,
     terminal=OF_ALL | {"metric": [WORST, "worst_asr"]},
 )
