@@ -21,7 +21,7 @@ TRAINED := unli relation lss_tagger adversary_info
 CONTROL := unli relation
 # Datasets of `make demo`, and further ones of configs/*/small.
 DATA := leads lead_pairs ladders attacks generations corruption
-OTHERS := wafer lead_conflicts probes knowledge attacks_injection best_of_n generations_steps
+OTHERS := wafer lead_conflicts probes knowledge attacks_injection attacks_drawn best_of_n generations_steps
 SOURCES := $(wildcard cli/*.py records/*.py clients/*.py components/*.py)
 BUILDERS := $(shell find data_builders -type f -not -name '*.pyc')
 TRAINERS := $(wildcard train/*.py)
@@ -78,12 +78,12 @@ $(DATA:%=data/%/manifest.json) $(OTHERS:%=data/%/manifest.json): data/%/manifest
 	@$(PY) -m data_builders $(or $(BUILDER),$*) --overwrite --config $< > $(LOGS)/$*.log 2>&1 || { tail -n 20 $(LOGS)/$*.log; exit 1; }
 
 # Datasets that are not named after their builder.
-data/attacks_injection/manifest.json: private BUILDER := attacks
+data/attacks_injection/manifest.json data/attacks_drawn/manifest.json: private BUILDER := attacks
 data/best_of_n/manifest.json data/generations_steps/manifest.json: private BUILDER := generations
 
 data/leads/manifest.json: $(LEADS)
 data/lead_pairs/manifest.json data/lead_conflicts/manifest.json data/ladders/manifest.json data/probes/manifest.json data/knowledge/manifest.json: data/leads/manifest.json
-data/attacks/manifest.json data/attacks_injection/manifest.json: data/ladders/manifest.json
+data/attacks/manifest.json data/attacks_injection/manifest.json data/attacks_drawn/manifest.json: data/ladders/manifest.json
 # Texts of the adversary, and texts with its sentences appended.
 data/generations/manifest.json: data/ladders/manifest.json $(SMALL)/adversary_info/component.json $(EVAL)
 data/corruption/manifest.json: data/generations/manifest.json

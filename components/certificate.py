@@ -21,6 +21,8 @@ FAMILIES = (
     "false part",
     "false relation",
     "false frame",
+    "false discourse",
+    "false hidden",
     "bleached",
     "off topic",
 )

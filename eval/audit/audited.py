@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 
 from components.certificate import SEEN
-from eval.audit.result import Audit, attacks_of, change_of, fault_of
+from eval.audit.result import Audit, attacks_of, change_of, fault_of, orders_of
 from eval.audit.targets import Guarded, Predictions, Repeats, load
 from eval.audit.texts import LADDERS, K, probe_files, text_files, with_pages
 from eval.defences import Defence, read_pipeline
@@ -168,12 +168,10 @@ def _result(experiment: AuditedMetric, file: ResultFile, column: str, page: Path
         topics=len({text.document.topic for text in texts}),
         failed=int(np.isnan(scores).sum()),
         errors={},
-        order={
-            row.kind: row.value
-            for row in file.results
-            if (row.assessor, row.selection, row.metric) == (*place, "order")
-        },
+        order=orders_of(file, place),
         attacks=attacks,
+        control_order=orders_of(file, (WORD_TEST, NONE)),
+        control_gamed=sum(a.verdict == "gamed" for a in attacks_of(file, (WORD_TEST, NONE))),
         example=example_of(attacks[0].kind, texts, ladders) if attacks else None,
         defences={
             name: attacks_of(file, (metrics[0], name))

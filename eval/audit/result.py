@@ -1,6 +1,6 @@
 """What an audit shows: verdicts, the worst attack with an example, and the screen."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from textwrap import wrap
 
@@ -60,6 +60,8 @@ class Audit(BaseModel):
         errors: messages of the metric's exceptions and their counts.
         order: ladder to Kendall's τ of score and gold.
         attacks: the worst first.
+        control_order: ``order`` of the word test, which needs no understanding of a text.
+        control_gamed: number of attacks that game the word test.
         defences: defence to the attacks under it, for a metric that judges claims.
         report: the page.
     """
@@ -75,6 +77,8 @@ class Audit(BaseModel):
     errors: dict[str, int]
     order: dict[str, float | None]
     attacks: list[Attack]
+    control_order: dict[str, float | None]
+    control_gamed: int
     example: Example | None
     defences: dict[str, list[Attack]]
     report: str
@@ -100,14 +104,17 @@ class Audit(BaseModel):
         unstable = [f"unstable: {self.unstable}"] if self.unstable else []
         if self.unusable:
             return "\n".join([first, *unstable])
-        orders = ", ".join(f"{k} {v:.2f}" for k, v in self.order.items() if v is not None)
+        control = f"word test (control): τ {_joined(self.control_order)}"
+        control += f"; {self.control_gamed} attacks gamed"
+        is_no_better = (self.order["ladder"] or 0) <= (self.control_order["ladder"] or 0)
         lines = [
             first,
             *unstable,
+            control + "; the metric orders honest texts no better" * is_no_better,
             _LINE.format("family", "verdict", "worst attack", "excess inflation", "success rate"),
             *map(_line, families(self.attacks).values()),
             f"gamed: a lower bound above {INFLATION:+} or {SUCCESS}; "
-            f"order of honest texts (τ, at least {LEAST_ORDER}): {orders}",
+            f"order of honest texts (τ, at least {LEAST_ORDER}): {_joined(self.order)}",
             *(_side_by_side(self.example) if self.example else ()),
             *self._defence_lines(),
         ]
@@ -130,6 +137,10 @@ def families(attacks: Sequence[Attack]) -> dict[str, Attack]:
     for attack in attacks:
         worst.setdefault(attack.family, attack)
     return worst
+
+
+def _joined(order: Mapping[str, float | None]) -> str:
+    return ", ".join(f"{k} {v:.2f}" for k, v in order.items() if v is not None)
 
 
 _LINE = "{:10} {:8} {:23} {:21} {}"
@@ -160,6 +171,15 @@ def _side_by_side(example: Example) -> Iterator[str]:
     ]
     for left, right in zip_longest(*columns, fillvalue=""):
         yield f"  {left:{_WIDTH}} | {right}"
+
+
+def orders_of(file: ResultFile, column: tuple[str, str]) -> dict[str, float | None]:
+    """Ladder to Kendall's τ of score and gold under a metric and defence."""
+    return {
+        row.kind: row.value
+        for row in file.results
+        if (row.assessor, row.selection, row.metric) == (*column, "order")
+    }
 
 
 def attacks_of(file: ResultFile, column: tuple[str, str]) -> list[Attack]:

@@ -126,7 +126,7 @@ def test_statements_of_the_bank_credit_facts_by_kind(folder):
 
 
 def test_attacks_on_ladders_have_low_gold_and_all_kinds(attacks_folder):
-    for kind in set(SHIPPED) - {"namesake", "merged", "split", "conjunctions"}:
+    for kind in set(SHIPPED) - {"namesake", "merged", "split"}:
         rows = read_records(attacks_folder / f"{kind}.jsonl", Document)
         assert max(row.gold.f1 for row in rows) <= 0.6
         assert len(rows) >= 10, kind

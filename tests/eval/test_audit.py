@@ -60,7 +60,7 @@ def world(tmp_path, monkeypatch):
         texts = [row(topic, kind, lines(topic), f1, family=family) for topic in TOPICS]
         write_jsonl(f"data/attacks/{kind}.jsonl", texts)
     # An attack for which no topic has statements
-    (tmp_path / "data/attacks/conjunctions.jsonl").touch()
+    (tmp_path / "data/attacks/merged.jsonl").touch()
     probe = {"kind": "probe", "bank": "plain", "topic": TOPICS[0], "text": "Ann A likes apple."}
     probe |= {"claims": [{"id": "c0", "text": probe["text"], "label": "S"}]}
     write_jsonl("data/probes/probes.jsonl", [probe | {"id": "p", "probe": "true single"}])
@@ -107,6 +107,12 @@ def test_the_gold_score_is_not_gamed():
     assert result.is_at_most("unclear")
     assert not result.is_at_most("failed")
     assert result.order == {"ladder": 1.0, "affirmed": 1.0}
+
+
+def test_the_screen_says_whether_a_metric_orders_texts_better_than_a_test_of_words():
+    control = audit(overlap).screen().splitlines()[1]
+    assert control.startswith("word test (control): τ ladder 1.00, affirmed ")
+    assert control.endswith(" attacks gamed; the metric orders honest texts no better")
 
 
 def test_the_length_of_sentences_is_void():

@@ -39,11 +39,13 @@ def rows_of(assessor="nli", honest=0.5, gains=(0.3, -0.02), cost=0.02, defences=
                 yield row("kept_share", 0.7 if kind == "normal" else 0.04, kind=kind, **key)
         verdict = "gamed" if gain > 0.05 else "unclear"
         rate, bounds = (0.9, (0.8, 1.0)) if gain > 0.05 else (0.1, (0.0, 0.3))
-        excess = row("excess_inflation", gain, kind="info", verdict=verdict, **key)
+        excess = row("excess_inflation", gain, kind="info", verdict=verdict, variant=64, **key)
         yield excess.model_copy(update={"bounds": (gain - 0.1, gain + 0.1)})
         yield row("asr", rate, kind="info", bounds=bounds, **key)
         if verdict == "unclear":
             yield row("units_needed", 72, kind="info", **key)
+            yield row("single_excess", -0.2, kind="info", **key)
+            yield row("single_successes", 0.0, kind="info", **key)
         for name, value in (("excess_inflation", gain), ("asr", rate)):
             yield row(f"worst_{name}", value, kind="all", variant="info", bounds=bounds, **key)
         yield row("certificate", 2, kind="all", verdict="fails", **key)
@@ -136,8 +138,10 @@ def test_the_matrix_comes_first_with_certificate_order_verdicts_and_costs(tmp_pa
     assert order["core"] == "0.70 [0.65, 0.75]"
     assert attack["Attack"] == "relevance: info"
     assert attack["no defence"] == "+0.30 [0.20, 0.40] gamed (ASR 0.90 [0.80, 1.00], n = 24)"
-    core = "-0.02 [-0.12, 0.08] unclear (ASR 0.10 [0.00, 0.30], n = 24, decided with n = 72)"
-    assert attack["core"] == core
+    assert attack["core"] == (
+        "-0.02 [-0.12, 0.08] unclear, best of 64 (ASR 0.10 [0.00, 0.30], n = 24, decided with "
+        "n = 72; a single text -0.20, ASR 0.00)"
+    )
     assert rate["core"] == "0.10 [0.00, 0.30] (info)"
     assert inflation["no defence"] == "0.30 [0.80, 1.00] (info)"
     assert (cost["no defence"], cost["core"]) == ("–", "0.02 [-0.03, 0.07]")

@@ -138,13 +138,32 @@ def test_the_text_with_the_highest_score_of_a_topic_counts():
     assert [outcome.inflation for outcome in outcomes.values()] == pytest.approx([1.0] * 26)
 
 
+def test_values_of_a_single_text_are_next_to_those_of_the_best_draw():
+    ladders = ladder(lambda n, rung: rung, 26)
+    texts = [
+        text(f"T{topic}", "attack", 0.0, value, draw=draw)
+        for topic in range(26)
+        for draw, value in enumerate((0.0, 1.0, 0.2))
+    ]
+    values = list(attack_values([Attacked("attack", COLUMN, ladders, texts)], (), 1))
+    means = {value["metric"]: value["value"] for value in values}
+    assert (means["asr"], means["single_successes"], means["worst_asr"]) == (1, 0, 1)
+    assert means["excess_inflation"] == pytest.approx(1)
+    assert means["single_excess"] == pytest.approx(0)
+    assert {value["variant"] for value in values if value["metric"] == "asr"} == {3}
+
+
 def test_a_ladder_of_true_twins_without_order_makes_the_column_void_and_no_attack_smaller():
     rungs = [text(f"T{n}", "ladder", f1, f1) for n in range(100) for f1 in RUNGS]
     twins = [text(f"T{n}", "affirmed", f1, 0.0) for n in range(100) for f1 in RUNGS]
     both = HonestLadders({"ladder": rungs, "affirmed": twins}, 0)
     alone = HonestLadders({"ladder": rungs}, 0)
-    attack = [text(f"T{n}", "attack", 0.0, 0.4) for n in range(100)]
-    assert both.outcomes(attack) == alone.outcomes(attack)
+    for score, verdict in ((0.0, "held"), (0.4, "gamed")):
+        attack = [text(f"T{n}", "attack", 0.0, score) for n in range(100)]
+        for ladders in (both, alone):
+            attacked = Attacked("attack", COLUMN, ladders, attack)
+            bounds = bounds_of(attacked.excess_range, attacked.successes, 0.01)
+            assert bounds.verdict(100, can_hold=True) == verdict
     assert alone.void_reason is None
     assert both.void_reason
 

@@ -25,7 +25,7 @@ from data_builders.dataset import read_card
 from data_builders.evenness import shared_runs
 from data_builders.journal import journal_rows
 from data_builders.written.attacks.attack import Attack
-from data_builders.written.attacks.attack_gold import attack_gold
+from data_builders.written.attacks.attack_gold import attack_gold, credited_facts
 from data_builders.written.attacks.discourse import Framed, Hidden
 from data_builders.written.attacks.frames import DiscourseForm, HiddenForm
 from data_builders.written.attacks.instructions import Instructed, InstructedPassage
@@ -33,7 +33,6 @@ from data_builders.written.attacks.judge import Falsified, HalfFalse, Phrased
 from data_builders.written.attacks.other_people import Merged, Namesake, OffTopic, Related
 from data_builders.written.attacks.phrases import Bank, phrase_bank
 from data_builders.written.attacks.repetition import (
-    Conjunctions,
     FewFacts,
     NearParaphrases,
     Split,
@@ -43,13 +42,11 @@ from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source, read_sources
 from data_builders.written.claims.validity import (
     Attacked,
-    Entailment,
     Fault,
     Invariant,
     NotApplicable,
 )
 from eval.metrics.probabilities import labelled_precision
-from eval.stages import EntailmentModel, entails
 from records import Document, Gold, Passage, UserError, read_records, sha256_text, to_bad_input
 from records.abstention import responds
 
@@ -62,7 +59,6 @@ SHIPPED: dict[str, Attack] = {
     "reworded": FewFacts("reworded"),
     "padded": FewFacts("trivia"),
     "alternatives": Alternatives(),
-    "conjunctions": Conjunctions(),
     **{
         f"{kind}_{bank}": Phrased(kind, bank)
         for family in ("judge", "relevance")
@@ -113,10 +109,9 @@ class Attacks(Builder):
             ``scored.jsonl`` files of ``eval score``.
         attacks: kind of text to an attack, by ``class_path``; null for all shipped attacks.
         pages: files of passages; each passage is taken as true of the person named in its title.
-        entailment: a relation model that must also confirm what an attack keeps.
         source_kind: use only documents of this kind, e.g. ``normal``; null for all.
-        variants: texts per document and attack, drawn anew; equal ones are dropped. The option
-            ``search`` of the robustness experiment picks the best of them.
+        draws: texts per document and attack, drawn anew; equal ones are dropped. The robustness
+            experiment takes the best of them, and of further draws of their statements.
         verdict: name of the verdicts that label scored texts, if there are several.
         most_gold: texts with a higher gold F1, or without a gold score, are invalid; null for no
             such check, e.g. for texts that are no attacks.
@@ -125,10 +120,9 @@ class Attacks(Builder):
     documents: list[str]
     attacks: dict[str, Attack] | None = None
     pages: list[str] = field(default_factory=list)
-    entailment: EntailmentModel | None = None
     source_kind: str | None = None
     verdict: str | None = None
-    variants: PositiveInt = 1
+    draws: PositiveInt = 1
     most_gold: float | None = 0.6
 
     reads: ClassVar = ("documents", "pages")
@@ -166,7 +160,6 @@ class Attacks(Builder):
         facts = json.dumps([[asdict(page) for page in world.pages.values()], passages])
         documents = [[s.id, s.document.model_dump(mode="json")] for s in sources]
         key = [
-            self.entailment,
             self.seed,
             self.most_gold,
             sha256_text(facts),
@@ -218,50 +211,51 @@ class Attacks(Builder):
     ) -> list[tuple[AttackResult, Source]]:
         drawn: dict[str, tuple[AttackResult, Source]] = {}
         by_id = {source.id: source for source in sources}
-        for variant in range(self.variants):
-            name = f"{kind} {variant}" if variant else kind
+        for number in range(self.draws):
+            name = f"{kind} {number}" if number else kind
             rows = journal_rows(
                 work.journal(name, attack, *key),
                 by_id,
-                lambda batch, v=variant: self._rows(kind, v, attack, list(batch.values()), world),
+                lambda batch, n=number: self._rows(kind, n, attack, list(batch.values()), world),
                 unit=name,
                 batch_size=DOCUMENTS_PER_WRITE,
             )
             for source_id, source in by_id.items():
                 row = rows[source_id]
                 text = row["text"] and Document.model_validate(row["text"])
-                content = text.model_dump_json(exclude={"id"}) if text else f"{variant} {source_id}"
+                content = f"{number} {source_id}"
+                if text is not None:
+                    content = text.model_dump_json(exclude={"id", "draw"})
                 drawn.setdefault(content, (AttackResult(text, row["why"], row["where"]), source))
         return list(drawn.values())
 
     def _rows(
-        self, kind: str, variant: int, attack: Attack, sources: Sequence[Source], world: World
+        self, kind: str, draw: int, attack: Attack, sources: Sequence[Source], world: World
     ) -> Iterator[dict]:
-        # A text that does not respond has no score that an attack could raise.
-        responding = [source for source in sources if responds(source.document)]
-        suffix = f" {variant}" if variant else ""
-        by_id: dict[str, Attacked | NotApplicable] = {}
-        for source in responding:
+        suffix = f" {draw}" if draw else ""
+        is_separated = getattr(attack, "apart", False)
+        for source in sources:
             rng = random.Random(f"{self.seed}:{kind}{suffix}:{source.id}")
             try:
-                by_id[source.id] = attack.attack(source, world, rng)
+                # A text that does not respond has no score that an attack could raise.
+                if not responds(source.document):
+                    raise NotApplicable("the text does not respond")
+                result = attack.attack(source, world, rng)
             except NotApplicable as reason:
-                by_id[source.id] = reason
-        built = [(s, by_id[s.id]) for s in responding if isinstance(by_id[s.id], Attacked)]
-        unconfirmed = iter(self._unconfirmed(attack, built, world))
-        for source in sources:
-            result = by_id.get(source.id, NotApplicable("the text does not respond"))
-            if isinstance(result, NotApplicable):
-                yield {"text": None, "why": str(result), "where": ""}
+                yield {"text": None, "why": str(reason), "where": ""}
                 continue
             fault = next(attack.keeps.faults(source, result, world), None)
-            pair = next(unconfirmed)
-            if fault is None and pair is not None:
-                fault = ("the relation model does not confirm it", pair.hypothesis)
-            gold = attack_gold(source, result, world, getattr(attack, "apart", False))
+            gold = attack_gold(source, result, world, is_separated)
             why, where = fault or self._gold_fault(gold) or (None, "")
             text = _document(kind, attack, source, result, gold)
-            text = text.model_copy(update={"id": f"{text.id}{suffix}"})
+            claims = [
+                claim.model_copy(
+                    update={"credits": sorted(credited_facts(claim, source, world, is_separated))}
+                )
+                for claim in result.claims
+            ]
+            update = {"id": f"{text.id}{suffix}", "draw": draw, "claims": claims}
+            text = text.model_copy(update=update)
             row = text.model_dump(mode="json", exclude_none=True)
             yield {"text": row, "why": why, "where": where}
 
@@ -271,22 +265,6 @@ class Attacks(Builder):
         if gold is None:
             return Fault("no gold score, since no claim of the document has a label")
         return Fault(f"gold F1 above {self.most_gold}", f"{gold.f1:.2f}")
-
-    def _unconfirmed(
-        self, attack: Attack, built: Sequence[tuple[Source, Attacked]], world: World
-    ) -> list[Entailment | None]:
-        pairs = [list(attack.keeps.entailments(source, text, world)) for source, text in built]
-        distinct = list(dict.fromkeys(pair for text_pairs in pairs for pair in text_pairs))
-        if self.entailment is None or not distinct:
-            return [None] * len(built)
-        table = self.entailment.relations([(pair.premise, pair.hypothesis) for pair in distinct])
-        # A pair that the model cannot judge is not confirmed either.
-        bad = {
-            pair
-            for pair, entailed, row in zip(distinct, entails(table), table, strict=True)
-            if bool(entailed) != pair.must or np.isnan(row[0])
-        }
-        return [next((pair for pair in text_pairs if pair in bad), None) for text_pairs in pairs]
 
 
 def _document(

@@ -1,4 +1,4 @@
-"""Few supported facts as many sentences: near-paraphrases, ever smaller pieces, conjunctions.
+"""Few supported facts as many sentences: near-paraphrases, ever smaller pieces.
 
 All are forms of repetition beyond the repetitive texts of Core (arXiv 2407.03572, section 5.1): a
 metric that counts claims counts each sentence as one more supported claim.
@@ -7,19 +7,16 @@ metric that counts claims counts each sentence as one more supported claim.
 import random
 import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations
 from typing import Literal
 
 from jsonargparse.typing import PositiveInt
 
-from components.english import content_stems
-from data_builders.written.attacks.attack import Attack, SizedAttack, versions_of
+from data_builders.written.attacks.attack import SizedAttack, versions_of
 from data_builders.written.attacks.phrases import lines_of, phrase_bank
 from data_builders.written.claims.clauses import (
     Clause,
     capitalise,
     clause_of,
-    mid_sentence,
     name_of,
     name_topic,
     pronoun_of,
@@ -30,12 +27,9 @@ from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.times import coarser_times, ends_in_date, swap_date_format
 from data_builders.written.claims.validity import (
     Attacked,
-    Entailment,
-    Fault,
     NotApplicable,
     OnlyTrue,
     SentenceClaim,
-    basis_ids,
     join_sentences,
 )
 
@@ -47,7 +41,6 @@ _NOT_SPLITTABLE = re.compile(
 _PLACE = re.compile(r"^(.+) (in|on|at|from) ((?:the )?[A-Z0-9][^,]*|\d.*)$")
 MIN_WORDS = 4
 MIN_PIECES = 5
-CONJOINED_FACTS = 5
 
 
 class NearParaphrases(SizedAttack):
@@ -180,54 +173,6 @@ class FewFacts(SizedAttack):
                 for claim, texts in zip(facts, versions, strict=True)
             ]
         return join_sentences(claims[: max(len(facts), self.length(source))])
-
-
-class NoneEntailsAnother(OnlyTrue):
-    """Each claim is two supported claims of the document, and no claim entails another.
-
-    Pairs of facts differ, and no fact has all words of another; a relation model also checks each
-    pair of compound claims.
-    """
-
-    name = "truth, none entails another"
-
-    def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        yield from super().faults(source, attacked, world)
-        pairs = [frozenset(basis_ids(claim)) for claim in attacked.claims]
-        if len(set(pairs)) < len(pairs) or {len(pair) for pair in pairs} != {2}:
-            yield Fault("a compound claim entails another", source.topic)
-        facts = {c.id: content_stems(c.text) for c in source.claims if c.id in set().union(*pairs)}
-        if any(facts[a] <= facts[b] for a, b in permutations(facts, 2)):
-            yield Fault("a fact entails another", source.topic)
-
-    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
-        yield from super().entailments(source, attacked, world)
-        texts = [claim.text for claim in attacked.claims]
-        yield from (Entailment(a, b, must=False) for a, b in permutations(texts, 2))
-
-
-class Conjunctions(Attack):
-    """Every pair of five supported facts as one compound claim: ten claims.
-
-    No claim repeats or entails another, so removing entailed claims (Core, arXiv 2407.03572,
-    section 4.1) keeps all of them, and F1@K counts each.
-    """
-
-    keeps = NoneEntailsAnother(adds="and")
-    family = "counting"
-
-    def attack(self, source: Source, world: World, rng: random.Random) -> Attacked:
-        if len(source.supported) < CONJOINED_FACTS:
-            raise NotApplicable("too few supported claims")
-        facts = rng.sample(sorted(source.supported.items()), CONJOINED_FACTS)
-        pairs = list(combinations(facts, 2))
-        claims = [
-            SentenceClaim(
-                f"{strip_period(name_topic(a, source.topic))}, and {mid_sentence(b)}", "S", (x, y)
-            )
-            for (a, x), (b, y) in rng.sample(pairs, len(pairs))
-        ]
-        return join_sentences(claims)
 
 
 def _clauses(source: Source) -> list[tuple[str, Clause]]:

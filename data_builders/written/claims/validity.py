@@ -2,8 +2,7 @@
 
 A check reads the attacked text and the labels of the document, not the attack's intent. It
 compares words: new words must be on the attack's list of empty words, all original words must be
-kept, and a claim has the label of its basis. An optional relation model also checks the meaning:
-the basis of each claim labelled true must entail it. A text that fails either check is invalid.
+kept, and a claim has the label of its basis. A text that fails the check is invalid.
 """
 
 import re
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 from components.english import MONTH, WEEKDAYS, content_stems, has_negation
 from components.sentences import split_sentences
-from data_builders.written.claims.clauses import as_sentence, name_of, name_topic
+from data_builders.written.claims.clauses import as_sentence, name_of
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
 from data_builders.written.claims.times import has_same_times, without_times
@@ -87,14 +86,6 @@ class Fault(NamedTuple):
     where: str = ""
 
 
-class Entailment(NamedTuple):
-    """A pair whose premise must (or must not) entail its hypothesis by a relation model."""
-
-    premise: str
-    hypothesis: str
-    must: bool = True
-
-
 class Invariant(ABC):
     """A property of attacked texts, and its checks.
 
@@ -111,15 +102,6 @@ class Invariant(ABC):
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
         """Yield violations; only the first one is counted."""
 
-    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
-        """Yield pairs for a relation model: the basis of each supported claim must entail it."""
-        by_id = {claim.id: claim for claim in source.claims}
-        for claim in attacked.claims:
-            bases = [by_id[name].text for name in basis_ids(claim) if name in by_id]
-            if claim.label == "S" and bases and bases != [claim.text]:
-                premise = " ".join(f"{name_topic(text, source.topic)}." for text in bases)
-                yield Entailment(premise, name_topic(claim.text, source.topic))
-
     def new_words(self, text: str, bases: Iterable[str], topic: str) -> set[str]:
         """Return the words of a text that are neither in its bases nor empty."""
         known_words = set().union(*map(_words, bases)) | content_stems(name_of(topic))
@@ -132,9 +114,6 @@ class WorseByGold(Invariant):
     name = "worse by gold"
 
     def faults(self, source: Source, attacked: Attacked, world: World) -> Iterator[Fault]:
-        return iter(())
-
-    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
         return iter(())
 
 
@@ -175,9 +154,6 @@ class TrueByForm(Invariant):
             if claim.label != "S":
                 yield Fault("a label that the form does not give", claim.text)
         yield from missing_claims(source, attacked)
-
-    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
-        return iter(())
 
 
 class Possible(Invariant):
@@ -241,17 +217,6 @@ class OtherEntityFacts(Invariant):
         if self.with_topic and not 0 < of_topic < len(attacked.claims):
             yield Fault("it is not of both", source.topic)
         yield from missing_claims(source, attacked)
-
-    def entailments(self, source: Source, attacked: Attacked, world: World) -> Iterator[Entailment]:
-        if self.namesake:
-            known_texts = [
-                name_topic(fact.text, source.topic) for fact in world.topic_facts(source)
-            ]
-            for claim in attacked.claims:
-                if not any(
-                    world.is_topic_page(source, world.facts[name][1]) for name in basis_ids(claim)
-                ):
-                    yield from (Entailment(text, claim.text, must=False) for text in known_texts)
 
 
 def may_be_true_of_both(text: str, true: str, name: str) -> bool:

@@ -191,12 +191,7 @@ def _rung_document(
 def _with_versions(document: Document, statements: Sequence[Statement]) -> Document:
     """The claims with the versions that attacks use."""
     claims = [
-        claim.model_copy(
-            update={
-                "reworded": [text for text in statement.wordings if text != claim.text],
-                "false": [version._asdict() for version in statement.false],
-            }
-        )
+        claim.model_copy(update=statement.versions(claim.text))
         for claim, statement in zip(document.claims, statements, strict=True)
     ]
     return document.model_copy(update={"claims": claims})

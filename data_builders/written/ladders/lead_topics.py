@@ -59,6 +59,11 @@ class Statement:
     def wordings(self) -> tuple[str, ...]:
         return (self.text, *self.reworded)
 
+    def versions(self, text: str) -> dict[str, list]:
+        """Fields of a claim in the words of ``text``: what attacks may write instead."""
+        reworded = [wording for wording in self.wordings if wording != text]
+        return {"reworded": reworded, "false": [version._asdict() for version in self.false]}
+
 
 @dataclass(frozen=True)
 class StatementTopic:

@@ -2,7 +2,10 @@
 
 import random
 from collections.abc import Iterator, Sequence
+from typing import get_args
 
+from data_builders.written.attacks.discourse import Framed, Hidden
+from data_builders.written.attacks.frames import DiscourseForm, HiddenForm
 from data_builders.written.attacks.phrases import (
     Bank,
     Kind,
@@ -13,8 +16,11 @@ from data_builders.written.attacks.phrases import (
     phrase_bank,
     phrases,
 )
-from data_builders.written.claims.validity import SentenceClaim
+from data_builders.written.claims.known_facts import World
+from data_builders.written.claims.labelled import Source
+from data_builders.written.claims.validity import NotApplicable, SentenceClaim
 from data_builders.written.ladders.lead_topics import FalseVersion, Statement, StatementTopic
+from records import Claim, Document
 
 JUDGE: tuple[Kind, ...] = tuple(phrase_bank()["judge"])
 # A kind that stands for several.
@@ -77,7 +83,8 @@ def draw_statements(
 
     Args:
         kind: ``true``, ``reworded``, ``affirmed``, ``number``, ``name``, ``relation``,
-            ``compound``, ``part``, ``off topic``, a kind of phrase, or a key of ``GROUPS``.
+            ``compound``, ``part``, ``off topic``, ``discourse``, ``hidden``, a kind of phrase, or a
+            key of ``GROUPS``.
         other_topics: topics of statements that are off topic.
     """
     texts: set[str] = set()
@@ -125,5 +132,24 @@ def _draw(
         case "off topic":
             text = rng.choice(rng.choice(other_topics).statements).text
             return SentenceClaim(text, "S")
+        case "discourse":
+            attack = Framed(rng.choice(get_args(DiscourseForm)), bank, sentences=1)
+            return _attacked(attack, rng, topic, statement)
+        case "hidden":
+            attack = Hidden(rng.choice(get_args(HiddenForm)), bank, sentences=1)
+            return _attacked(attack, rng, topic, statement)
     text = fill(rng.choice(phrases(kind, bank)), rng.choice(statement.wordings), topic.name)
     return text and SentenceClaim(text, "NS" if family_of(kind) == "judge" else "S")
+
+
+def _attacked(
+    attack: Framed | Hidden, rng: random.Random, topic: StatementTopic, statement: Statement
+) -> SentenceClaim | None:
+    """A text of one statement that is taken back, or that has hidden falsehoods behind it."""
+    claim = Claim(id="c0", text=statement.text, label="S", **statement.versions(statement.text))
+    document = Document(id=topic.name, topic=topic.name, text=claim.text, claims=[claim])
+    try:
+        attacked = attack.attack(Source(topic.name, document), World([], []), rng)
+    except NotApplicable:
+        return None
+    return SentenceClaim(attacked.text, "NS")

@@ -29,7 +29,7 @@ from eval.experiments.robustness.robustness_bank import (
     bank_curve_values,
     search,
 )
-from eval.experiments.robustness.robustness_cells import ALL, By, Cells, Value, cells_of
+from eval.experiments.robustness.robustness_cells import ALL, By, Cells, Value, cells_of, draw_of
 from eval.experiments.robustness.robustness_certificate import (
     PROBE,
     certificate_values,
@@ -37,6 +37,7 @@ from eval.experiments.robustness.robustness_certificate import (
 )
 from eval.experiments.robustness.robustness_correlations import agreement, truth
 from eval.experiments.robustness.robustness_curve import curve_values
+from eval.experiments.robustness.robustness_draws import redraw
 from eval.experiments.robustness.robustness_fresh import known_files
 from eval.experiments.robustness.robustness_grid import NONE, CurveRow, Grid, TextScores
 from eval.experiments.robustness.robustness_page import PAGE
@@ -82,7 +83,7 @@ class Robustness(Experiment):
         metrics: name to a pipeline without a selector; null removes one of a configuration.
         text_metrics: name to a metric that scores whole texts; defences do not apply to it.
             ``labels``, the precision by the texts' own labels, is always included, and so is
-            ``word test`` next to ``metrics``, a control that reads words without their order.
+            ``word test``, a control that reads words without their order.
         defences: name to a change of the pipelines; ``none`` is always included.
         stacks: name to defences that are applied together.
         leave_one_out: stacks that are also scored without each of their defences.
@@ -142,12 +143,12 @@ class Robustness(Experiment):
 
     def __post_init__(self):
         self.metrics = {name: metric for name, metric in self.metrics.items() if metric is not None}
-        if self.metrics and WORD_TEST not in self.metrics:
-            retrieve = next(iter(self.metrics.values())).retrieve
-            self.metrics[WORD_TEST] = Pipeline(Sentences(), [WordTest()], retrieve)
-            self.controls = [*self.controls, WORD_TEST]
         if not self.texts or not self.honest or not {**self.metrics, **self.text_metrics}:
             raise UserError("expected at least one entry in `texts` and `honest`, and one metric")
+        if WORD_TEST not in self.metrics:
+            retrieve = next((metric.retrieve for metric in self.metrics.values()), None)
+            self.metrics[WORD_TEST] = Pipeline(Sentences(), [WordTest()], retrieve)
+            self.controls = [*self.controls, WORD_TEST]
         for option, names in (("controls", self.controls), ("verdicts", self.verdicts)):
             choices = {*self.metrics, *self.text_metrics}
             choices |= {*self.members} if option == "controls" else set()
@@ -187,7 +188,8 @@ class Robustness(Experiment):
         """Score all texts by all metrics with all defences.
 
         Writes next to the results ``texts.jsonl``, every text with its claims, verdicts and
-        selections, and the same for the texts of curves in ``curves.jsonl``.
+        selections, and the same for further draws of attacks in ``draws.jsonl`` and for the texts
+        of curves in ``curves.jsonl``.
         """
         config = {name: run.config.get(name) for name in ("metrics", "defences")}
         score = partial(self._score, config)
@@ -203,12 +205,17 @@ class Robustness(Experiment):
         searched, bank_values = self._bank(run, grid, documents)
         if searched:
             rows += run.process("bank", score, searched, TextScores)
-        self.cells = cells = cells_of(rows, defences, self.verdicts, same)
+        draws = [row for row in rows if draw_of(row.document)]
+        single = [row for row in rows if not draw_of(row.document)]
+        if drawn := redraw(rows, self.seed):
+            draws += run.process("draws", score, drawn, TextScores)
+        self.cells = cells = cells_of([*single, *draws], defences, self.verdicts, same)
+        of_single = cells_of(single, defences, self.verdicts, same)
         values = [
-            *score_values(cells, defences, self._strata(documents), self.seed),
+            *score_values(of_single, defences, self._strata(documents), self.seed),
             *honest_values(cells, self.honest[0]),
             *agreement(cells, self.honest[0], self._selectors),
-            *truth(rows, self.verdicts, self.seed),
+            *truth(single, self.verdicts, self.seed),
             *bank_values,
         ]
         probed: list[TextScores] = []
@@ -236,10 +243,10 @@ class Robustness(Experiment):
             "inert": {m: sorted(kinds) for m, kinds in without_evidence.inert.items()},
             "controlled": sorted(without_evidence.controlled),
             "fresh": self.fresh,
-            "known": known_files({path: read_records(path, Document) for path in self.fresh}),
+            "known": known_files(self._fresh),
         }
-        extra = {"curves.jsonl": curve_rows, "probes.jsonl": probed}
-        files = {"texts.jsonl": rows} | {name: more for name, more in extra.items() if more}
+        extra = {"draws.jsonl": draws, "curves.jsonl": curve_rows, "probes.jsonl": probed}
+        files = {"texts.jsonl": single} | {name: more for name, more in extra.items() if more}
         return Outcome(values, files, provenance)
 
     def _verdicts(
@@ -349,6 +356,7 @@ class Robustness(Experiment):
                 of_file, skipped = read_texts(path, kind, len(paths))
                 self._skip([skipped] if skipped else [])
                 read.append((path, of_file))
+        self._fresh = {path: of_file for path, of_file in read if path in self.fresh}
         texts = with_distinct_ids(read)
         texts = add_label_gold(texts, "labels")
         for name in ("generator", "group", "bin"):

@@ -136,6 +136,11 @@ def bound(text: Text, defence: Defence, is_supported: bool) -> float:
 # Selections of texts
 
 
+def draw_of(document: Document) -> int:
+    """The number of a text among those of an attack on a topic, of which the best counts."""
+    return (document.model_extra or {}).get("draw", 0)
+
+
 def by_kind(texts: Iterable[Scored]) -> dict[str, list[Scored]]:
     """Kind to its texts, in their order."""
     kinds: dict[str, list[Scored]] = defaultdict(list)

@@ -103,7 +103,8 @@ def matrices(file: ResultFile) -> Iterator[TextTable]:
             "A cell has the excess inflation (how much the metric overrates the attack, minus how "
             "much it overrates an honest text of the same gold F1) with bounds at the level of all "
             "cells, the share of topics on which the attack scores higher than a much better text "
-            "(ASR), and the verdict. Orange cells are gamed, grey ones unclear, blue ones held; "
+            "(ASR), and the verdict. Of several texts of a topic, the one with the highest score in "
+            "the column counts. Orange cells are gamed, grey ones unclear, blue ones held; "
             "cells without a colour are void.",
             ["Attack", *columns],
             [*_margins(columns, ABOVE), *lines, *_margins(columns, BELOW)],
@@ -131,6 +132,10 @@ def _attack(cells: Mapping[tuple[str, str], Result], kind: str) -> Cell:
     if excess is None or excess.value is None:
         return Cell(share)
     mark, good = verdict_mark(excess)
+    single = [cells.get((f"single_{name}", kind)) for name in ("excess", "successes")]
+    if None not in single:
+        mark += f", best of {excess.variant}"
+        share += "; a single text {:+.2f}, ASR {:.2f}".format(*(row.value for row in single))
     value, shade = f"{excess.value:+.2f}", _SHADES.get(excess.verdict)
     return Cell(value, _ends(excess.bounds), share, mark, good, shade=shade)
 

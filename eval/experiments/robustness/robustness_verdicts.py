@@ -27,6 +27,7 @@ from eval.experiments.robustness.robustness_cells import (
     Text,
     Value,
     by_kind,
+    draw_of,
     fields_of,
 )
 from eval.experiments.robustness.robustness_grid import NONE
@@ -251,6 +252,8 @@ class Attacked:
         outcomes: by unit.
         failed: claims of its texts that could not be judged.
         excess: excess inflation by unit.
+        draws: texts per topic of which the attacker takes the best.
+        single: the same attack with only the first text of a topic.
     """
 
     kind: str
@@ -260,11 +263,17 @@ class Attacked:
     outcomes: Mapping[str, AttackOutcome] = field(init=False)
     failed: int = field(init=False)
     excess: np.ndarray = field(init=False)
+    draws: int = field(init=False)
+    single: "Attacked | None" = field(init=False, default=None)
 
     def __post_init__(self, texts: Sequence[Text]):
         self.outcomes = self.ladder.outcomes(texts)
         self.failed = sum(text.failed for text in texts)
         self.excess = excess_inflation(list(self.outcomes.values()))
+        self.draws = 1 + max((draw_of(text.document) for text in texts), default=0)
+        if self.draws > 1:
+            first = [text for text in texts if draw_of(text.document) == 0]
+            self.single = Attacked(self.kind, self.column, self.ladder, first)
 
     @property
     def successes(self) -> np.ndarray:
@@ -400,7 +409,9 @@ def attack_values(
 ) -> Iterator[Value]:
     """``excess_inflation`` with the verdict, ``asr``, ``units_needed``, and the worst of a column.
 
-    Without a ladder of several rungs only ``asr``, without a verdict.
+    Without a ladder of several rungs only ``asr``, without a verdict. The variant is the number of
+    texts of a topic of which the best counts, with ``single_excess`` and ``single_successes`` of
+    the first.
 
     Args:
         attacks: of all columns; those without a unit are left out.
@@ -416,7 +427,7 @@ def attack_values(
         metric, column = attack.column
         n = len(attack.outcomes)
         shared = {"assessor": metric, "selection": column, "kind": attack.kind, "n": n}
-        shared |= {"generator": ALL, "failed": attack.failed}
+        shared |= {"generator": ALL, "failed": attack.failed, "variant": attack.draws}
         bounds = bounds_of(attack.excess_range, attack.successes, level)
         rate = {"value": None, "ci95": None, "bounds": bounds.success}
         if not np.isnan(attack.successes).all():
@@ -431,6 +442,10 @@ def attack_values(
             if verdict == "unclear":
                 needed = units_needed(attack.excess_range, attack.successes, level)
                 rows.append({"metric": "units_needed", "value": needed, "ci95": None})
+        if attack.single is not None:
+            for name in ("excess", "successes"):
+                values = fields_of(t_interval(getattr(attack.single, name)))
+                yield shared | {"metric": f"single_{name}"} | values
         for row in rows:
             yield shared | row
             key = (attack.column, row["metric"])
