@@ -7,6 +7,7 @@ Texts that are more than their statements, such as those with a frame or a table
 anew: the attacker takes the best of the texts of the file.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -40,14 +41,15 @@ def redraw(rows: Sequence[TextScores], seed: int) -> list[Document]:
         more = {"topic": topic, "kind": kind, "k": first.gold.k}
         bank = [BankStatement(text=t, credits=claim.credits, **more) for t, claim in claims.items()]
         options = BankAttack(sentences=len(first.claims), **_OPTIONS)
-        for shares in _supported_shares(group):
+        for shares, most in _supported_shares(group):
 
-            def score(texts: Sequence[Document], shares=shares) -> list[float]:
-                return [sum(text.text.count(s) * shares[s] for s in shares) for text in texts]
+            def score(texts: Sequence[Document], shares=shares, most=most) -> list[float]:
+                return [sum(min(most, t.text.count(s)) * shares[s] for s in shares) for t in texts]
 
             (found,) = search([BankTopic(id=topic, bank=bank)], score, options, kind, seed)
             if found.document is not None:
-                update = {"family": first.family, "draw": DRAWS - 1}
+                family = (first.model_extra or {}).get("family")
+                update = {"family": family, "draw": DRAWS - 1}
                 best[found.document.id] = found.document.model_copy(update=update)
     return list(best.values())
 
@@ -58,8 +60,13 @@ def _is_its_statements(document: Document) -> bool:
     return has_credits and document.text == " ".join(claim.text for claim in claims)
 
 
-def _supported_shares(group: Sequence[TextScores]) -> Iterator[Mapping[str, float]]:
-    """For each metric and column: statement to the mean share of its claims that are supported."""
+def _supported_shares(
+    group: Sequence[TextScores],
+) -> Iterator[tuple[Mapping[str, float], float]]:
+    """For each metric and column: statement to the mean share of its claims that are supported.
+
+    Also yields how often a statement counts: once in a column that selects claims.
+    """
     for metric, judged in group[0].metrics.items():
         for column in dict.fromkeys(score.selection for score in judged.scores):
             shares: dict[str, list[bool]] = defaultdict(list)
@@ -71,4 +78,5 @@ def _supported_shares(group: Sequence[TextScores]) -> Iterator[Mapping[str, floa
                 for claim, statement in product(judged.claims, row.document.claims):
                     if (claim.source or claim.text) in statement.text:
                         shares[statement.text].append(claim.id in supported)
-            yield {text: fmean(accepted) for text, accepted in shares.items()}
+            most = 1 if column in judged.selections else math.inf
+            yield {text: fmean(accepted) for text, accepted in shares.items()}, most
