@@ -47,10 +47,14 @@ def redraw(rows: Sequence[TextScores], seed: int) -> list[Document]:
                 return [sum(min(most, t.text.count(s)) * shares[s] for s in shares) for t in texts]
 
             (found,) = search([BankTopic(id=topic, bank=bank)], score, options, kind, seed)
-            if found.document is not None:
-                family = (first.model_extra or {}).get("family")
-                update = {"family": family, "draw": DRAWS - 1}
-                best[found.document.id] = found.document.model_copy(update=update)
+            if (text := found.document) is not None:
+                stated = [c for s, c in claims.items() for _ in range(text.text.count(s))]
+                update = {
+                    "family": (first.model_extra or {}).get("family"),
+                    "claims": [c.model_copy(update={"id": str(n)}) for n, c in enumerate(stated)],
+                    "draw": DRAWS - 1,
+                }
+                best[text.id] = text.model_copy(update=update)
     return list(best.values())
 
 

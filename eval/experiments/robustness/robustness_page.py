@@ -103,8 +103,8 @@ def matrices(file: ResultFile) -> Iterator[TextTable]:
             "A cell has the excess inflation (how much the metric overrates the attack, minus how "
             "much it overrates an honest text of the same gold F1) with bounds at the level of all "
             "cells, the share of topics on which the attack scores higher than a much better text "
-            "(ASR), and the verdict. Of several texts of a topic, the one with the highest score in "
-            "the column counts. Orange cells are gamed, grey ones unclear, blue ones held; "
+            "(ASR), and the verdict. Of several texts of a topic, the one with the highest score "
+            "counts. Orange cells are gamed, grey ones unclear, blue ones held; "
             "cells without a colour are void.",
             ["Attack", *columns],
             [*_margins(columns, ABOVE), *lines, *_margins(columns, BELOW)],
