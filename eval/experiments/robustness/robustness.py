@@ -9,7 +9,7 @@ import math
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -187,9 +187,8 @@ class Robustness(Experiment):
     def measure(self, run: Run) -> Outcome:
         """Score all texts by all metrics with all defences.
 
-        Writes next to the results ``texts.jsonl``, every text with its claims, verdicts and
-        selections, and the same for further draws of attacks in ``draws.jsonl`` and for the texts
-        of curves in ``curves.jsonl``.
+        Writes next to the results ``texts.jsonl``: texts with claims, verdicts and selections;
+        ``draws.jsonl``, the same for further draws of attacks, and ``curves.jsonl`` for curves.
         """
         config = {name: run.config.get(name) for name in ("metrics", "defences")}
         score = partial(self._score, config)
@@ -205,10 +204,7 @@ class Robustness(Experiment):
         searched, bank_values = self._bank(run, grid, documents)
         if searched:
             rows += run.process("bank", score, searched, TextScores)
-        draws = [row for row in rows if draw_of(row.document)]
-        single = [row for row in rows if not draw_of(row.document)]
-        if drawn := redraw(rows, self.seed):
-            draws += run.process("draws", score, drawn, TextScores)
+        single, draws = self._with_draws(run, score, rows)
         self.cells = cells = cells_of([*single, *draws], defences, self.verdicts, same)
         of_single = cells_of(single, defences, self.verdicts, same)
         values = [
@@ -248,6 +244,15 @@ class Robustness(Experiment):
         extra = {"draws.jsonl": draws, "curves.jsonl": curve_rows, "probes.jsonl": probed}
         files = {"texts.jsonl": single} | {name: more for name, more in extra.items() if more}
         return Outcome(values, files, provenance)
+
+    def _with_draws(
+        self, run: Run, score: Callable, rows: Sequence[TextScores]
+    ) -> tuple[list[TextScores], list[TextScores]]:
+        """The single texts, and all further draws of attacks."""
+        drawn = redraw(rows, self.seed)
+        scored = [*rows, *(run.process("draws", score, drawn, TextScores) if drawn else ())]
+        single = [row for row in scored if not draw_of(row.document)]
+        return single, [row for row in scored if draw_of(row.document)]
 
     def _verdicts(
         self,

@@ -46,8 +46,8 @@ def redraw(rows: Sequence[TextScores], seed: int) -> list[Document]:
             def score(texts: Sequence[Document], shares=shares, most=most) -> list[float]:
                 return [sum(min(most, t.text.count(s)) * shares[s] for s in shares) for t in texts]
 
-            (found,) = search([BankTopic(id=topic, bank=bank)], score, options, kind, seed)
-            if (text := found.document) is not None:
+            (result,) = search([BankTopic(id=topic, bank=bank)], score, options, kind, seed)
+            if (text := result.document) is not None:
                 stated = [c for s, c in claims.items() for _ in range(text.text.count(s))]
                 update = {
                     "family": (first.model_extra or {}).get("family"),
