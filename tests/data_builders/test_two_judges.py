@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from components.identity import identity
-from data_builders.written.attacks.attacks import Attacks
-from data_builders.written.attacks.triviality import HedgedTrivia
+from data_builders.written.corruption.corrupters import Change, ToChange
+from data_builders.written.corruption.corruption import Corruption
 from eval.models.encoder import Entailment
 from records import UserError, write_jsonl
 from tests.components.test_identity import shifted
@@ -19,13 +19,15 @@ from tests.eval.conftest import adversary, make_checkpoint, relation, tiny_llama
 __all__ = ["adversary", "make_checkpoint", "relation", "tiny_llama"]  # fixtures
 
 
-class Interrupted(HedgedTrivia):
-    """Stops the build that runs it, as Ctrl-C does, while the file ``stop`` exists."""
+class Danish:
+    """Makes claims false; stops the build, as Ctrl-C does, while the file ``stop`` exists."""
 
-    def attack(self, source, world, rng: random.Random):
+    source = "rule: Danish"
+
+    def corrupt(self, claims: Sequence[ToChange], seed: int) -> list[Change]:
         if Path("stop").exists():
             raise KeyboardInterrupt
-        return super().attack(source, world, rng)
+        return [Change(f"{claim.topic} was Danish.") for claim in claims]
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def _judge_sha256(folder: str) -> str:
     return manifest["config"]["entailment"]["checkpoint"]["sha256"]
 
 
-def test_an_interrupted_build_of_attacks_is_refused_to_another_judge(judges):
+def test_an_interrupted_corruption_is_refused_to_another_judge(judges):
     claims = [
         {"id": f"c{n}", "text": text, "sentence": n, "source": text, "label": label}
         for n, (text, label) in enumerate(
@@ -48,11 +50,15 @@ def test_an_interrupted_build_of_attacks_is_refused_to_another_judge(judges):
         )
     ]
     text = " ".join(claim["text"] for claim in claims)
-    write_jsonl("docs.jsonl", [{"id": "ann", "topic": "Ann Lee", "text": text, "claims": claims}])
+    document = {"id": "ann", "topic": "Ann Lee", "text": text, "claims": claims}
+    write_jsonl("docs.jsonl", [document])
+    write_jsonl("info.jsonl", [document | {"id": "info", "kind": "info"}])
 
     def build(output: str, judge: Entailment, **options: object) -> bytes:
-        attacks = {"trivia": HedgedTrivia(), "later": Interrupted()}
-        Attacks(output, ["docs.jsonl"], attacks, entailment=judge, **options).build()
+        files = {"info": ["info.jsonl"]}
+        Corruption(
+            output, ["docs.jsonl"], Danish(), files, probability=1.0, entailment=judge, **options
+        ).build()
         return b"".join(path.read_bytes() for path in sorted(Path(output).glob("*")))
 
     first, second = judges

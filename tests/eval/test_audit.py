@@ -181,7 +181,7 @@ def test_an_attack_whose_texts_all_fail_is_listed_as_failed():
         "denied_unseen": "failed",
         "repeated": "unclear",
     }
-    assert f"{len(TOPICS)} failed" in result.screen().splitlines()[2]
+    assert f"{len(TOPICS)} failed" in result.screen().splitlines()[3]
     assert result.verdict == "failed"
     assert result.is_at_most("failed")
     assert not result.is_at_most("gamed")

@@ -18,7 +18,7 @@ from eval.metrics.probabilities import (
     posterior_measures,
 )
 from eval.pipeline import Pipeline
-from eval.report.tables import number
+from eval.report.declare import number
 from eval.retrieve.given import Given as GivenPassages
 from eval.verify.factreasoner.graph import table
 from eval.verify.factreasoner.stage import FactReasoner
