@@ -14,7 +14,8 @@ CONFIGS = sorted(
     path for room in ("eval", "experiments") for path in ROOT.glob(f"configs/{room}/small/*.yaml")
 )
 MADE_BY_RUNS = re.compile(r"data/cache/|runs/\w+/answers\.sqlite")
-# Ready checkpoints are in git; hardened ones with their texts, and texts of labelled sentences, need commands of their own.
+# Ready checkpoints are in git; hardened ones and their texts, and texts of labelled sentences, need
+# commands of their own.
 MADE_ELSEWHERE = re.compile(
     r"checkpoints/(ready|hardened)/|data/(generations_leads|\w+_labelled|labelled_\w+)/"
 )
