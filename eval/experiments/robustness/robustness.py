@@ -40,7 +40,7 @@ from eval.experiments.robustness.robustness_curve import curve_values
 from eval.experiments.robustness.robustness_draws import redraw
 from eval.experiments.robustness.robustness_fresh import known_files
 from eval.experiments.robustness.robustness_grid import NONE, CurveRow, Grid, TextScores
-from eval.experiments.robustness.robustness_page import PAGE
+from eval.experiments.robustness.robustness_page import LABELS, PAGE
 from eval.experiments.robustness.robustness_texts import (
     draw_topics,
     read_curve,
@@ -69,7 +69,6 @@ from eval.run.run import Run
 from eval.verify.word_test import WordTest
 from records import Document, UserError, read_records, sha256_text
 
-LABELS = "labels"
 WORD_TEST = "word test"
 
 

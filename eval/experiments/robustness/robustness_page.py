@@ -30,6 +30,8 @@ from records import Result, ResultFile
 CLEAN = "clean"
 NO_DEFENCE = "no defence"
 CONTROL = " (control)"
+# The precision by the texts' own labels, which any attack with true claims games.
+LABELS = "labels"
 UNITS = {"claims": "tenth"} | dict.fromkeys(("respond_ratio", "kept_share"), "share")
 # Lines above and below the attacks of a column.
 ABOVE = {"certificate": "Certificate", "order": "Order of honest texts (τ)"}
@@ -268,7 +270,7 @@ def worst_example(file: ResultFile, folder: Path) -> Iterator[TextTable]:
     rows = map(TextScores.model_validate, rows_in(folder / "texts.jsonl"))
     cells = cells_of(list(rows), {NONE: Defence()})
     ladders = ladders_of(cells, file.provenance["honest"], seed=0)
-    plain = [row for row in file.results if row.selection == NONE]
+    plain = [r for r in file.results if r.selection == NONE and r.assessor != LABELS]
     gamed = {row.assessor for row in plain if row.verdict == "gamed"}
     worst = {row.assessor: row.variant for row in plain if row.metric == WORST}
     # Of the first metric that is gamed; controls come last.
@@ -382,11 +384,11 @@ def summary(file: ResultFile) -> list[str]:
 
 
 def _answer(verdicts: Mapping[tuple[str, str], Sequence[tuple[str, str]]]) -> str:
-    """The answer to the question of the page; a control's verdicts do not count."""
+    """The answer to the question of the page; verdicts of controls and labels do not count."""
     distinct = {
         ", ".join(place): {verdict for _, verdict in pairs}
         for place, pairs in verdicts.items()
-        if not place[0].endswith(CONTROL)
+        if place[0] != LABELS and not place[0].endswith(CONTROL)
     }
     if gamed := [column for column, words in distinct.items() if "gamed" in words]:
         return f"Yes. Gamed: {'; '.join(gamed)}."
