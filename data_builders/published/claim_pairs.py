@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from bm25s.stopwords import STOPWORDS_EN_PLUS
 from tqdm import tqdm
 
 from components.sentences import split_sentences
@@ -32,45 +33,6 @@ SHARED = 0.5
 ENTAILED, SPECIFIC = 0.97, 0.03
 
 _WORD = re.compile(r"\w+")
-_EMPTY = frozenset(
-    {
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "by",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "his",
-        "in",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "she",
-        "that",
-        "the",
-        "their",
-        "they",
-        "this",
-        "to",
-        "was",
-        "were",
-        "who",
-        "with",
-    }
-)
 
 Pair = tuple[str, str]
 
@@ -132,7 +94,7 @@ class ClaimPairs(Builder):
 
 
 def content(text: str) -> set[str]:
-    return {word for word in _WORD.findall(text.lower()) if word not in _EMPTY}
+    return {word for word in _WORD.findall(text.lower()) if word not in STOPWORDS_EN_PLUS}
 
 
 def _bleached(document: Document, split: str, rng: random.Random, named: bool = False) -> str:

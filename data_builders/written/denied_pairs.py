@@ -19,8 +19,7 @@ import yaml
 from components.overlap import covered_share, stem_weights
 from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import read_card
-from data_builders.evenness import overlap_auroc
+from data_builders.evenness import pair_card
 from data_builders.written.attacks.phrases import phrases
 from data_builders.written.claims.clauses import capitalise, mid_sentence, strip_period
 from data_builders.written.distant_lss.transform import NEGATED
@@ -72,11 +71,8 @@ class DeniedPairs(Builder):
         rows = list(unique.values())
         if not rows:
             raise UserError("pairs: no entailed statement has a verb that can be denied")
-        counts = Counter((pair.source, pair.label) for pair in rows)
-        table = (f"| `{name}` | {label} | {n} |" for (name, label), n in sorted(counts.items()))
-        auroc = overlap_auroc(rows)
-        card = read_card("denied_pairs", rows="\n".join(table), even=auroc)
-        return Made({"relation_train.jsonl": rows}, card, details={"overlap_auroc": auroc})
+        card, details = pair_card("denied_pairs", rows)
+        return Made({"relation_train.jsonl": rows}, card, details=details)
 
     def _rows(self, pairs: list[RelationPair], dropped: Counter[str]) -> Iterator[RelationPair]:
         weight = stem_weights(pair.premise for pair in pairs)

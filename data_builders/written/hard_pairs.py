@@ -17,8 +17,7 @@ from typing import ClassVar, Literal
 from components.english import MONTH, OPENERS
 from components.overlap import covered_share, stem_weights
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import read_card
-from data_builders.evenness import overlap_auroc
+from data_builders.evenness import pair_card
 from data_builders.written.distant_lss.transform import (
     NEGATED,
     Pieces,
@@ -125,11 +124,8 @@ class HardPairs(Builder):
         rows = list(self._rows(plain, work.dropped, beyond))
         if not rows:
             raise UserError("pairs: no entailed pair can be changed within the margin")
-        auroc = overlap_auroc(rows)
-        counts = Counter(pair.source for pair in rows)
-        table = "\n".join(f"| `{name}` | {number} |" for name, number in sorted(counts.items()))
-        card = read_card("hard_pairs", rows=table, even=auroc)
-        details = {"overlap_auroc": auroc, "changes_beyond_margin": dict(sorted(beyond.items()))}
+        card, details = pair_card("hard_pairs", rows)
+        details["changes_beyond_margin"] = dict(sorted(beyond.items()))
         return Made({"relation_train.jsonl": rows}, card, details=details)
 
     def _rows(

@@ -16,8 +16,7 @@ from components.english import with_article
 from components.overlap import covered_share, stem_weights
 from components.sentences import split_sentences
 from data_builders.builder import Builder, Made, Work
-from data_builders.dataset import read_card
-from data_builders.evenness import overlap_auroc
+from data_builders.evenness import pair_card
 from data_builders.splits import SPLITS, by_split
 from data_builders.written.attacks.phrases import Kind, family_of, fill, phrases
 from data_builders.written.distant_lss.transform import Pool, Setting, entities, swap_entity
@@ -114,11 +113,8 @@ class LeadPairs(Builder):
                 files |= self._records(articles[split], index, work.dropped)
         else:
             train[:] = _hardest(train, self.judge)
-        counts = Counter((pair.source, pair.label) for pair in train)
-        lines = (f"| `{name}` | {label} | {n} |" for (name, label), n in sorted(counts.items()))
-        auroc = overlap_auroc(train)
-        card = read_card("lead_pairs", rows="\n".join(lines), even=auroc)
-        return Made(files, card, details={"overlap_auroc": auroc})
+        card, details = pair_card("lead_pairs", train)
+        return Made(files, card, details=details)
 
     def _records(
         self, articles: Sequence[Article], index: int, dropped: Counter[str]

