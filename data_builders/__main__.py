@@ -32,6 +32,7 @@ BUILDERS = {
     "dfactscore_labels": "data_builders.annotated.dfactscore.dfactscore_labels.DFActScoreLabels",
     "dfactscore_project": "data_builders.annotated.dfactscore.dfactscore_project.DFActScoreProject",
     "distant_lss": "data_builders.written.distant_lss.distant_lss.DistantLss",
+    "framed_pairs": "data_builders.written.framed_pairs.FramedPairs",
     "generations": "data_builders.written.generations.Generations",
     "hard_pairs": "data_builders.written.hard_pairs.HardPairs",
     "knowledge": "data_builders.published.knowledge.knowledge.KnowledgeFile",

@@ -50,8 +50,15 @@ def _resolved(sentence: str, before: Sequence[str]) -> str:
     names = _candidates(before, is_thing)
     if len(names) != 1 or not all(names.values()):
         return sentence
-    name = f"{'The ' * is_thing}{next(iter(names))}{'’s' * (match[1] in _POSSESSIVE)}"
-    return f"{name}{sentence[match.end() :]}"
+    return with_name(sentence, f"{'The ' * is_thing}{next(iter(names))}")
+
+
+def with_name(sentence: str, name: str) -> str:
+    """The sentence with a name in place of a pronoun at its beginning."""
+    match = _PRONOUN.match(sentence)
+    if match is None:
+        return sentence
+    return f"{name}{'’s' * (match[1] in _POSSESSIVE)}{sentence[match.end() :]}"
 
 
 def _candidates(sentences: Sequence[str], is_thing: bool) -> dict[str, bool]:

@@ -1,6 +1,7 @@
 """Attacks whose meaning is decided outside of a sentence, and wrong relations of a page's words."""
 
 import random
+from collections import Counter
 from typing import get_args
 
 import pytest
@@ -12,10 +13,11 @@ from data_builders.written.attacks.frames import DiscourseForm, HiddenForm, fram
 from data_builders.written.attacks.judge import Falsified
 from data_builders.written.claims.known_facts import World
 from data_builders.written.claims.labelled import Source
+from data_builders.written.framed_pairs import FramedPairs
 from data_builders.written.leads.false_values import Article
 from data_builders.written.leads.lead_statements import LeadStatement
 from data_builders.written.leads.wrong_relations import wrong_relations
-from records import Claim, Document, Gold, Passage
+from records import Claim, Document, Gold, Passage, RelationPair, read_records, write_jsonl
 
 PAGE = Passage(
     id="p",
@@ -113,10 +115,33 @@ def test_pronoun_replaces_the_name_and_its_possessive():
 def test_unseen_frames_share_no_sentence_with_seen_ones_and_are_ten_or_more():
     bank = frame_bank()
     forms = bank["discourse"].values()
-    seen, unseen = ([line for f in forms for line in f[b].splitlines()] for b in ("seen", "unseen"))
+    trained = ("seen", "more_seen", "twin", "more_twin")
+    unseen = [line for form in forms for line in form["unseen"].splitlines()]
+    seen = [line for form in forms for name in trained for line in form[name].splitlines()]
     assert len(unseen) >= 10
     for line in unseen:
         assert all(content_stems(line) != content_stems(other) for other in seen)
     hidden = bank["hidden"].values()
     assert sum(len(form["unseen"]) for form in hidden) >= 10
     assert len(frames("relation", "unseen")) >= 10
+
+
+def test_framed_pairs_have_a_twin_for_each_frame_and_no_unseen_one(tmp_path):
+    names = ("Ann Lee", "Bo Hill", "Cy Orr", "Di Wu", "Ed Fox", "Flo Ray")
+    rows = [
+        {"premise": "A page.", "hypothesis": f"{name} was {role}.", "label": label, "group": name}
+        for name in names
+        for role, label in (("a poet", "entailment"), ("a spy", "neutral"), ("born", "entailment"))
+    ]
+    write_jsonl(tmp_path / "pairs.jsonl", rows)
+    FramedPairs(tmp_path / "out", pairs=[str(tmp_path / "pairs.jsonl")], texts=9).build()
+    pairs = read_records(tmp_path / "out/relation_train.jsonl", RelationPair)
+    sources = Counter((pair.source, pair.label) for pair in pairs)
+    for form in get_args(DiscourseForm):
+        seen = sources[f"framed/{form} seen", "not_entailment"]
+        assert 0 < seen == sources[f"framed/{form} twin", "entailment"]
+    assert sum(sources.values()) == len(pairs)
+    assert {pair.hypothesis.removeprefix(f"{pair.group} ") for pair in pairs} == {
+        "was a poet.",
+        "was born.",
+    }

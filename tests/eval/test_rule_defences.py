@@ -5,9 +5,10 @@ import pytest
 from eval.decompose.sentences import Sentences
 from eval.pipeline import Pipeline
 from eval.verify.slots import Slots, contradicts_years, dated_slots
+from eval.verify.stated import StatedByText, text_around
 from eval.verify.whole_text import WholeText, has_frame, sentences_of_others
 from eval.verify.word_test import WordTest
-from records import Claim, Document, Passage
+from records import Claim, Document, Passage, Verdict
 
 PAGE = Passage(
     id="p",
@@ -114,3 +115,57 @@ def test_headings_are_read_in_the_text_as_it_was_written():
     document = Document(id="d", topic="Ann Lee", text=text, passages=[PAGE])
     (scored,) = Pipeline(Sentences(), [WholeText(WordTest())]).score([document])
     assert [verdict.label for verdict in scored.verdicts] == ["not_supported"] * 2
+
+
+class Quoting:
+    """Supports a claim that the passage has word for word, unless it says "false"."""
+
+    judges_sets = False
+
+    def __call__(self, documents, claims, passages):
+        return [
+            [Verdict(claim=c.id, assessor="q", label=self.label(c, texts)) for c in listed]
+            for listed, texts in zip(claims, passages, strict=True)
+        ]
+
+    def label(self, claim, passages):
+        (passage,) = [p for p in passages if p.id in claim.contexts]
+        stated = claim.text.rstrip(".") in passage.text and "false" not in passage.text
+        return "supported" if stated else "not_supported"
+
+
+def test_a_claim_needs_the_support_of_the_text_around_it():
+    text = "\n".join(
+        [
+            "Ann Lee was a Danish poet.",
+            "",
+            "## Rumours that are false",
+            "",
+            "- Ann Lee was born in 1901.",
+            "",
+            "## Life",
+            "",
+            "- Ann Lee died in 1980.",
+            "- She won a prize in 1950.",
+        ]
+    )
+    claims = ("Ann Lee was born in 1901.", "Ann Lee died in 1980.", "She won a prize in 1950.")
+    verifier = StatedByText(WordTest(), by_text=Quoting(), sentences=0)
+    # The text has a pronoun where the second verifier reads the topic's name.
+    assert labels(verifier, text, *claims) == ["not_supported", "supported", "not_supported"]
+
+
+def test_text_around_a_claim_has_its_heading_and_the_ends_of_the_text():
+    text = "One is. Two is. Three is.\n## A\nFour is. Five is. Six is. Seven is. Eight is."
+    document = Document(id="d", topic="Ann Lee", text=text)
+    claim = Claim(id="c", text="Six is.", source="Six is.")
+    around = text_around(document, claim, 1)
+    assert around.splitlines() == [
+        "One is.",
+        "## A",
+        "Five is.",
+        "Six is.",
+        "Seven is.",
+        "Eight is.",
+    ]
+    assert text_around(document, claim.model_copy(update={"source": "No."}), 1) == text

@@ -60,24 +60,8 @@ class Framed(SizedAttack):
         if not true:
             raise NotApplicable("no supported claim")
         texts = rng.sample(true, min(len(true), self.length(source)))
-        templates = frames("discourse", self.bank, self.form)
-        name = name_of(source.topic)
-        frame = rng.choice(templates)
-        if self.form in ("answered", "retracted"):
-            texts = [_fill(rng.choice(templates), text, name) for text in texts]
-        elif self.form == "pronoun":
-            pronoun, _, frame = frame.partition(" | ")
-            texts = [with_pronoun(text, name, pronoun) for text in texts]
-        statements = join_sentences([SentenceClaim(text, "NS") for text in texts])
-        body = statements.text
-        match self.form:
-            case "before" | "pronoun":
-                body = f"{frame.format(X=name)} {body}"
-            case "after":
-                body = f"{body} {frame}"
-            case "heading":
-                lines = [f"- {as_sentence(text)}" for text in texts]
-                body = "\n".join([frame.format(X=name), "", *lines])
+        framed, body = frame_statements(self.form, self.bank, texts, name_of(source.topic), rng)
+        statements = join_sentences([SentenceClaim(text, "NS") for text in framed])
         return Attacked(body, statements.claims)
 
 
@@ -118,6 +102,29 @@ class Hidden(SizedAttack):
             return Attacked(f"{body} {hidden}", claims)
         parts = [form["start"], form["between"].join(rows), form["end"]]
         return Attacked("\n\n".join([body, "\n".join(filter(None, parts))]), claims)
+
+
+def frame_statements(
+    form: DiscourseForm, bank: str, texts: list[str], name: str, rng: random.Random
+) -> tuple[list[str], str]:
+    """The statements as the text has them, and the text, in a frame of a bank."""
+    templates = frames("discourse", bank, form)
+    frame = rng.choice(templates)
+    if form in ("answered", "retracted"):
+        texts = [_fill(rng.choice(templates), text, name) for text in texts]
+    elif form == "pronoun":
+        pronoun, _, frame = frame.partition(" | ")
+        texts = [with_pronoun(text, name, pronoun) for text in texts]
+    body = join_sentences([SentenceClaim(text, "NS") for text in texts]).text
+    match form:
+        case "before" | "pronoun":
+            body = f"{frame.format(X=name)} {body}"
+        case "after":
+            body = f"{body} {frame}"
+        case "heading":
+            lines = [f"- {as_sentence(text)}" for text in texts]
+            body = "\n".join([frame.format(X=name), "", *lines])
+    return texts, body
 
 
 def with_pronoun(text: str, name: str, pronoun: str) -> str:
