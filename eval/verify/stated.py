@@ -26,7 +26,7 @@ class StatedByText(WrappedVerifier):
     Args:
         verify: the verifier that reads the evidence.
         by_text: the verifier that reads the text, e.g. ``NLI`` with the model of
-            ``configs/train/small/relation_framed.yaml``.
+            ``configs/train/laptop/relation_framed.yaml``.
         sentences: sentences of the text that are read on both sides of a claim.
     """
 
