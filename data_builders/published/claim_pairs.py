@@ -33,6 +33,7 @@ SHARED = 0.5
 ENTAILED, SPECIFIC = 0.97, 0.03
 
 _WORD = re.compile(r"\w+")
+_FUNCTION = frozenset(STOPWORDS_EN_PLUS) - {"won"}  # of "won't"
 
 Pair = tuple[str, str]
 
@@ -94,7 +95,7 @@ class ClaimPairs(Builder):
 
 
 def content(text: str) -> set[str]:
-    return {word for word in _WORD.findall(text.lower()) if word not in STOPWORDS_EN_PLUS}
+    return {word for word in _WORD.findall(text.lower()) if word not in _FUNCTION}
 
 
 def _bleached(document: Document, split: str, rng: random.Random, named: bool = False) -> str:
