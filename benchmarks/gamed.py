@@ -45,8 +45,8 @@ A cell has the verdict of the worst attack of a family, its excess inflation (in
 and its success rate; phrases of attacks are `unseen` unless the name has `seen`. τ is the rank
 correlation of score and gold over honest texts; if it is below 0.3 on a ladder, the row is `void`.
 The row *nli ready* has few topics, so only its largest effect is certain. To add a row, run
-`python -m eval audit YOUR_METRIC`, copy `audit.json` to `docs/gamed/NAME.json`, run `python benchmarks/gamed.py --table`, and open a
-pull request.
+`python -m eval audit YOUR_METRIC`, copy `audit.json` to `docs/gamed/NAME.json`, run
+`python benchmarks/gamed.py --table`, and open a pull request.
 
 """
 
