@@ -57,6 +57,7 @@ class FramedPairs(Builder):
             size = rng.randint(1, min(len(statements), self.sentences))
             texts = rng.sample(sorted(statements), size)
             form = rng.choice(get_args(DiscourseForm))
+            # Probes measure `seen`, so further frames for training are in banks of their own.
             more = rng.choice(("", "more_", "more_"))
             for bank, label in (("seen", "not_entailment"), ("twin", "entailment")):
                 yield RelationPair(

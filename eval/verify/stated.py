@@ -1,18 +1,17 @@
 """A defence against a judge that reads one sentence: does the text state its own claims?"""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from components.english import without_qualifier
 from components.sentences import split_sentences
 from eval.decompose.pronouns import with_name
 from eval.stages import Verifier, run_verifier
 from eval.verify.in_parts import strictest
+from eval.verify.whole_text import HEADING, written_text
 from eval.verify.wrapped import WrappedVerifier
 from records import Claim, Document, Passage, Verdict
-
-_HEADING = re.compile(r"#|\*\*")
 
 
 @dataclass(eq=False)
@@ -63,12 +62,17 @@ def text_around(document: Document, claim: Claim, sentences: int) -> str:
 
     The whole text if it does not contain the claim's source.
     """
-    written = (document.model_extra or {}).get("written", document.text)  # with its headings
-    units = [text.strip() for line in written.splitlines() for text in split_sentences(line)]
+    written = written_text(document)
+    units = _sentences(written)
     source = (claim.source or claim.text).strip()
     place = next((place for place, unit in enumerate(units) if source in unit), None)
     if place is None:
         return written
-    heading = [unit for unit in units[:place] if _HEADING.match(unit)][-1:]
+    heading = [unit for unit in units[:place] if HEADING.match(unit)][-1:]
     near = units[max(0, place - sentences) : place + sentences + 1]
     return "\n".join(dict.fromkeys([units[0], *heading, *near, units[-1]]))
+
+
+@lru_cache(maxsize=1)  # the claims of a text come one after another
+def _sentences(text: str) -> list[str]:
+    return [unit.strip() for line in text.splitlines() for unit in split_sentences(line)]

@@ -26,7 +26,7 @@ _OWN_SENTENCES = (
 _FRAME = re.compile(
     rf"\b{_OWN_SENTENCES}\b[^.]*\b{_UNTRUE}\b|\b{_UNTRUE}\b[^.]*\b{_OWN_SENTENCES}\b", re.I
 )
-_HEADING = re.compile(r"^(?:#{1,6} |\*\*)[^\n]*$", re.MULTILINE)
+HEADING = re.compile(r"^(?:#{1,6} |\*\*)[^\n]*$", re.MULTILINE)
 _UNTRUE_HEADING = re.compile(rf"\b(?:{_UNTRUE}|not)\b", re.I)
 _PERSON = (
     r"(?:(?:half|step|grand|god|foster)-?)?(?:father|mother|brother|sister|son|daughter|parent"
@@ -62,16 +62,21 @@ class WholeText(WithdrawsSupport):
     def rejects(self, document: Document, passages: Sequence[Passage]) -> Callable[[Claim], bool]:
         if self.frames and has_frame(document):
             return lambda claim: True
-        written = (document.model_extra or {}).get("written", document.text)  # with its headings
-        headed = set(sentences_under_untrue_headings(written)) if self.frames else set()
+        untrue = sentences_under_untrue_headings(written_text(document))
+        headed = set(untrue) if self.frames else set()
         of_others = set(sentences_of_others(document)) if self.pronouns else set()
         withdrawn = headed | of_others
         return lambda claim: (claim.source or claim.text).strip() in withdrawn
 
 
+def written_text(document: Document) -> str:
+    """The text before cleaning, with its headings."""
+    return (document.model_extra or {}).get("written", document.text)
+
+
 def has_frame(document: Document) -> bool:
     """Whether a sentence calls the text's sentences untrue, or frames them without the topic."""
-    sentences = split_sentences(_HEADING.sub("", document.text))
+    sentences = split_sentences(HEADING.sub("", document.text))
     if any(_FRAME.search(sentence) for sentence in sentences):
         return True
     names = set(re.findall(r"\w{2,}", without_qualifier(document.topic).lower()))
@@ -87,7 +92,7 @@ def has_frame(document: Document) -> bool:
 
 def sentences_under_untrue_headings(text: str) -> Iterator[str]:
     """Yield the sentences below each heading that calls them untrue, up to the next heading."""
-    headings = list(_HEADING.finditer(text))
+    headings = list(HEADING.finditer(text))
     ends = [*(heading.start() for heading in headings), len(text)][1:]
     for heading, end in zip(headings, ends, strict=True):
         if _UNTRUE_HEADING.search(heading[0]):
