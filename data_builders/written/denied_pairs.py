@@ -27,7 +27,6 @@ from records import RelationPair, UserError, group_of, read_records
 
 STATES = 0.6  # share of a statement's stems in a sentence that is taken to state it
 ALONE = 0.4  # share of the premises that are only the denial
-NEGATED_TOO = 0.5  # share of the premises that also get the negated statement
 # Words before or after a verb that change what a negation denies.
 _SCOPE = re.compile(r"\b(?:who|which|that|whose|when|while|if|because|although|may|might|only)\b")
 _COPULA = re.compile(r"(?P<s>[^,;:()]{2,60}?) (?P<be>is|was) (?P<rest>[^;:]+)")
